@@ -1,0 +1,1 @@
+"""Datasets: one module per dataset, each with ``SPEC`` and ``load(raw_dir, **options)``."""
