@@ -18,6 +18,7 @@ class RawFile:
         url: public upstream address; ``None`` if the file cannot be downloaded as it is.
         archive_member: name inside the zip archive that ``url`` points to; ``None`` if ``url`` is the file.
         needed: whether ``load`` reads it; the others document or cross-check the dataset.
+        remedy: what else a person can do when no copy is at hand, added to the error message.
     """
 
     name: str
@@ -27,10 +28,16 @@ class RawFile:
     url: str | None = None
     archive_member: str | None = None
     needed: bool = True
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         if self.name in {"", ".", ".."} or PurePosixPath(self.name).name != self.name or "\\" in self.name:
             raise DataError(f"raw file name {self.name!r} is not a bare file name; drop the folders from it")
+        member = PurePosixPath(self.archive_member or "")
+        if member.is_absolute() or ".." in member.parts:
+            raise DataError(
+                f"archive member {self.archive_member!r} of {self.name} leaves the archive; give its name there"
+            )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair import plugins
 from partialfair.datasets.spec import SplitRule
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
@@ -45,12 +46,7 @@ def make_split(dataset: Dataset, seed: int, rule: SplitRule | None = None) -> Sp
 
 def _rule_of(name: str) -> SplitRule:
     """Return the rule of the dataset module ``name``; 60/20/20 if there is no such module."""
-    import importlib
-    import importlib.util
-
-    if not importlib.util.find_spec(f"partialfair.datasets.{name}"):
-        return SplitRule()
-    return importlib.import_module(f"partialfair.datasets.{name}").SPEC.split
+    return plugins.load("datasets", name).SPEC.split if name in plugins.names("datasets") else SplitRule()
 
 
 def _check_part(dataset: Dataset, rows: NDArray[np.int64], part: str, seed: int) -> None:

@@ -1,0 +1,134 @@
+"""Raw files -> verified files -> table -> splits: the ``data`` verbs of the command line."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partialfair import plugins
+from partialfair.datasets import sources
+from partialfair.datasets.spec import DatasetSpec
+from partialfair.datasets.splits import make_split
+from partialfair.datasets.table import Dataset, Split
+from partialfair.errors import ConfigError, DataError
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A raw file and where it came from."""
+
+    path: Path
+    origin: str
+
+
+def fetch(
+    datasets: str | Iterable[str],
+    raw_dir: str | Path,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    extras: bool = False,
+    offline: bool = False,
+) -> list[Fetched]:
+    """Obtain the raw files of datasets; files that are there are verified and left alone.
+
+    Args:
+        datasets: names, or ``"all"``.
+        raw_dir: the raw root, ``data/raw``.
+        options: options per dataset (``datasets`` of ``params.yaml``); they decide between sources.
+        extras: also the files that document or cross-check a dataset.
+        offline: do not use the network.
+
+    Raises:
+        PluginError: a name is unknown.
+        DataError: a file cannot be had, or a source holds other bytes.
+    """
+    done = []
+    for name in _names(datasets):
+        module = plugins.load("datasets", name)
+        chosen = dict((options or {}).get(name, {}))
+        others = module.download(Path(raw_dir), **chosen) if hasattr(module, "download") and not offline else []
+        done += [Fetched(path, "upstream or already present") for path in others]
+        for file in module.SPEC.files:
+            if (file.needed and not others) or extras:
+                target = module.SPEC.directory(raw_dir) / file.name
+                done.append(Fetched(target, sources.obtain(file, target, offline)))
+    return done
+
+
+def verify(datasets: str | Iterable[str], raw_dir: str | Path) -> list[Path]:
+    """Check every raw file that datasets declare: needed ones must be there, others may be absent.
+
+    Returns:
+        The files that were checked.
+
+    Raises:
+        DataError: files are missing or differ; the message lists each.
+    """
+    checked, problems = [], []
+    for name in _names(datasets):
+        spec: DatasetSpec = plugins.load("datasets", name).SPEC
+        for file in spec.files:
+            path = spec.directory(raw_dir) / file.name
+            if not (file.needed or path.exists()):
+                continue
+            try:
+                sources.check(file, path)
+                checked.append(path)
+            except DataError as error:
+                problems.append(str(error))
+    if problems:
+        raise DataError("\n".join(problems))
+    return checked
+
+
+def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping[str, Any] | None = None) -> Dataset:
+    """Build a table from verified raw files and write it to ``out``.
+
+    Args:
+        dataset: name of a dataset.
+        raw_dir: the raw root.
+        out: path of the ``.npz`` table.
+        options: options of the dataset module.
+
+    Returns:
+        The table as written.
+
+    Raises:
+        PluginError: the name is unknown.
+        ConfigError: the dataset does not take an option.
+        DataError: a raw file is missing or differs.
+    """
+    module = plugins.load("datasets", dataset)
+    chosen = dict(options or {})
+    known = [name for name in inspect.signature(module.load).parameters if name != "raw_dir"]
+    for key in chosen:
+        if key not in known:
+            raise ConfigError(f"datasets.{dataset}.{key}: unknown option; {plugins.did_you_mean(key, known)}")
+    for file in module.SPEC.files:
+        # A missing file is for the module to report: which ones it reads can depend on the options.
+        path = module.SPEC.directory(raw_dir) / file.name
+        if file.needed and path.exists():
+            sources.check(file, path)
+    table: Dataset = module.load(Path(raw_dir), **chosen)
+    table.save(out)
+    return table
+
+
+def split(table: str | Path, seed: int, out: str | Path) -> Split:
+    """Divide a prepared table by the rule of its dataset and write the row numbers to ``out``.
+
+    Raises:
+        DataError: the table is unreadable, or a part would lack a group or label.
+    """
+    made = make_split(Dataset.load(table), seed)
+    made.save(out)
+    return made
+
+
+def _names(datasets: str | Iterable[str]) -> tuple[str, ...]:
+    """Return dataset names; ``"all"`` stands for every one."""
+    if datasets == ALL:
+        return plugins.names("datasets")
+    return (datasets,) if isinstance(datasets, str) else tuple(datasets)

@@ -1,0 +1,70 @@
+"""Put a raw file under DVC: a small ``.dvc`` text file with checksums and origin; the data stay out of git."""
+
+import hashlib
+from pathlib import Path
+
+from partialfair.datasets.spec import RawFile
+from partialfair.errors import DataError
+from partialfair.files import atomic_path
+
+
+def describe(
+    path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
+) -> RawFile:
+    """Return the declaration of a file that is at hand, to be pasted into a dataset module.
+
+    Args:
+        path: the file.
+        url, archive_member, needed: see :class:`RawFile`.
+
+    Raises:
+        DataError: the file is missing.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; put the raw file there first")
+    content = path.read_bytes()
+    return RawFile(
+        name=path.name,
+        sha256=hashlib.sha256(content).hexdigest(),
+        md5=hashlib.md5(content, usedforsecurity=False).hexdigest(),
+        bytes=len(content),
+        url=url,
+        archive_member=archive_member,
+        needed=needed,
+    )
+
+
+def write_dvc(file: RawFile, folder: str | Path) -> Path:
+    """Write ``<folder>/<name>.dvc`` for a declared file, whether or not the file is at hand.
+
+    DVC knows the file by its md5; the upstream address and the SHA-256 stand under ``meta``, which DVC keeps
+    and ignores. ``dvc pull`` then gets the file from any remote that holds it, and ``partialfair data fetch``
+    from the address too.
+
+    Returns:
+        The path written.
+    """
+    import yaml
+
+    meta = {"sha256": file.sha256, "url": file.url, "archive_member": file.archive_member}
+    content = {
+        "outs": [{"md5": file.md5, "size": file.bytes, "hash": "md5", "path": file.name}],
+        "meta": {key: value for key, value in meta.items() if value is not None},
+    }
+    target = Path(folder) / f"{file.name}.dvc"
+    with atomic_path(target) as temporary:
+        temporary.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return target
+
+
+def track(
+    path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
+) -> tuple[Path, RawFile]:
+    """Track a raw file that is at hand: :func:`describe`, then :func:`write_dvc` beside it.
+
+    Returns:
+        The ``.dvc`` file, and the declaration for the dataset module.
+    """
+    file = describe(path, url, archive_member, needed)
+    return write_dvc(file, Path(path).parent), file
