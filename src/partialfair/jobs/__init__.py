@@ -1,0 +1,1 @@
+"""What one command of the workflow does; heavy imports stay inside."""

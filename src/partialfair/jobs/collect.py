@@ -1,0 +1,201 @@
+"""Gather the run folders of one experiment into two tidy tables: metrics.parquet and runs.parquet.
+
+A run that is missing, failed or not applicable is a row with a reason, never an absent row.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from partialfair import intervals
+from partialfair.errors import DataError
+from partialfair.files import atomic_path, read_json
+from partialfair.metrics import names as metric_names
+
+METRIC_COLUMNS = {
+    "experiment": str,
+    "dataset": str,
+    "algorithm": str,
+    "constraint": str,
+    "interval": str,
+    "kappa": float,
+    "seed": int,
+    "split": str,
+    "metric": str,
+    "value": float,
+    "ci_low": float,
+    "ci_high": float,
+    "status": str,
+    "reason": str,
+}
+RUN_COLUMNS = {
+    "experiment": str,
+    "dataset": str,
+    "algorithm": str,
+    "constraint": str,
+    "interval": str,
+    "kappa": float,
+    "kappa_scale": str,
+    "grid": int,
+    "seed": int,
+    "status": str,
+    "reason": str,
+    "selected": str,
+    "objective": float,
+    "max_violation": float,
+    "kkt_residual": float,
+    "wall_seconds": float,
+    "cpu_seconds": float,
+    "peak_memory_mib": float,
+    "device": str,
+    "threads": int,
+    "git_revision": str,
+    "closure_hash": str,
+}
+
+
+class JobLike(Protocol):
+    """What a run is known by before it has run; ``partialfair.config.Job`` has these."""
+
+    @property
+    def experiment(self) -> str: ...  # noqa: D102
+    @property
+    def dataset(self) -> str: ...  # noqa: D102
+    @property
+    def algorithm(self) -> str: ...  # noqa: D102
+    @property
+    def kappa(self) -> float: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def path(self) -> Path: ...  # noqa: D102
+
+
+def collect(
+    jobs: Iterable[tuple[JobLike, Mapping[str, Any]]], out_dir: str | Path, root: str | Path = "."
+) -> tuple[Path, Path]:
+    """Write ``metrics.parquet`` and ``runs.parquet`` into ``out_dir``.
+
+    Args:
+        jobs: every run the experiment should have, with its settings (``constraint``, ``interval``, ...).
+        out_dir: ``reports/{experiment}``.
+        root: what the run folders are relative to.
+
+    Returns:
+        The two paths.
+    """
+    metric_rows: list[dict[str, Any]] = []
+    run_rows: list[dict[str, Any]] = []
+    for job, settings in jobs:
+        folder = Path(root) / job.path
+        key = _key(job, settings)
+        fit, metrics = _read(folder / "fit.json"), _read(folder / "metrics.json")
+        run_rows.append(_run_row(key, settings, fit, folder))
+        metric_rows.extend(_metric_rows(key, fit, metrics, folder))
+    out = Path(out_dir)
+    paths = out / "metrics.parquet", out / "runs.parquet"
+    _write(paths[0], metric_rows, METRIC_COLUMNS)
+    _write(paths[1], run_rows, RUN_COLUMNS)
+    return paths
+
+
+def collect_experiment(
+    config_path: str | Path, experiment: str, out_dir: str | Path | None = None, root: str | Path = "."
+) -> tuple[Path, Path]:
+    """:func:`collect` for one experiment of ``params.yaml``; ``out_dir`` defaults to ``reports/{experiment}``."""
+    from partialfair.config import job_settings, load_config
+
+    config = load_config(config_path)
+    jobs = [(job, job_settings(config, job)) for job in config.jobs(experiment)]
+    return collect(jobs, out_dir if out_dir is not None else Path(root) / "reports" / experiment, root)
+
+
+def _key(job: JobLike, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "experiment": job.experiment,
+        "dataset": job.dataset,
+        "algorithm": job.algorithm,
+        "constraint": settings.get("constraint"),
+        "interval": intervals.format_interval(settings["interval"]),
+        "kappa": float(job.kappa),
+        "seed": int(job.seed),
+    }
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Read a JSON file of a run; ``None`` if it is absent.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        content: dict[str, Any] = read_json(path)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
+    return content
+
+
+def _metric_rows(
+    key: Mapping[str, Any], fit: Mapping[str, Any] | None, metrics: Mapping[str, Any] | None, folder: Path
+) -> Iterable[dict[str, Any]]:
+    """One row per split and metric; a run without metrics gives its test rows without values."""
+    if metrics is None or not metrics["splits"]:
+        status, reason = _why_absent(fit, metrics, folder)
+        for name in metric_names():
+            yield {**key, "split": "test", "metric": name, "status": status, "reason": reason}
+        return
+    for split, values in metrics["splits"].items():
+        ends = metrics.get("bootstrap", {}).get(split, {})
+        reasons = metrics.get("not_estimable", {}).get(split, {})
+        for name, value in values.items():
+            low, high = ends.get(name, (None, None))
+            row = {"split": split, "metric": name, "value": value, "ci_low": low, "ci_high": high}
+            yield {**key, **row, "status": metrics["status"], "reason": reasons.get(name) or metrics.get("reason")}
+
+
+def _why_absent(fit: Mapping[str, Any] | None, metrics: Mapping[str, Any] | None, folder: Path) -> tuple[str, str]:
+    source = metrics or fit
+    if source is not None and source["status"] != "ok":
+        return str(source["status"]), str(source.get("reason") or "the training job gave no reason")
+    if fit is None:
+        return "not_run", f"no fit.json in {folder.as_posix()}"
+    return "not_run", f"trained but not evaluated: no metrics in {folder.as_posix()}"
+
+
+def _run_row(
+    key: Mapping[str, Any], settings: Mapping[str, Any], fit: Mapping[str, Any] | None, folder: Path
+) -> dict[str, Any]:
+    row = dict(key) | {"kappa_scale": settings.get("kappa_scale"), "grid": settings.get("grid")}
+    if fit is None:
+        return row | {"status": "not_run", "reason": f"no fit.json in {folder.as_posix()}"}
+    certificate, time = fit.get("certificate") or {}, fit.get("time") or {}
+    return row | {
+        **{name: certificate.get(name) for name in ("objective", "max_violation", "kkt_residual")},
+        **{name: time.get(name) for name in ("wall_seconds", "cpu_seconds")},
+        **{name: fit.get(name) for name in ("status", "reason", "peak_memory_mib", "device", "threads")},
+        **{name: fit.get(name) for name in ("git_revision", "closure_hash")},
+        "selected": json.dumps(fit.get("selected") or {}, sort_keys=True),
+    }
+
+
+def _write(target: Path, rows: list[dict[str, Any]], columns: Mapping[str, type]) -> None:
+    """Write rows as Parquet; a missing number is NaN, a missing text or count is null."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {str: pa.string(), float: pa.float64(), int: pa.int64()}
+    content = {
+        name: pa.array([_cell(row.get(name), kind) for row in rows], type=kinds[kind]) for name, kind in columns.items()
+    }
+    with atomic_path(target) as path:
+        parquet.write_table(pa.table(content), path, compression="zstd")
+
+
+def _cell(value: Any, kind: type) -> Any:
+    if value is None:
+        return math.nan if kind is float else None
+    return kind(value)

@@ -1,0 +1,176 @@
+"""Evaluate one trained model: scores of every row of its split, metrics, and bootstrap intervals on test."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair import intervals, seeding
+from partialfair.datasets.table import Dataset, Split
+from partialfair.errors import DataError, NotEstimableError
+from partialfair.files import atomic_path, read_json, write_json
+from partialfair.metrics import evaluate_all
+from partialfair.metrics.uncertainty import bootstrap
+
+SPLITS = ("train", "validation", "test")
+
+
+def evaluate(
+    model_path: str | Path,
+    fit_json: str | Path,
+    table: str | Path,
+    split: str | Path,
+    out_dir: str | Path,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write ``scores.parquet`` and ``metrics.json`` of one run into ``out_dir``.
+
+    Metrics are computed from the stored (float32) scores, so that the score file alone gives the same numbers.
+    The bootstrap stream depends on dataset and seed only: all models of a dataset see the same resamples, and
+    their replicates can be compared pairwise.
+
+    Args:
+        model_path: ``model.npz`` of the training job.
+        fit_json: ``fit.json`` of the training job.
+        table: prepared dataset.
+        split: stored split of the run's seed.
+        out_dir: the run folder.
+        settings: ``interval``; optionally ``bootstrap`` ({"replicates", "level"}; replicates 0 for none),
+            ``threshold`` (default 0) and ``metrics`` (names; default all).
+
+    Returns:
+        The content of metrics.json.
+
+    Raises:
+        DataError: table or split unreadable, or the model gives scores that are not finite.
+    """
+    out = Path(out_dir)
+    fit = read_json(fit_json)
+    result: dict[str, Any] = {"status": fit["status"], "reason": fit.get("reason"), "splits": {}, "bootstrap": {}}
+    data, parts = Dataset.load(table), Split.load(split)
+    model = _usable_model(model_path, fit)
+    if model is None:
+        _write_scores(out / "scores.parquet", data, {})
+        write_json(out / "metrics.json", result)
+        return result
+    scored: dict[str, tuple[NDArray, NDArray]] = {}
+    for name in SPLITS:
+        rows = getattr(parts, name)
+        part = data.take(rows)
+        scored[name] = (rows, np.asarray(model.scores(part.X, part.group), np.float32))
+        _require_finite(scored[name][1], name, model_path)
+    _write_scores(out / "scores.parquet", data, scored)
+    result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
+    write_json(out / "metrics.json", result)
+    return result
+
+
+def measure(
+    data: Dataset,
+    scored: Mapping[str, tuple[NDArray, NDArray]],
+    settings: Mapping[str, Any],
+    stream: tuple[str, int],
+) -> dict[str, Any]:
+    """Metrics of every split and bootstrap intervals of the test split.
+
+    Args:
+        data: the dataset the rows belong to.
+        scored: row numbers and scores by split name.
+        settings: see :func:`evaluate`.
+        stream: dataset name and seed, which name the bootstrap's random stream.
+
+    Returns:
+        ``splits``, ``bootstrap`` and ``not_estimable`` (reasons by split and metric) of metrics.json.
+    """
+    # One union per group also states which groups must be present in every split.
+    interval = intervals.for_groups(settings["interval"], data.n_groups)
+    threshold = float(settings.get("threshold", 0.0))
+    values: dict[str, Any] = {}
+    reasons: dict[str, Any] = {}
+    for name, (rows, scores) in scored.items():
+        values[name], missing = evaluate_all(
+            scores, data.y[rows], data.group[rows], interval, threshold, settings.get("metrics")
+        )
+        if missing:
+            reasons[name] = {metric: _with_names(reason, data) for metric, reason in missing.items()}
+    content = {"splits": values, "bootstrap": {}, "not_estimable": reasons}
+    options = settings.get("bootstrap") or {}
+    if "test" in scored and int(options.get("replicates", 200)):
+        content["bootstrap"] = {"test": _bootstrap_test(data, *scored["test"], interval, threshold, options, stream)}
+    return content
+
+
+def _bootstrap_test(
+    data: Dataset,
+    rows: NDArray,
+    scores: NDArray,
+    interval: intervals.GroupPairs,
+    threshold: float,
+    options: Mapping[str, Any],
+    stream: tuple[str, int],
+) -> dict[str, list[float]]:
+    try:
+        found = bootstrap(
+            scores,
+            data.y[rows],
+            data.group[rows],
+            interval,
+            seeding.generator("bootstrap", *stream, "test"),
+            replicates=int(options.get("replicates", 200)),
+            level=float(options.get("level", 0.95)),
+            threshold=threshold,
+        )
+    except NotEstimableError:
+        return {}  # the same condition is already listed, with its reason, for every metric it concerns
+    return {name: list(ends) for name, ends in found.items()}
+
+
+def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:
+    """Load the model, or return ``None`` where the run has none (and says so in its status)."""
+    from partialfair.models.store import load_model
+
+    model = load_model(model_path)
+    return model if fit["status"] == "ok" or model.weights.size else None
+
+
+def _require_finite(scores: NDArray, name: str, model_path: str | Path) -> None:
+    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    if bad:
+        raise DataError(
+            f"{model_path}: {bad} scores of the {name} split are not finite; look at history.parquet of the run"
+        )
+
+
+def _with_names(reason: str, data: Dataset) -> str:
+    """Put the group's name beside its code in a reason that begins with the code."""
+    head, colon, tail = reason.partition(":")
+    word, _, code = head.partition(" ")
+    if word == "group" and code.isdigit() and int(code) < data.n_groups:
+        return f"group {code} ({data.group_names[int(code)]}){colon}{tail}"
+    return reason
+
+
+def _write_scores(target: Path, data: Dataset, scored: Mapping[str, tuple[NDArray, NDArray]]) -> None:
+    """Write one line per row of the split: row, split, group, y, score."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = _joined([rows for rows, _ in scored.values()], np.int64)
+    codes = np.repeat(np.arange(len(scored), dtype=np.int8), [len(rows) for rows, _ in scored.values()])
+    table = pa.table(
+        {
+            "row": pa.array(rows.astype(np.int32)),
+            "split": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(scored) or list(SPLITS))),
+            "group": pa.array(data.group[rows].astype(np.int16)),
+            "y": pa.array(data.y[rows].astype(np.float32)),
+            "score": pa.array(_joined([scores for _, scores in scored.values()], np.float32)),
+        }
+    )
+    with atomic_path(target) as path:
+        parquet.write_table(table, path, compression="zstd")
+
+
+def _joined(parts: list[NDArray], dtype: type) -> NDArray:
+    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)

@@ -1,0 +1,121 @@
+"""Partial fairness metrics: statistical parity and its relatives on an interval of score ranks.
+
+Definitions: "Enforcing Fair Predicted Scores on Intervals of Percentiles by Difference-of-Convex
+Constraints", sections 2 and 5. Every value is a violation in [0, 1]: 0 is parity. With more than two
+groups it is the largest over pairs of groups. Arguments of all functions: scores (n,), labels -1/+1 (n,),
+group codes (n,), an interval (see ``partialfair.intervals``), and the decision threshold.
+
+All raise NotEstimableError if the interval keeps fewer than 2 rows of a group.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import NotEstimableError
+from partialfair.intervals import GroupPairs, for_groups, require_rows
+from partialfair.metrics import ranks
+from partialfair.metrics.ranks import n_groups_of
+from partialfair.metrics.registry import Metric, require_binary
+from partialfair.metrics.resampling import Replicates
+
+
+def sp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """SP^I: Kolmogorov-Smirnov distance between the kept scores of two groups."""
+    counts, unions = ranked(scores, group, interval)
+    return float(ranks.kept_set_distance(counts.above, counts.sizes, unions))
+
+
+def rank_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """Largest |F_k(theta) - F_k'(theta)| over observed theta with either rank in I; not divided by its length."""
+    counts, unions = ranked(scores, group, interval)
+    return float(ranks.rank_distance(counts.above, counts.sizes, unions))
+
+
+def dp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """DP^I: difference of the shares of kept rows above the threshold, by the identity on empirical rates."""
+    return _parity(scores, group, interval, threshold, normalise=True)
+
+
+def dp_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """|r_k - r_k'| with r = min(F(threshold), beta) - min(F(threshold), alpha); not divided by the length of I."""
+    return _parity(scores, group, interval, threshold, normalise=False)
+
+
+def eop(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """EOP^I: DP^I among the rows with label +1."""
+    return _parity_of_label(scores, y, group, interval, threshold, label=1)
+
+
+def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """EOD^I: the larger of DP^I among the rows with label +1 and among those with label -1."""
+    return max(_parity_of_label(scores, y, group, interval, threshold, label) for label in (1, -1))
+
+
+def ranked(scores: NDArray, group: NDArray, interval: Any, what: str = "") -> tuple[ranks.Counts, GroupPairs]:
+    """Count rows above every score and give each group its checked interval."""
+    unions = for_groups(interval, n_groups_of(group, interval))
+    counts = ranks.count_above(scores, group, len(unions))
+    require_rows(unions, counts.sizes, what)
+    return counts, unions
+
+
+def _parity(scores: NDArray, group: NDArray, interval: Any, threshold: float, normalise: bool, what: str = "") -> float:
+    ranks.check_scores(scores, group)
+    unions = for_groups(interval, n_groups_of(group, interval))
+    sizes = np.bincount(group, minlength=len(unions))
+    ranks.check_groups(sizes, what)
+    require_rows(unions, sizes, what)
+    rates = np.bincount(group, weights=scores > threshold, minlength=len(unions)) / sizes
+    return float(ranks.rate_distance(rates, unions, normalise))
+
+
+def _parity_of_label(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float, label: int) -> float:
+    require_binary(y)
+    rows = y == label
+    # The whole sample, not the subset, says which groups exist.
+    unions = for_groups(interval, n_groups_of(group, interval))
+    if not rows.any():
+        raise NotEstimableError(f"no row has label {label:+d}; equal opportunity and odds need rows of each label")
+    what = f" with label {label:+d}"
+    return _parity(scores[rows], group[rows], unions, threshold, normalise=True, what=what)
+
+
+def _replicate_parity(sample: Replicates, interval: GroupPairs, *labels: int | None) -> NDArray:
+    """DP of each resample; the largest over the labels given (``None`` = all rows)."""
+    return ranks.largest([ranks.rate_distance(sample.rates(label), interval, True) for label in labels])
+
+
+METRICS = {
+    "sp": Metric(
+        sp,
+        "partial statistical parity, SP^I",
+        replicate=lambda s: ranks.kept_set_distance(s.above, s.group_sizes, s.interval),
+    ),
+    "rank_gap": Metric(
+        rank_gap,
+        "largest rank difference on I, absolute scale",
+        replicate=lambda s: ranks.rank_distance(s.above, s.group_sizes, s.interval),
+    ),
+    "dp": Metric(
+        dp,
+        "partial demographic parity, DP^I",
+        replicate=lambda s: _replicate_parity(s, s.interval, None),
+    ),
+    "dp_gap": Metric(
+        dp_gap,
+        "demographic parity gap within I, absolute scale",
+        replicate=lambda s: ranks.rate_distance(s.rates(), s.interval, False),
+    ),
+    "eop": Metric(
+        eop,
+        "partial equal opportunity, EOP^I",
+        replicate=lambda s: _replicate_parity(s, s.interval, 1),
+    ),
+    "eod": Metric(
+        eod,
+        "partial equalised odds, EOD^I",
+        replicate=lambda s: _replicate_parity(s, s.interval, 0, 1),
+    ),
+}

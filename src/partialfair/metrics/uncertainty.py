@@ -1,0 +1,126 @@
+"""Confidence intervals: over seeds (Student's t) and over rows of one model (stratified bootstrap)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.metrics.registry import get
+from partialfair.metrics.resampling import resample
+
+DEFAULT_BOOTSTRAP = ("accuracy", "positive_rate", "auc", "sp", "rank_gap", "dp", "dp_gap")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its t-interval; the interval is NaN for a single seed."""
+
+    mean: float
+    low: float
+    high: float
+    half_width: float
+    n: int
+
+
+def t_interval(values: Sequence[float] | NDArray[np.floating], level: float = 0.95) -> Estimate:
+    """Mean ± t_{n-1, (1+level)/2} s / sqrt(n) (section 5); NaN entries are left out.
+
+    Raises:
+        ConfigError: ``level`` is not between 0 and 1.
+    """
+    check_level(level)
+    kept = np.asarray(values, np.float64)
+    kept = kept[~np.isnan(kept)]
+    n = len(kept)
+    if n < 2:
+        return Estimate(float(kept[0]) if n else math.nan, math.nan, math.nan, math.nan, n)
+    from scipy.special import stdtrit  # the t quantile without the start-up time of scipy.stats
+
+    mean = float(kept.mean())
+    half = float(stdtrit(n - 1, (1 + level) / 2) * kept.std(ddof=1) / math.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, half, n)
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1).
+
+    Raises:
+        ConfigError: naming the value.
+    """
+    if not 0 < level < 1:
+        raise ConfigError(f"level: {level!r} is not between 0 and 1; 0.95 is usual")
+
+
+def bootstrap_replicates(
+    scores: NDArray,
+    y: NDArray,
+    group: NDArray,
+    interval: Any,
+    rng: np.random.Generator,
+    replicates: int = 200,
+    threshold: float = 0.0,
+    only: Sequence[str] = DEFAULT_BOOTSTRAP,
+) -> dict[str, NDArray[np.float64]]:
+    """Values of metrics on rows resampled with replacement within each (group, label) stratum.
+
+    A metric that is not estimable is left out.
+
+    Args:
+        scores: shape (n,).
+        y: labels, shape (n,); where they are not -1/+1 the strata are the groups.
+        group: codes, shape (n,).
+        interval: see ``partialfair.intervals``.
+        rng: source of the resampling; equal generators give equal values.
+        replicates: number of resamples.
+        threshold: decision threshold.
+        only: names of metrics that have a bootstrap.
+
+    Returns:
+        Arrays of shape (replicates,) by metric.
+
+    Raises:
+        ConfigError: fewer than 2 replicates, or a metric without a bootstrap.
+        PluginError: an unknown metric.
+        NotEstimableError: a group is empty, or the interval keeps fewer than 2 of its rows.
+    """
+    if replicates < 2:
+        raise ConfigError(f"bootstrap replicates: {replicates} is too few; use at least 2, 200 is usual")
+    kernels = {name: get(name).replicate for name in only}
+    for name, kernel in kernels.items():
+        if kernel is None:
+            raise ConfigError(f"bootstrap: metric {name!r} has none; leave it out, or give its entry a `replicate`")
+    binary = bool(np.isin(y, (-1, 1)).all())
+    collected: dict[str, list[NDArray]] = {name: [] for name in only}
+    for sample in resample(scores, y if binary else np.ones(len(y)), group, interval, rng, replicates, threshold):
+        for name in list(collected):
+            try:
+                collected[name].append(np.broadcast_to(kernels[name](sample), (len(sample.above),)))  # type: ignore
+            except NotEstimableError:
+                del collected[name]
+    return {name: np.concatenate(parts) for name, parts in collected.items()}
+
+
+def bootstrap(
+    scores: NDArray,
+    y: NDArray,
+    group: NDArray,
+    interval: Any,
+    rng: np.random.Generator,
+    replicates: int = 200,
+    level: float = 0.95,
+    threshold: float = 0.0,
+    only: Sequence[str] = DEFAULT_BOOTSTRAP,
+) -> dict[str, tuple[float, float]]:
+    """Percentile intervals of the stratified bootstrap; see :func:`bootstrap_replicates`.
+
+    A largest gap is never negative, so resampling can only add to it near parity: there the interval is
+    shifted upwards and should be read as "at most".
+    """
+    check_level(level)
+    values = bootstrap_replicates(scores, y, group, interval, rng, replicates, threshold, only)
+    tails = ((1 - level) / 2, (1 + level) / 2)
+    return {name: (float(np.quantile(v, tails[0])), float(np.quantile(v, tails[1]))) for name, v in values.items()}
