@@ -40,7 +40,7 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
 
     DVC knows the file by its md5; the upstream address and the SHA-256 stand under ``meta``, which DVC keeps
     and ignores. ``dvc pull`` then gets the file from any remote that holds it, and ``partialfair data fetch``
-    from the address too.
+    from the address too. The file itself is added to the folder's ``.gitignore``.
 
     Returns:
         The path written.
@@ -55,6 +55,11 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
     target = Path(folder) / f"{file.name}.dvc"
     with atomic_path(target) as temporary:
         temporary.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    ignored = Path(folder) / ".gitignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
+    if f"/{file.name}" not in lines:
+        with atomic_path(ignored) as temporary:
+            temporary.write_text("\n".join([*lines, f"/{file.name}"]) + "\n", encoding="utf-8")
     return target
 
 
