@@ -1,0 +1,1 @@
+"""Constraint families: one module per family, found by scanning this folder."""

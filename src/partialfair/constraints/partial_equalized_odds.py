@@ -1,0 +1,35 @@
+"""Partial equality of odds (pEOD): partial demographic parity within y = +1 and within y = -1.
+
+Source: Partial fairness paper, section 2.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.common import rate_program
+from partialfair.constraints.program import HingeProgram
+from partialfair.intervals import Interval
+
+TITLE = "partial equality of odds"
+VIOLATION = {"absolute": "eod", "relative": "eod"}
+
+
+def build(
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    *,
+    interval: Interval,
+    kappa: float,
+    grid: int = 10,
+    kappa_scale: str = "relative",
+) -> HingeProgram:
+    """Build one constraint per ordered pair of groups and label; ``grid`` is not used.
+
+    See :func:`partialfair.constraints.partial_statistical_parity.build` for the arguments.
+    """
+    n_groups = int(group.max()) + 1
+    row_subset = 2 * group.astype(np.int64) + (y > 0)
+    by_label = {(k, label): 2 * k + label for k in range(n_groups) for label in (0, 1)}
+    return rate_program(
+        row_subset, np.repeat(np.arange(n_groups), 2), by_label, interval, kappa, kappa_scale, n_groups
+    )

@@ -1,0 +1,75 @@
+"""Partial statistical parity (pSP): equal score distributions on an interval of ranks.
+
+Source: Partial fairness paper, section 2, the pSP problem: for a grid of ranks p in the interval, one
+threshold theta_p shared by all groups with ``p <= c_k(theta_p) <= p + slack`` for every group k, where
+``c_k(t) = mean of sigma(score - t)`` is the smoothed share of group k that scores above t.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.common import rank_grid, slack_per_group
+from partialfair.constraints.program import HingeProgram, Side, Term
+from partialfair.intervals import Interval, for_groups
+
+TITLE = "partial statistical parity"
+VIOLATION = {"absolute": "rank_gap", "relative": "sp"}  # the metric that an exhibit reports
+
+
+def build(
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    *,
+    interval: Interval,
+    kappa: float,
+    grid: int = 10,
+    kappa_scale: str = "relative",
+) -> HingeProgram:
+    """Build the 2 * grid * G constraints.
+
+    Args:
+        group: (n,) group codes.
+        y: (n,) labels; not used by this family.
+        interval: disjoint pairs of ranks, or one such list per group.
+        kappa: tolerance; the slack is kappa ("absolute") or kappa times the interval's length ("relative").
+        grid: number of ranks p at which the constraint is imposed.
+        kappa_scale: "relative" (the definition) or "absolute" (the published numbers).
+
+    Raises:
+        ConfigError: an interval, kappa or grid that cannot be used.
+    """
+    n_groups = int(group.max()) + 1
+    intervals = for_groups(interval, n_groups)
+    slack = slack_per_group(intervals, kappa, kappa_scale)
+    ranks = np.array([rank_grid(pairs, grid) for pairs in intervals])  # (G, P)
+    convex: list[list[Term]] = []
+    concave: list[list[Term]] = []
+    labels: list[str] = []
+    for j in range(grid):
+        wide, narrow = 2 * j, 2 * j + 1  # thresholds theta_j - 1/2 (A) and theta_j + 1/2 (B)
+        for k in range(n_groups):
+            p = float(ranks[k, j])
+            convex += [[(1.0, [(k, narrow, 0.0)])], [(1.0, [(k, wide, 0.0)])]]
+            concave += [[(1.0, [(k, wide, -p)])], [(1.0, [(k, narrow, p + slack[k])])]]
+            labels += [f"share of group {k} above threshold {j} >= {p:.4g}", f"... <= {p:.4g} + {slack[k]:.4g}"]
+    return HingeProgram(
+        row_subset=group.astype(np.int64),
+        subset_group=np.arange(n_groups),
+        aux_index=np.repeat(np.arange(grid), 2),
+        shift=np.tile([-0.5, 0.5], grid),
+        convex=Side.from_terms(convex),
+        concave=Side.from_terms(concave),
+        start=0.5 - _feasible_share(ranks, slack),
+        labels=tuple(labels),
+    )
+
+
+def _feasible_share(ranks: NDArray[np.float64], slack: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of rows above each threshold that suits every group while all scores are equal, (P,).
+
+    With one interval for all groups this is p + slack/2, the start that the method needs: from thresholds
+    of zero, which are infeasible, it only crawls.
+    """
+    low = ranks.max(axis=0)
+    high = np.maximum((ranks + slack[:, None]).min(axis=0), low)
+    return np.minimum((low + high) / 2, 2.0)

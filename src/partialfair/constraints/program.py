@@ -1,0 +1,184 @@
+"""Constraints that are differences of convex functions of hinge means.
+
+With ``sigma(x) = clip(x + 1/2, 0, 1) = max(x + 1/2, 0) - max(x - 1/2, 0)`` every constraint of the partial
+parity and partial rate families (Partial fairness paper, section 2) is
+
+    f_i = sum_j a_ij max_l (H[s, q] + const)  -  sum_j a_ij max_l (H[s, q] + const)
+
+where ``H[s, q] = mean over rows of subset s of max(score - t_q, 0)`` and each threshold ``t_q`` is a fixed
+number or an auxiliary variable plus a fixed shift. Both sums are convex in the scores and the thresholds.
+A family is therefore a table of indices and constants; the solvers and kernels know only this table.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+NONE = -1  # "no hinge": the alternative is its constant alone
+
+Term = tuple[float, list[tuple[int, int, float]]]  # weight, alternatives (subset, threshold, constant)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One convex part of all m constraints: J weighted terms, each the largest of L alternatives.
+
+    Attributes:
+        weight: (m, J), non-negative.
+        subset, threshold: (m, J, L) indices into H, or ``NONE``.
+        constant: (m, J, L); ``-inf`` marks an alternative that is absent.
+    """
+
+    weight: NDArray[np.float64]
+    subset: NDArray[np.int64]
+    threshold: NDArray[np.int64]
+    constant: NDArray[np.float64]
+
+    @classmethod
+    def from_terms(cls, terms: list[list[Term]]) -> "Side":
+        """Build the table from, per constraint, a list of terms."""
+        m = len(terms)
+        n_terms = max((len(row) for row in terms), default=0)
+        n_choices = max((len(choices) for row in terms for _, choices in row), default=1)
+        side = cls(
+            np.zeros((m, n_terms)),
+            np.full((m, n_terms, n_choices), NONE, np.int64),
+            np.full((m, n_terms, n_choices), NONE, np.int64),
+            np.full((m, n_terms, n_choices), -np.inf),
+        )
+        side.constant[:, :, 0] = 0.0
+        for i, row in enumerate(terms):
+            for j, (weight, choices) in enumerate(row):
+                side.weight[i, j] = weight
+                for k, (subset, threshold, constant) in enumerate(choices):
+                    side.subset[i, j, k], side.threshold[i, j, k] = subset, threshold
+                    side.constant[i, j, k] = constant
+        return side
+
+    def candidates(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of all alternatives, (m, J, L), for hinge means (S, Q)."""
+        hinge = np.where(self.subset == NONE, 0.0, means[self.subset, self.threshold])
+        return hinge + self.constant
+
+    def values(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the convex part, (m,)."""
+        return np.einsum("ij,ij->i", self.weight, self.candidates(means).max(axis=2))
+
+    def derivative(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A subgradient of each value by the hinge means, (m, S, Q); ties take the first alternative."""
+        i, j, subset, threshold = self.selected(means)
+        out = np.zeros((len(self.weight), *means.shape))
+        np.add.at(out, (i, subset, threshold), self.weight[i, j])
+        return out
+
+    def pull_back(self, means: NDArray[np.float64], multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``sum_i multipliers[i] * derivative[i]``, (S, Q)."""
+        i, j, subset, threshold = self.selected(means)
+        out = np.zeros(means.shape)
+        np.add.at(out, (subset, threshold), multipliers[i] * self.weight[i, j])
+        return out
+
+    def choice(self, means: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Alternative that attains each term's maximum, (m, J); ties take the first."""
+        return self.candidates(means).argmax(axis=2)
+
+    def selected(self, means: NDArray[np.float64]) -> tuple[NDArray[np.int64], ...]:
+        """Constraint, term, subset and threshold of every attained alternative that holds a hinge."""
+        choice = self.choice(means)
+        i, j = np.mgrid[: choice.shape[0], : choice.shape[1]]
+        subset, threshold = self.subset[i, j, choice], self.threshold[i, j, choice]
+        used = subset != NONE
+        return i[used], j[used], subset[used], threshold[used]
+
+
+@dataclass(frozen=True, eq=False)
+class HingeProgram:
+    """The m constraints ``f_i <= 0`` of one problem.
+
+    Attributes:
+        row_subset: (n,) subset of every row, 0..S-1; subsets never span two groups.
+        subset_group: (S,) group of every subset.
+        aux_index: (Q,) auxiliary variable each threshold moves with, or ``NONE`` for a fixed threshold.
+        shift: (Q,) added to it.
+        convex, concave: the parts f+ and f-; ``f = f+ - f-``.
+        start: (P,) auxiliary variables that are feasible together with all scores equal to zero.
+        labels: m texts that name the constraints.
+    """
+
+    row_subset: NDArray[np.int64]
+    subset_group: NDArray[np.int64]
+    aux_index: NDArray[np.int64]
+    shift: NDArray[np.float64]
+    convex: Side
+    concave: Side
+    start: NDArray[np.float64]
+    labels: tuple[str, ...]
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of constraints, m."""
+        return len(self.labels)
+
+    @property
+    def n_aux(self) -> int:
+        """Number of auxiliary variables, P."""
+        return int(self.start.size)
+
+    @property
+    def n_subsets(self) -> int:
+        """Number of subsets, S."""
+        return int(self.subset_group.size)
+
+    def thresholds(self, aux: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Thresholds (Q,) at the auxiliary variables (P,)."""
+        moving = self.aux_index != NONE
+        base = np.zeros(self.shift.size)
+        base[moving] = aux[self.aux_index[moving]]
+        return base + self.shift
+
+    def hinge_means(self, scores: NDArray[np.float64], aux: NDArray[np.float64]) -> NDArray[np.float64]:
+        """H (S, Q) of scores (n,), in the row order of ``row_subset``."""
+        t = self.thresholds(aux)
+        out = np.zeros((self.n_subsets, t.size))
+        for subset in range(self.n_subsets):
+            part = scores[self.row_subset == subset]
+            if part.size:
+                out[subset] = np.maximum(part[:, None] - t, 0.0).mean(axis=0)
+        return out
+
+    def values(self, scores: NDArray[np.float64], aux: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Constraint values f (m,); the constraints hold where none is positive."""
+        means = self.hinge_means(scores, aux)
+        return self.convex.values(means) - self.concave.values(means)
+
+    def vjp(
+        self, scores: NDArray[np.float64], aux: NDArray[np.float64], multipliers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``sum_i multipliers[i] * f_i'``: residual per row (n,) and derivative by the auxiliaries (P,)."""
+        means = self.hinge_means(scores, aux)
+        return self.pull_back(scores, aux, self.slope_weights(means, multipliers))
+
+    def slope_weights(
+        self, means: NDArray[np.float64], multipliers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Derivative of ``sum_i multipliers[i] * f_i`` by the hinge means, (S, Q)."""
+        return self.convex.pull_back(means, multipliers) - self.concave.pull_back(means, multipliers)
+
+    def fold_thresholds(self, by_threshold: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Derivatives by the auxiliaries (..., P) from derivatives by the thresholds (..., Q)."""
+        out = np.zeros((*by_threshold.shape[:-1], self.n_aux))
+        for q, index in enumerate(self.aux_index):
+            if index != NONE:
+                out[..., index] += by_threshold[..., q]
+        return out
+
+    def pull_back(
+        self, scores: NDArray[np.float64], aux: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Derivative of ``sum(weights * H)`` by the scores (n,) and by the auxiliaries (P,)."""
+        above = scores[:, None] > self.thresholds(aux)
+        counts = np.maximum(np.bincount(self.row_subset, minlength=self.n_subsets), 1)
+        share = weights[self.row_subset] / counts[self.row_subset, None]
+        per_row = np.where(above, share, 0.0)
+        return per_row.sum(axis=1), self.fold_thresholds(-per_row.sum(axis=0))

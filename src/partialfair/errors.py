@@ -1,0 +1,29 @@
+"""Errors a person can act on: each message names the file or key, the value, and the remedy."""
+
+
+class PartialFairError(Exception):
+    """Base of every error this package raises on purpose.
+
+    The command line prints the message of such an error as one sentence and exits with status 2;
+    any other exception is a defect and keeps its traceback.
+    """
+
+
+class ConfigError(PartialFairError):
+    """A value in ``params.yaml`` (or a setting passed in its place) cannot be used."""
+
+
+class DataError(PartialFairError):
+    """A raw file, table, split or score file is missing, damaged or inconsistent."""
+
+
+class PluginError(PartialFairError):
+    """A dataset, algorithm, solver, constraint or metric is unknown or breaks its contract."""
+
+
+class NotEstimableError(PartialFairError):
+    """A quantity is undefined on the given rows (for instance a group too small for an interval)."""
+
+
+class InfeasibleError(PartialFairError):
+    """A solver found no point that satisfies the constraints to its tolerance."""

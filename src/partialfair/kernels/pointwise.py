@@ -1,0 +1,136 @@
+"""Functions of the scores alone: hinge means, the logistic loss, and their residuals."""
+
+import numpy as np
+from numba import njit
+
+from partialfair.kernels import JIT, SUM_BLOCK
+
+# Rational approximation of tanh on [-9, 9] (the coefficients in common use for float32, error below 2e-7);
+# unlike a call to exp it vectorises: 234,000 losses with residuals take 0.18 ms instead of 1.5 ms.
+_TANH_LIMIT = 8.9
+_P = (
+    4.89352455891786e-03,
+    6.37261928875436e-04,
+    1.48572235717979e-05,
+    5.12229709037114e-08,
+    -8.60467152213735e-11,
+    2.00018790482477e-13,
+    -2.76076847742355e-16,
+)
+_Q = (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06)
+
+
+@njit(**JIT)
+def hinge_means(scores, starts, thresholds, means):
+    """Means of ``max(score - t, 0)`` per subset and threshold: ``thresholds`` (Q,), ``means`` (S, Q), float64.
+
+    An empty subset has means 0.
+    """
+    for subset in range(starts.size - 1):
+        first, stop = starts[subset], starts[subset + 1]
+        means[subset, :] = 0
+        for low in range(first, stop, SUM_BLOCK):
+            part = scores[low : min(low + SUM_BLOCK, stop)]
+            for q in range(thresholds.size):
+                t = scores.dtype.type(thresholds[q])
+                total = scores.dtype.type(0)
+                for i in range(part.size):
+                    x = part[i] - t
+                    # x + |x| is twice max(x, 0); written so because max() does not vectorise here.
+                    total += x + abs(x)
+                means[subset, q] += total
+        if stop > first:
+            means[subset, :] *= 0.5 / (stop - first)
+
+
+@njit(**JIT)
+def exceedance(scores, first, stop, threshold):
+    """Share of rows ``first..stop`` whose score exceeds ``threshold``."""
+    count = 0
+    for i in range(first, stop):
+        count += scores[i] > threshold
+    return count / (stop - first)
+
+
+@njit(**JIT)
+def logistic(scores, y, scale, residual):
+    """Return ``scale * sum log(1 + exp(-y s))`` and write its derivative by each score to ``residual``.
+
+    Single-precision accuracy (relative error of the sum below 1e-6); use :func:`logistic_exact` where the
+    value is to be driven to a tight optimum.
+    """
+    total = 0.0
+    half = np.float32(0.5)
+    one = np.float32(1)
+    weight = np.float32(scale)
+    limit = np.float32(_TANH_LIMIT)
+    for low in range(0, scores.size, SUM_BLOCK):
+        s = scores[low : low + SUM_BLOCK]
+        label = y[low : low + SUM_BLOCK]
+        out = residual[low : low + SUM_BLOCK]
+        part = np.float32(0)
+        for i in range(s.size):
+            x = half * label[i] * s[i]
+            clipped = half * (abs(x + limit) - abs(x - limit))
+            q = clipped * clipped
+            top = np.float32(_P[6])
+            top = top * q + np.float32(_P[5])
+            top = top * q + np.float32(_P[4])
+            top = top * q + np.float32(_P[3])
+            top = top * q + np.float32(_P[2])
+            top = top * q + np.float32(_P[1])
+            top = top * q + np.float32(_P[0])
+            bottom = np.float32(_Q[3])
+            bottom = bottom * q + np.float32(_Q[2])
+            bottom = bottom * q + np.float32(_Q[1])
+            bottom = bottom * q + np.float32(_Q[0])
+            tanh = clipped * top / bottom
+            out[i] = -half * weight * label[i] * (one - tanh)
+            # log(1 + exp(-|2x|)) = -log((1 + |tanh x|) / 2), by the series of 2 artanh
+            z = (abs(tanh) - one) / (abs(tanh) + np.float32(3))
+            w = z * z
+            series = np.float32(1 / 11)
+            series = series * w + np.float32(1 / 9)
+            series = series * w + np.float32(1 / 7)
+            series = series * w + np.float32(1 / 5)
+            series = series * w + np.float32(1 / 3)
+            series = series * w + one
+            part += abs(x) - x - np.float32(2) * z * series
+        total += part
+    return total * scale
+
+
+def logistic_exact(scores, y, scale, residual):
+    """The same as :func:`logistic` in double precision.
+
+    NumPy's exp and log are vectorised where compiled loops call the scalar ones: 0.12 ms instead of 0.43 ms
+    for 29,000 rows.
+    """
+    margin = -y * scores
+    e = np.exp(-np.abs(margin))
+    total = e + 1.0
+    np.divide(np.where(margin > 0, 1.0, e), total, out=residual)
+    residual *= -scale * y
+    return float(np.maximum(margin, 0.0).sum() + np.log(total).sum()) * scale
+
+
+@njit(**JIT)
+def add_hinge_residual(scores, starts, thresholds, weights, residual, shares):
+    """Add ``sum_q weights[subset, q] * 1[score > t_q] / n_subset`` to the residual of every row.
+
+    ``shares`` (S, Q) receives the share of each subset's rows above each threshold that has a weight.
+    """
+    for subset in range(starts.size - 1):
+        first, stop = starts[subset], starts[subset + 1]
+        for q in range(thresholds.size):
+            w = weights[subset, q]
+            if w == 0 or stop == first:
+                continue
+            step = w / (stop - first)
+            t = thresholds[q]
+            count = 0
+            for i in range(first, stop):
+                above = scores[i] > t
+                count += above
+                residual[i] += step if above else 0.0
+            shares[subset, q] = count / (stop - first)

@@ -1,0 +1,1 @@
+"""Optimisers: one module each, found by scanning this folder."""

@@ -1,0 +1,165 @@
+"""Direct solver: augmented Lagrangian on the non-convex problem, with L-BFGS inner solves (scipy).
+
+Beyond the Partial fairness paper (its method is IDCA): the constraints are piecewise linear in the scores, but
+averaged over thousands of rows they behave like smooth functions, and the classical method of multipliers
+(Powell 1969, Hestenes 1969, Rockafellar 1973) applies as it stands.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from partialfair.kernels.pointwise import hinge_means
+from partialfair.solvers.certificate import certify
+from partialfair.solvers.problem import LinearProblem, State
+from partialfair.solvers.solution import Record, Solution
+from partialfair.solvers.unconstrained import minimise_loss
+
+Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Settings of the method.
+
+    Attributes:
+        tolerance: largest constraint value accepted.
+        stationarity: KKT residual (see ``Certificate``) at which to stop.
+        rounds: at most so many multiplier updates.
+        inner_iterations: L-BFGS iterations between two updates.
+        penalty: first penalty weight; it suits all families because constraints are shares in [0, 1].
+        growth: factor on the penalty when a round reduces the violation by less than half.
+        warm_iterations: L-BFGS iterations on the loss alone for the starting point.
+    """
+
+    tolerance: float = 1e-4
+    stationarity: float = 1e-3
+    rounds: int = 40
+    inner_iterations: int = 50
+    penalty: float = 4.0
+    growth: float = 3.0
+    warm_iterations: int = 60
+
+
+def solve(
+    problem: LinearProblem,
+    *,
+    budget: Budget | None = None,
+    start: Point | None = None,
+    report: Callable[[Record], None] | None = None,
+) -> Solution:
+    """Minimise f0 subject to the constraints.
+
+    Args:
+        problem: the problem, with constraints.
+        budget: settings; see :class:`Budget`.
+        start: (params, aux) to start from, for instance the solution at a neighbouring kappa; by default the
+            nearly unconstrained model with the thresholds at which the groups together have the wanted shares.
+        report: called after each multiplier update.
+
+    Returns:
+        The point with the lowest loss among those within the tolerance, or, if there is none, the one that
+        violates the constraints least, with a status that says so.
+    """
+    budget = budget or Budget()
+    params, aux = start or warm_start(problem, budget.warm_iterations)
+    method = _Multipliers(problem, budget)
+    flat = np.concatenate([params.ravel(), aux])
+    best: tuple[tuple[bool, float], Vector] | None = None
+    history: list[Record] = []
+    for round_ in range(1, budget.rounds + 1):
+        flat = method.minimise(flat)
+        state, loss, worst, stationarity = method.update(flat)
+        history.append(Record(round_, method.evaluations, loss, worst, time.process_time()))
+        if report is not None:
+            report(history[-1])
+        feasible = worst <= budget.tolerance
+        key = (not feasible, loss if feasible else worst)
+        if best is None or key < best[0]:
+            best = (key, flat)
+        if feasible and stationarity <= budget.stationarity * problem.unit:
+            break
+    assert best is not None
+    params, aux = method.unpack(best[1])
+    certificate = certify(problem, params, aux)
+    status = "ok"
+    if best[0][0]:
+        status = (
+            f"infeasible: largest constraint value {certificate.max_violation:.2g} after {budget.rounds} rounds, "
+            f"tolerance {budget.tolerance:g}; raise kappa or the number of rounds"
+        )
+    return Solution(params, aux, certificate, history, status)
+
+
+def warm_start(problem: LinearProblem, iterations: int) -> Point:
+    """The nearly unconstrained model, with thresholds at the shares that the feasible start would have.
+
+    From a model of zero weights all rows sit on one point of the piecewise-linear constraints, where a large
+    penalty stalls the line search; from here it does not, and twice fewer evaluations are needed.
+    """
+    params = minimise_loss(problem, iterations=iterations)
+    return params, matching_thresholds(problem, params)
+
+
+def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
+    """Auxiliary thresholds at which the mean smoothed share over subsets is that of the feasible start, (P,)."""
+    program = problem.program
+    assert program is not None
+    if program.n_aux == 0:
+        return np.zeros(0)
+    scores = problem.scores(params)
+    nodes = np.linspace(scores.min() - 0.5, scores.max() + 0.5, 512)
+    wide, narrow = (np.empty((program.n_subsets, nodes.size)) for _ in range(2))
+    hinge_means(scores, problem.design.starts, nodes - 0.5, wide)
+    hinge_means(scores, problem.design.starts, nodes + 0.5, narrow)
+    share = (wide - narrow).mean(axis=0)
+    wanted = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
+    return np.interp(-wanted, -share, nodes)
+
+
+class _Multipliers:
+    """The augmented Lagrangian and its multipliers."""
+
+    def __init__(self, problem: LinearProblem, budget: Budget) -> None:
+        self.problem, self.budget = problem, budget
+        self.multipliers = np.zeros(problem.n_constraints)
+        self.penalty = budget.penalty
+        self.evaluations = 0
+        self.last = np.inf
+
+    def unpack(self, flat: Vector) -> Point:
+        """Parameters (R, d+1) and auxiliaries (P,) of a flat point."""
+        size = self.problem.model.size
+        return flat[:size].reshape(self.problem.model.shape), flat[size:]
+
+    def value(self, flat: Vector) -> tuple[float, Vector]:
+        """Augmented Lagrangian (Rockafellar's form for inequalities) and its gradient."""
+        self.evaluations += 1
+        state = self.problem.state(*self.unpack(flat))
+        shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
+        loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
+        penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
+        return loss + penalty, np.concatenate([by_params.ravel(), by_aux])
+
+    def minimise(self, flat: Vector) -> Vector:
+        """Minimise over the point with the multipliers fixed, from ``flat``."""
+        options = {"maxiter": self.budget.inner_iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-6}
+        return minimize(self.value, flat, jac=True, method="L-BFGS-B", options=options).x
+
+    def update(self, flat: Vector) -> tuple[State, float, float, float]:
+        """Update multipliers and penalty; return the state, loss, largest value and stationarity there."""
+        problem = self.problem
+        state = problem.state(*self.unpack(flat))
+        values = problem.constraints(state)
+        worst = float(values.max())
+        self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
+        loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)
+        if worst > 0.5 * self.last:
+            self.penalty *= self.budget.growth
+        self.last = max(worst, 0.0)
+        return state, loss, worst, float(np.hypot(np.linalg.norm(by_params), np.linalg.norm(by_aux)))
