@@ -62,6 +62,7 @@ def whole(interval: Any) -> Any:
 
 
 def _replicate_accuracy(sample: Replicates) -> NDArray:
+    sample.require_labels()
     right = sample.positive[..., 1] + sample.sizes[:, 0] - sample.positive[..., 0]
     return np.asarray(right.sum(axis=1) / sample.sizes.sum())
 

@@ -41,6 +41,7 @@ def area(above: NDArray, sizes: NDArray) -> NDArray:
 
 
 def _replicate_auc(sample: Replicates) -> NDArray:
+    sample.require_labels()
     sizes = sample.sizes.sum(axis=0)
     if not sizes.all():
         raise NotEstimableError("all labels are equal; the area under the ROC curve needs both classes")

@@ -72,6 +72,7 @@ def _parity(scores: NDArray, group: NDArray, interval: Any, threshold: float, no
 
 
 def _parity_of_label(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float, label: int) -> float:
+    ranks.check_scores(scores, y, group)
     require_binary(y)
     rows = y == label
     # The whole sample, not the subset, says which groups exist.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -55,7 +54,7 @@ def registry() -> Mapping[str, Metric]:
         PluginError: an entry is not a Metric, or two modules offer the same name.
     """
     found: dict[str, Metric] = {}
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    for module in pkgutil.iter_modules(import_module("partialfair.metrics").__path__):
         entries = getattr(import_module(f"partialfair.metrics.{module.name}"), "METRICS", {})
         for name, entry in entries.items():
             if not isinstance(entry, Metric):

@@ -1,12 +1,13 @@
 """Resampled samples in counts: sort once, then every replicate is a gather from cumulative draws."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.errors import NotEstimableError
 from partialfair.intervals import FULL, GroupPairs, for_groups, require_rows
 from partialfair.metrics import ranks
 
@@ -25,6 +26,7 @@ class Replicates:
         positive: rows above the threshold by group and label, shape (replicates, groups, 2).
         sizes: rows by group and label, shape (groups, 2); the same in every replicate.
         interval: one union per group.
+        labelled: whether there are labels -1/+1; without them all rows count under index 1.
     """
 
     above: NDArray[np.int32]
@@ -32,6 +34,7 @@ class Replicates:
     positive: NDArray[np.int64]
     sizes: NDArray[np.int64]
     interval: GroupPairs
+    labelled: bool = True
 
     @property
     def group_sizes(self) -> NDArray[np.int64]:
@@ -43,6 +46,15 @@ class Replicates:
         """[0, 1] for every group."""
         return tuple(FULL for _ in self.interval)
 
+    def require_labels(self) -> None:
+        """Refuse a metric that needs labels where there are none.
+
+        Raises:
+            NotEstimableError: the labels are not -1/+1.
+        """
+        if not self.labelled:
+            raise NotEstimableError("labels are not -1 or +1; map them first")
+
     def rates(self, label: int | None = None) -> NDArray[np.float64]:
         """Shares above the threshold, shape (replicates, groups), of all rows or of one label's (index).
 
@@ -51,13 +63,14 @@ class Replicates:
         """
         if label is None:
             return np.asarray(self.positive.sum(axis=2) / self.group_sizes)
+        self.require_labels()
         require_rows(self.interval, self.sizes[:, label])
         return np.asarray(self.positive[..., label] / self.sizes[:, label])
 
 
 def resample(
     scores: NDArray,
-    y: NDArray,
+    y: NDArray | None,
     group: NDArray,
     interval: Any,
     rng: np.random.Generator,
@@ -68,7 +81,7 @@ def resample(
 
     Args:
         scores: shape (n,).
-        y: labels, shape (n,); rows with y > 0 are one stratum of their group, the others the other.
+        y: labels -1/+1, shape (n,); ``None`` for strata that are the groups.
         group: codes, shape (n,).
         interval: see ``partialfair.intervals``.
         rng: source of the draws.
@@ -82,9 +95,9 @@ def resample(
     n_groups = ranks.n_groups_of(group, interval)
     unions = for_groups(interval, n_groups)
     order, starts = ranks.blocks(scores)
-    stratum = (2 * group.astype(np.int64) + (y > 0))[order]
+    ranks.check_scores(scores, group)
+    stratum = (2 * group.astype(np.int64) + (1 if y is None else y > 0))[order]
     sizes = np.bincount(stratum, minlength=2 * n_groups).reshape(n_groups, 2)
-    ranks.check_scores(scores, y, group)
     ranks.check_groups(sizes.sum(axis=1))
     require_rows(unions, sizes.sum(axis=1))
     members = [np.flatnonzero(stratum == code) for code in range(2 * n_groups)]
@@ -92,7 +105,7 @@ def resample(
     per_block = max(1, min(replicates, _BLOCK_ENTRIES // len(scores)))
     for first in range(0, replicates, per_block):
         drawn = [_draw(rng, min(per_block, replicates - first), len(rows)) for rows in members]
-        yield _count(drawn, members, starts, cut, sizes, unions)
+        yield replace(_count(drawn, members, starts, cut, sizes, unions), labelled=y is not None)
 
 
 def _draw(rng: np.random.Generator, rows: int, size: int) -> NDArray[np.int32]:

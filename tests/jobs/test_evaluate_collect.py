@@ -1,0 +1,184 @@
+"""Evaluation of a stored model, and the tidy tables of an experiment with runs that failed or never ran."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from partialfair import metrics
+from partialfair.datasets.table import Dataset, Split
+from partialfair.errors import DataError
+from partialfair.files import write_json
+from partialfair.jobs.collect import METRIC_COLUMNS, RUN_COLUMNS, collect
+from partialfair.jobs.evaluate import evaluate
+from partialfair.models.design import Standardiser
+from partialfair.models.store import LinearScore
+
+INTERVAL = [[0.1, 0.5]]
+
+
+@dataclass(frozen=True)
+class Job:
+    experiment: str
+    dataset: str
+    algorithm: str
+    kappa: float
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        return Path("runs") / self.algorithm / f"kappa={self.kappa:g}" / f"seed={self.seed}"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A table of 240 rows in 2 groups, a split, and a run folder with a trained model."""
+    rng = np.random.default_rng(0)
+    n = 240
+    data = Dataset(
+        X=rng.normal(size=(n, 3)).astype(np.float32),
+        y=np.where(rng.random(n) < 0.4, 1.0, -1.0),
+        group=(np.arange(n) % 2).astype(np.int16),
+        feature_names=("a", "b", "c"),
+        group_names=("Female", "Male"),
+        name="small",
+    )
+    data.save(tmp_path / "table.npz")
+    order = rng.permutation(n)
+    Split(order[:100], order[100:150], order[150:]).save(tmp_path / "split.npz")
+    write_run(tmp_path, tmp_path / "run")
+    return tmp_path
+
+
+def write_run(root, run, status="ok", reason=None, weights=None, seed=0):
+    """Write model.npz and fit.json as a training job would."""
+    weights = np.random.default_rng(seed).normal(size=(2, 4)) if weights is None else weights
+    plain = Standardiser(np.zeros(0, np.int64), np.zeros(0), np.ones(0))
+    names = ("Female", "Male"), ("a", "b", "c")
+    LinearScore(weights, plain, np.zeros(0), *names, status=status).save(run / "model.npz")
+    fit = {
+        "experiment": "e", "dataset": "small", "algorithm": "idca", "kappa": 0.1, "seed": seed,
+        "status": status, "reason": reason, "selected": {"tolerance": 0.001},
+        "certificate": {"objective": 0.3, "max_violation": 0.001, "kkt_residual": None, "multipliers": []},
+        "time": {"wall_seconds": 1.5, "cpu_seconds": 1.25}, "peak_memory_mib": 100.0, "device": "cpu",
+        "threads": 1, "git_revision": "abc", "closure_hash": "def",
+    }  # fmt: skip
+    write_json(run / "fit.json", fit)
+
+
+def run_evaluate(folder, run=None, **settings):
+    run = folder / "run" if run is None else run
+    paths = run / "model.npz", run / "fit.json", folder / "table.npz", folder / "split.npz", run
+    return evaluate(*paths, {"interval": INTERVAL, "bootstrap": {"replicates": 20, "level": 0.9}} | settings)
+
+
+class TestEvaluate:
+    def test_score_file_alone_gives_the_metrics(self, folder):
+        result = run_evaluate(folder)
+        table = pq.read_table(folder / "run/scores.parquet").to_pandas()
+        assert [str(t) for t in table.dtypes][:1] == ["int32"] and len(table) == 240
+        data = Dataset.load(folder / "table.npz")
+        assert np.array_equal(table["y"], data.y[table["row"]])
+        assert np.array_equal(table["group"], data.group[table["row"]])
+        for split, part in table.groupby("split", observed=True):
+            columns = (part[name].to_numpy() for name in ("score", "y", "group"))
+            expected, _ = metrics.evaluate_all(*columns, INTERVAL)
+            assert result["splits"][split] == expected
+        assert json.loads((folder / "run/metrics.json").read_text()) == json.loads(json.dumps(result))
+
+    def test_bootstrap_is_on_test_and_contains_the_estimate(self, folder):
+        result = run_evaluate(folder)
+        assert list(result["bootstrap"]) == ["test"]
+        for name, (low, high) in result["bootstrap"]["test"].items():
+            assert low <= result["splits"]["test"][name] <= high
+
+    def test_two_evaluations_write_equal_bytes(self, folder):
+        contents = []
+        for _ in range(2):
+            run_evaluate(folder)
+            contents.append([(folder / "run" / name).read_bytes() for name in ("metrics.json", "scores.parquet")])
+        assert contents[0] == contents[1]
+
+    def test_no_bootstrap_on_request(self, folder):
+        assert run_evaluate(folder, bootstrap={"replicates": 0})["bootstrap"] == {}
+
+    def test_not_estimable_metrics_are_null_with_a_reason_that_names_the_group(self, folder):
+        result = run_evaluate(folder, interval=[[0.0, 0.02]])
+        assert result["splits"]["test"]["sp"] is None and result["splits"]["test"]["accuracy"] is not None
+        assert "group 0 (Female): interval 0-0.02 keeps 1" in result["not_estimable"]["test"]["sp"]
+        assert result["bootstrap"] == {"test": {}}
+
+    def test_run_without_a_model_gives_its_status(self, folder):
+        write_run(folder, folder / "bad", "infeasible", "no feasible point", weights=np.zeros((0, 0)))
+        result = run_evaluate(folder, folder / "bad")
+        assert (result["status"], result["reason"], result["splits"]) == ("infeasible", "no feasible point", {})
+        assert pq.read_table(folder / "bad/scores.parquet").num_rows == 0
+
+    def test_scores_that_are_not_finite_are_refused(self, folder):
+        write_run(folder, folder / "nan", weights=np.full((2, 4), np.nan))
+        with pytest.raises(DataError, match="100 scores of the train split are not finite"):
+            run_evaluate(folder, folder / "nan")
+
+    def test_start_up_is_lean(self):
+        code = (
+            "import sys, partialfair.jobs.evaluate, partialfair.metrics.uncertainty;"
+            "print([m for m in ('pandas', 'sklearn', 'matplotlib', 'torch', 'scipy.stats') if m in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
+
+
+class TestCollect:
+    @pytest.fixture
+    def tables(self, folder):
+        """Runs: seed 0 evaluated, seed 1 infeasible, seed 2 trained only, seed 3 absent."""
+        jobs = [Job("e", "small", "idca", 0.1, seed) for seed in range(4)] + [Job("e", "small", "plain", np.inf, 0)]
+        write_run(folder, folder / jobs[0].path)
+        run_evaluate(folder, folder / jobs[0].path)
+        write_run(folder, folder / jobs[1].path, "infeasible", "no feasible point", np.zeros((0, 0)), seed=1)
+        run_evaluate(folder, folder / jobs[1].path)
+        write_run(folder, folder / jobs[2].path, seed=2)
+        settings = {"constraint": "c", "interval": INTERVAL, "kappa_scale": "absolute", "grid": 10}
+        paths = collect([(job, settings) for job in jobs], folder / "reports", folder)
+        return [pq.read_table(path).to_pandas() for path in paths]
+
+    def test_columns(self, tables):
+        assert list(tables[0]) == list(METRIC_COLUMNS) and list(tables[1]) == list(RUN_COLUMNS)
+
+    def test_evaluated_run(self, tables, folder):
+        rows = tables[0].query("algorithm == 'idca' and seed == 0")
+        expected = json.loads((folder / "runs/idca/kappa=0.1/seed=0/metrics.json").read_text())
+        assert len(rows) == 3 * len(metrics.names())
+        found = rows.set_index(["split", "metric"])
+        for split, values in expected["splits"].items():
+            for name, value in values.items():
+                assert found.loc[(split, name), "value"] == value
+        assert found.loc[("test", "sp"), ["ci_low", "ci_high"]].tolist() == expected["bootstrap"]["test"]["sp"]
+        assert np.isnan(found.loc[("train", "sp"), "ci_low"])
+        assert set(rows["interval"]) == {"0.1-0.5"}
+
+    def test_runs_without_metrics_are_rows_with_a_reason(self, tables):
+        reasons = {1: ("infeasible", "no feasible point"), 2: ("not_run", "trained but not evaluated"), 3: ("not_run", "no fit.json")}  # fmt: skip # noqa: E501
+        for seed, (status, reason) in reasons.items():
+            rows = tables[0].query("algorithm == 'idca' and seed == @seed and split == 'test'")
+            assert set(rows["metric"]) == set(metrics.names())
+            assert rows["value"].isna().all() and set(rows["status"]) == {status}
+            assert rows["reason"].str.startswith(reason).all()
+
+    def test_every_job_is_one_run_row(self, tables):
+        runs = tables[1]
+        assert runs["status"].tolist() == ["ok", "infeasible", "ok", "not_run", "not_run"]
+        assert runs.loc[0, ["objective", "wall_seconds", "peak_memory_mib"]].tolist() == [0.3, 1.5, 100.0]
+        assert np.isinf(runs.loc[4, "kappa"]) and np.isnan(runs.loc[3, "wall_seconds"])
+
+    def test_damaged_run_file_is_named(self, folder):
+        job = Job("e", "small", "idca", 0.1, 0)
+        (folder / job.path).mkdir(parents=True)
+        (folder / job.path / "fit.json").write_text("{")
+        with pytest.raises(DataError, match=r"seed=0/fit\.json: not readable .* delete the run folder"):
+            collect([(job, {"interval": INTERVAL})], folder / "reports", folder)

@@ -1,0 +1,96 @@
+"""Parsing, text form, length and kept positions of score intervals."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partialfair import intervals
+from partialfair.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "length"),
+    [
+        ([[0.05, 0.3]], "0.05-0.3", 0.25),
+        ([0.05, 0.3], "0.05-0.3", 0.25),
+        ([[0.4, 0.5], [0.0, 0.1]], "0-0.1+0.4-0.5", 0.2),
+        ([[[0.0, 0.2]], [[0.1, 0.2], [0.5, 0.6]]], "0-0.2|0.1-0.2+0.5-0.6", 0.2),
+        ("0.0-1.0", "0-1", 1.0),
+        ("0.7 - 1", "0.7-1", 0.3),
+    ],
+)
+def test_forms(value, text, length):
+    parsed = intervals.parse(value)
+    assert intervals.format_interval(value) == text
+    assert intervals.parse(text) == parsed == intervals.parse(parsed)
+    assert intervals.measure(value) == pytest.approx(length)
+
+
+ends = st.lists(st.integers(0, 1000), min_size=2, max_size=6, unique=True).filter(lambda e: len(e) % 2 == 0)
+
+
+@given(ends)
+def test_text_reads_back(numbers):
+    numbers = sorted(numbers)
+    pairs = tuple((numbers[i] / 1000, numbers[i + 1] / 1000) for i in range(0, len(numbers), 2))
+    assert intervals.parse(intervals.format_interval(pairs)) == pairs
+
+
+@given(ends, st.integers(1, 3000))
+def test_positions_in_exact_arithmetic(numbers, n):
+    numbers = sorted(numbers)
+    exact = [(Fraction(numbers[i], 1000), Fraction(numbers[i + 1], 1000)) for i in range(0, len(numbers), 2)]
+    expected = [
+        position - 1 for alpha, beta in exact for position in range(math.ceil(alpha * n) + 1, math.ceil(beta * n) + 1)
+    ]
+    found = intervals.positions([(float(a), float(b)) for a, b in exact], n)
+    assert found.tolist() == expected
+
+
+def test_rank_lies_in_the_interval_exactly_for_the_kept_positions():
+    kept = set(intervals.positions([(0.07, 0.29)], 100).tolist())
+    assert kept == {
+        position for position in range(100) if Fraction(7, 100) <= Fraction(position, 100) < Fraction(29, 100)
+    }
+
+
+def test_positions_of_a_group():
+    assert intervals.positions("0-0.2|0.5-1", 10, group=1).tolist() == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[0.3, 0.05]], r"\[0.3, 0.05\] must satisfy 0 <= alpha < beta <= 1"),
+        ([[0.1, 1.2]], r"\[0.1, 1.2\] must satisfy"),
+        ([[0.1, float("nan")]], "must satisfy"),
+        ([[0.1, 0.3], [0.2, 0.4]], "overlap .*merge them"),
+        ([], "give at least one pair"),
+        ("nonsense", "not a pair of numbers; write"),
+        ([[0.1, 0.2, 0.3]], "not a pair of numbers"),
+        (0.3, "not a list of pairs"),
+        ([[0.1, 0.2], [[0.1, 0.2]]], "mixes pairs"),
+    ],
+)
+def test_refusals(value, message):
+    with pytest.raises(ConfigError, match=message):
+        intervals.parse(value)
+
+
+def test_number_of_groups_is_checked():
+    with pytest.raises(ConfigError, match="2 groups, the data have 3"):
+        intervals.for_groups("0-0.1|0-0.2", 3)
+    assert intervals.for_groups("0-0.1", 3) == (((0.0, 0.1),),) * 3
+
+
+def test_length_that_depends_on_the_group_is_refused():
+    with pytest.raises(ConfigError, match="different length in each group"):
+        intervals.measure("0-0.1|0-0.2")
+
+
+def test_positions_are_integers():
+    assert intervals.positions("0.2-0.4", 7).dtype == np.int64
