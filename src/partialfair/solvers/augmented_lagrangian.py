@@ -75,7 +75,7 @@ def solve(
     for round_ in range(1, budget.rounds + 1):
         flat = method.minimise(flat)
         state, loss, worst, stationarity = method.update(flat)
-        history.append(Record(round_, method.evaluations, loss, worst, time.process_time()))
+        history.append(Record(round_, method.evaluations, loss, worst, time.process_time(), state.params.copy(), state.aux.copy()))
         if report is not None:
             report(history[-1])
         feasible = worst <= budget.tolerance

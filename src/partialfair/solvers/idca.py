@@ -148,7 +148,7 @@ class _Batch:
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
-            run.history.append(Record(run.round, run.inner_steps, loss, worst, time.process_time()))
+            run.history.append(Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux))
         if run.round in self.keep:
             run.checkpoints[run.round] = (run.params, run.aux)
         if self.report is not None and run.round:

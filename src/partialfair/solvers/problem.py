@@ -118,6 +118,19 @@ class LinearProblem:
             return np.zeros(0)
         return self.program.convex.values(state.means) - self.program.concave.values(state.means)
 
+    def true_violation(self, params: Vector, aux: Vector, steepness: float = 1e6) -> float:
+        """Largest constraint value with indicators in place of the surrogate (0 without constraints).
+
+        The clipped-linear surrogate of steeply scaled scores and thresholds is the indicator but for scores
+        within 1/steepness of a threshold.
+        """
+        if self.program is None:
+            return 0.0
+        thresholds = self.program.thresholds(aux * steepness)
+        means = np.empty((self.program.n_subsets, thresholds.size))
+        hinge_means(self.scores(params) * steepness, self.design.starts, thresholds, means)
+        return float((self.program.convex.values(means) - self.program.concave.values(means)).max())
+
     def lagrangian(self, state: State, multipliers: Vector) -> tuple[float, Vector, Vector]:
         """Loss, and the gradient of ``f0 + sum_i multipliers_i f_i`` by parameters and auxiliaries."""
         residual = np.empty(self.design.n_rows)

@@ -26,13 +26,23 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Record:
-    """One line of a solver's history."""
+    """One line of a solver's history.
+
+    Attributes:
+        iteration: outer iterations done.
+        inner_steps: inner steps or function evaluations done.
+        objective: f0 there; max_violation: largest f_i there (surrogate; negative where all hold strictly).
+        cpu_seconds: processor time of the process so far.
+        params, aux: the iterate, from which other quantities can be computed afterwards.
+    """
 
     iteration: int
     inner_steps: int
     objective: float
     max_violation: float
     cpu_seconds: float
+    params: NDArray[np.float64] = field(compare=False, repr=False)
+    aux: NDArray[np.float64] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)

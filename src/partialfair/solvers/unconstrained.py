@@ -38,5 +38,5 @@ def solve(problem: LinearProblem, *, iterations: int = 1000, tolerance: float = 
     params = minimise_loss(problem, iterations=iterations, tolerance=tolerance)
     aux = problem.start()[1]
     certificate = certify(problem, params, aux)
-    record = Record(1, 0, certificate.objective, certificate.max_violation, time.process_time())
+    record = Record(1, 0, certificate.objective, certificate.max_violation, time.process_time(), params, aux)
     return Solution(params, aux, certificate, [record])

@@ -1,0 +1,1 @@
+"""One module per name that the {algorithm} wildcard can take: problem, solver and tuning protocol."""

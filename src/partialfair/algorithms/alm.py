@@ -1,0 +1,51 @@
+"""The direct solver: augmented Lagrangian on the constrained problem. It has nothing to tune."""
+
+from typing import ClassVar
+
+from pydantic import PositiveFloat, PositiveInt
+
+from partialfair.algorithms.base import Fit, Settings, Task, classification_only
+from partialfair.datasets.table import Dataset
+from partialfair.solvers.augmented_lagrangian import Budget, solve
+from partialfair.solvers.solution import Record
+
+
+class ALMSettings(Settings):
+    """Settings of the solver; see :class:`partialfair.solvers.augmented_lagrangian.Budget`."""
+
+    tolerance: PositiveFloat = 1e-4
+    stationarity: PositiveFloat = 1e-3
+    rounds: PositiveInt = 40
+    inner_iterations: PositiveInt = 50
+    penalty: PositiveFloat = 4.0
+    growth: PositiveFloat = 3.0
+    warm_iterations: PositiveInt = 60
+
+
+class ALM:
+    """Solve the constrained problem directly (see :mod:`partialfair.solvers.augmented_lagrangian`)."""
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    settings_model: ClassVar[type[Settings]] = ALMSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
+        return classification_only(dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Solve on the training rows; validation rows are not used."""
+        budget = Budget(**settings.model_dump())
+
+        def report(record: Record) -> None:
+            task.report(
+                f"round {record.iteration}/{budget.rounds}: loss {record.objective:.5f}, "
+                f"violation {record.max_violation:.1e}, {record.inner_steps} evaluations"
+            )
+
+        solution = solve(task.problem, budget=budget, report=report)
+        model = task.linear_score(solution.params, solution.aux)
+        return Fit(solution, model, {}, {"alm": solution.history}, "alm")
+
+
+ALGORITHM = ALM()

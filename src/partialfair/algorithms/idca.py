@@ -1,0 +1,98 @@
+"""IDCA with the tuning protocol of the Partial fairness paper, section 3."""
+
+from typing import ClassVar
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from partialfair.algorithms.base import Fit, Settings, Task, classification_only
+from partialfair.datasets.table import Dataset
+from partialfair.solvers.certificate import certify
+from partialfair.solvers.idca import Configuration, Run, advance, start_runs
+from partialfair.solvers.solution import Solution
+
+
+class IDCASettings(Settings):
+    """Candidates and schedule of the tuning protocol.
+
+    Attributes:
+        inner_steps, tolerances: candidates for T and eps; every pair is tried.
+        tuning_rounds: outer iterations after which the pair with the best validation accuracy is chosen.
+        rounds: candidates for K, the number of outer iterations of the chosen pair.
+    """
+
+    inner_steps: list[PositiveInt] = Field([150, 200], min_length=1)
+    tolerances: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
+    tuning_rounds: PositiveInt = 50
+    rounds: list[PositiveInt] = Field([100, 150, 200, 250, 300, 350, 400], min_length=1)
+
+    @model_validator(mode="after")
+    def _rounds_follow_tuning(self) -> "IDCASettings":
+        if min(self.rounds) < self.tuning_rounds:
+            raise ValueError(f"rounds must not be smaller than tuning_rounds ({self.tuning_rounds})")
+        return self
+
+
+class IDCA:
+    """Inexact difference-of-convex algorithm, tuned on validation accuracy; ties take the smaller violation."""
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    settings_model: ClassVar[type[Settings]] = IDCASettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
+        return classification_only(dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Tune (T, eps), then K, on validation accuracy.
+
+        The chosen pair's run is continued, not started again: the method is deterministic, so one run with
+        checkpoints serves every K.
+        """
+        assert isinstance(settings, IDCASettings)
+        problem = task.problem
+        pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
+        runs = start_runs(problem, pairs)
+
+        def progress(run: Run) -> None:
+            if run.round % 10 == 0 or run.fixed:
+                record, state = run.history[-1], ", at a fixed point" if run.fixed else ""
+                task.report(
+                    f"{_name(run)} round {run.round}: loss {record.objective:.5f}, "
+                    f"violation {record.max_violation:.1e}{state}"
+                )
+
+        task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
+        advance(problem, runs, settings.tuning_rounds, report=progress)
+        scored = [(-task.validation_accuracy(run.params), run.history[-1].max_violation, i) for i, run in enumerate(runs)]
+        best = runs[min(scored)[2]]
+        task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
+        advance(problem, [best], max(settings.rounds), keep=settings.rounds, report=progress)
+        choice = []
+        for rounds in sorted(settings.rounds):
+            params, aux = best.checkpoints[rounds]
+            worst = float(problem.constraints(problem.state(params, aux)).max())
+            choice.append((-task.validation_accuracy(params), worst, rounds))
+        accuracy, _, rounds = min(choice)
+        params, aux = best.checkpoints[rounds]
+        eps = best.configuration.tolerance
+        certificate = certify(problem, params, aux, active_within=2 * eps)
+        histories = {_name(run): run.history for run in runs}
+        history = [record for record in best.history if record.iteration <= rounds]
+        selected = {
+            "inner_steps": best.configuration.inner_steps,
+            "tolerance": eps,
+            "rounds": rounds,
+            "fixed_point_after": best.round if best.fixed else None,
+            "validation_accuracy": -accuracy,
+        }
+        solution = Solution(params, aux, certificate, history)
+        return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
+
+
+def _name(run: Run) -> str:
+    """Name of a candidate in histories and progress lines."""
+    return f"T={run.configuration.inner_steps} eps={run.configuration.tolerance:g}"
+
+
+ALGORITHM = IDCA()

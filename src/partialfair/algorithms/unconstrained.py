@@ -1,0 +1,39 @@
+"""Logistic regression without fairness constraints: the common starting point of all trade-off curves."""
+
+from typing import ClassVar
+
+from pydantic import PositiveFloat, PositiveInt
+
+from partialfair.algorithms.base import Fit, Settings, Task, classification_only
+from partialfair.datasets.table import Dataset
+from partialfair.solvers.unconstrained import solve
+
+
+class UnconstrainedSettings(Settings):
+    """Settings of the L-BFGS solver."""
+
+    iterations: PositiveInt = 1000
+    tolerance: PositiveFloat = 1e-5
+
+
+class Unconstrained:
+    """Minimise the logistic loss by L-BFGS (Partial fairness paper, section 3, "Unconstrained")."""
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = False
+    settings_model: ClassVar[type[Settings]] = UnconstrainedSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Any classification dataset; the constraint plays no part."""
+        return classification_only(dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Minimise the loss on the training rows; nothing is tuned."""
+        assert isinstance(settings, UnconstrainedSettings)
+        solution = solve(task.problem, iterations=settings.iterations, tolerance=settings.tolerance)
+        task.report(f"loss {solution.certificate.objective:.5f}")
+        model = task.linear_score(solution.params, solution.aux)
+        return Fit(solution, model, {}, {"lbfgs": solution.history}, "lbfgs")
+
+
+ALGORITHM = Unconstrained()

@@ -1,0 +1,196 @@
+"""Train one (dataset, algorithm, kappa, seed): writes model.npz, fit.json and history.parquet."""
+
+import math
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair import closure, plugins
+from partialfair.algorithms.base import Fit, Settings, Task
+from partialfair.config import job_settings, load_config
+from partialfair.datasets.table import Dataset, Split
+from partialfair.errors import ConfigError, InfeasibleError
+from partialfair.files import atomic_path, write_json
+from partialfair.models.design import Standardiser
+from partialfair.models.store import LinearScore
+
+TABLE = "data/processed/{dataset}/table.npz"
+SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+
+
+def train(
+    config_path: str | Path,
+    experiment: str,
+    dataset: str,
+    algorithm: str,
+    kappa: str,
+    seed: int,
+    out_dir: str | Path | None = None,
+) -> dict[str, Any]:
+    """Run one training job of the grid; return the content of fit.json.
+
+    A combination to which the algorithm does not apply, and a problem it finds infeasible, are results: they
+    are written down with their reason, and the job succeeds.
+
+    Raises:
+        ConfigError: the grid has no such job, or the algorithm refuses its settings.
+        DataError: the table or the split is missing or damaged.
+    """
+    started = time.perf_counter(), time.process_time()
+    config = load_config(config_path)
+    job = config.job(experiment, dataset, algorithm, kappa, seed)
+    settings = job_settings(config, job)
+    out = Path(out_dir) if out_dir is not None else job.path
+    data = Dataset.load(TABLE.format(dataset=dataset))
+    parts = Split.load(SPLIT.format(dataset=dataset, seed=seed))
+    plugin = plugins.load("algorithms", algorithm).ALGORITHM
+    task = Task(
+        train=data.take(parts.train),
+        validation=data.take(parts.validation),
+        constraint=settings["constraint"],
+        interval=settings["interval"],
+        kappa=math.inf if settings["kappa"] is None else settings["kappa"],
+        grid=settings["grid"],
+        kappa_scale=settings["kappa_scale"],
+        seed=seed,
+        device=settings["device"],
+        report=progress_printer(f"{dataset} {algorithm} kappa={kappa} seed={seed}"),
+    )
+    fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
+    model = fit.model if fit else _no_model(data, status)
+    out.mkdir(parents=True, exist_ok=True)
+    content = _fit_json(settings, task, fit, status, reason, started)
+    _write_history(out / "history.parquet", task, fit)
+    model.save(out / "model.npz")
+    write_json(out / "fit.json", content)
+    return content
+
+
+def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, str, str | None]:
+    """Fit, and return (fit, status, reason)."""
+    applies, why = plugin.applies_to(task.constraint, task.train)
+    if not applies:
+        return None, "not_applicable", why
+    try:
+        fit = plugin.fit(task, settings)
+    except InfeasibleError as error:
+        return None, "infeasible", str(error)
+    if fit.solution.status != "ok":
+        status, _, reason = fit.solution.status.partition(": ")
+        return fit, status, reason
+    return fit, "ok", None
+
+
+def validated(plugin: Any, name: str, settings: dict[str, Any]) -> Settings:
+    """Settings of an algorithm, checked by its own model."""
+    from pydantic import ValidationError
+
+    try:
+        return plugin.settings_model(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(["algorithms", name, *map(str, first["loc"])])
+        raise ConfigError(f"{where}: {first['msg']} (value {first.get('input')!r}); correct it in params.yaml") from error
+
+
+def progress_printer(label: str) -> Callable[[str], None]:
+    """A function that prints one line of progress, with the time since the start."""
+    start = time.perf_counter()
+
+    def report(line: str) -> None:
+        print(f"[{time.perf_counter() - start:7.1f} s] {label}: {line}", file=sys.stderr, flush=True)
+
+    return report
+
+
+def _no_model(data: Dataset, status: str) -> LinearScore:
+    """A model file that says there is no model."""
+    nothing = Standardiser(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)
+
+
+def _fit_json(
+    settings: dict[str, Any], task: Task, fit: Fit | None, status: str, reason: str | None, started: tuple[float, float]
+) -> dict[str, Any]:
+    """Everything worth knowing about a training job besides its model."""
+    certificate = None
+    if fit is not None:
+        found = fit.solution.certificate
+        true_violation = task.problem.true_violation(fit.solution.params, fit.solution.aux)
+        certificate = {
+            "objective": found.objective,
+            "max_violation": found.max_violation,
+            "kkt_residual": found.kkt_residual,
+            "true_violation": true_violation,
+            "multipliers": found.multipliers.tolist(),
+        }
+    return {
+        **settings,
+        "status": status,
+        "reason": reason,
+        "selected": fit.selected if fit else {},
+        "chosen": fit.chosen if fit else None,
+        "certificate": certificate,
+        "time": {"wall_seconds": time.perf_counter() - started[0], "cpu_seconds": time.process_time() - started[1]},
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "git_revision": git_revision(),
+        "versions": versions(),
+        "closure_hash": closure.training_hash(settings["algorithm"], settings["constraint"]),
+    }
+
+
+def git_revision() -> str | None:
+    """Revision of the checkout the job runs in; ``None`` outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    import numba
+    import scipy
+
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "numba": numba.__version__,
+        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
+    }
+
+
+def _write_history(path: Path, task: Task, fit: Fit | None) -> None:
+    """Write the history of every candidate; the true violation is computed for the chosen one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [(name, record) for name, records in (fit.histories if fit else {}).items() for record in records]
+    true = [
+        task.problem.true_violation(record.params, record.aux) if fit and name == fit.chosen else math.nan
+        for name, record in rows
+    ]
+    table = pa.table(
+        {
+            "candidate": pa.array([name for name, _ in rows], pa.string()),
+            "iteration": pa.array([record.iteration for _, record in rows], pa.int64()),
+            "inner_steps": pa.array([record.inner_steps for _, record in rows], pa.int64()),
+            "objective": pa.array([record.objective for _, record in rows], pa.float64()),
+            "max_violation": pa.array([record.max_violation for _, record in rows], pa.float64()),
+            "true_violation": pa.array(true, pa.float64()),
+            "cpu_seconds": pa.array([record.cpu_seconds for _, record in rows], pa.float64()),
+        }
+    )
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary)
