@@ -1,0 +1,70 @@
+# Targets: all (default), demo, paper, benchmark, every experiment id and every exhibit id of params.yaml;
+# and the stages of the audit: data, splits, runs, evaluation, report.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+# The source beside this file is the one that runs, whatever is installed; the interpreter is the one that runs this.
+SOURCE = str(Path(workflow.basedir) / "src")
+sys.path.insert(0, SOURCE)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+
+from partialfair.closure import closure_hash, dataset_hash, evaluation_hash
+from partialfair.config import load_config
+from partialfair.errors import PartialFairError
+from partialfair.workflow import Grid
+
+# Another grid: snakemake --config params=other.yaml. Every job reads the same one.
+PARAMS = os.environ["PARTIALFAIR_PARAMS"] = str(config.get("params", "params.yaml"))
+try:
+    CONFIG = load_config(PARAMS, check_plugins=True)
+except PartialFairError as error:
+    raise WorkflowError(str(error)) from None
+GRID = Grid(CONFIG)
+
+
+# Software comes from requirements.lock or environment.yml; containers are for those who run with --sdm apptainer.
+container: "docker://python:3.11-slim"
+
+
+wildcard_constraints:
+    experiment=r"[a-z][a-z0-9_]*",
+    dataset=r"[a-z][a-z0-9_]*",
+    algorithm=r"[a-z][a-z0-9_]*",
+    exhibit=r"[a-z][a-z0-9_]*",
+    kappa=r"[0-9.e+-]+|inf",
+    seed=r"\d+",
+
+
+localrules:
+    all,
+    demo,
+    paper,
+
+
+rule all:
+    default_target: True
+    input:
+        GRID.reports(),
+
+
+rule demo:
+    input:
+        GRID.reports(["demo"]),
+
+
+rule paper:
+    input:
+        GRID.reports(),
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/report.smk"

@@ -1,0 +1,190 @@
+"""Hash of the source that a job can execute: a module and everything of this package that it imports.
+
+The hash is taken from the syntax trees without docstrings, so comments, blank lines, layout and
+documentation do not change it, and any change of code does. The workflow stores it with every result
+(a ``params:`` entry of the rule); a job reruns exactly if the source it depends on was edited.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from partialfair import plugins
+from partialfair.errors import PluginError
+
+SOURCE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parent.name
+
+PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in ("cli", "closure", "config", "config_models", "plugins"))
+"""Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
+are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
+
+
+def closure(*modules: str) -> tuple[str, ...]:
+    """Return the dotted names of ``modules`` and of all package modules they import, sorted.
+
+    Imports inside functions count; those under ``if TYPE_CHECKING:`` do not, since they never run. The
+    packages that hold a module are part of its closure, as importing it runs their ``__init__``.
+
+    Raises:
+        PluginError: a module does not exist or is not valid Python.
+    """
+    for module in modules:
+        if _file(module) is None:
+            raise PluginError(f"no module {module}; it is not part of this package")
+    reached: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module in reached or module in PLUMBING:
+            continue
+        reached.add(module)
+        waiting.extend(_read(module)[1])
+    return tuple(sorted(reached))
+
+
+@cache
+def closure_hash(*modules: str) -> str:
+    """Return 16 hexadecimal digits that change if code in the closure of ``modules`` changes.
+
+    Raises:
+        PluginError: see :func:`closure`.
+    """
+    digest = hashlib.sha256()
+    for module in closure(*modules):
+        digest.update(f"{module} {_read(module)[0]}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def dataset_hash(dataset: str) -> str:
+    """Hash for preparing a dataset: the generic job and the dataset's module, no other dataset's."""
+    return closure_hash(f"{PACKAGE}.jobs.prepare", plugins.module_of("datasets", dataset))
+
+
+def training_hash(algorithm: str, constraint: str) -> str:
+    """Hash for a training run: the generic job, the algorithm's and the constraint's module, no others'."""
+    algorithm_module = plugins.module_of("algorithms", algorithm)
+    return closure_hash(f"{PACKAGE}.jobs.train", algorithm_module, plugins.module_of("constraints", constraint))
+
+
+def evaluation_hash() -> str:
+    """Hash for evaluating a run: the job and every metric, since metrics are found by scanning their folder."""
+    metrics = sorted(path.stem for path in (SOURCE / PACKAGE / "metrics").glob("[a-z]*.py"))
+    return closure_hash(f"{PACKAGE}.jobs.evaluate", *(f"{PACKAGE}.metrics.{name}" for name in metrics))
+
+
+@cache
+def _read(module: str) -> tuple[str, frozenset[str]]:
+    """Return the hash of one module's own code and the package modules it imports."""
+    path = _file(module)
+    if path is None:  # only reached for names found by _file
+        raise PluginError(f"no module {module}")
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise PluginError(f"{path.name}, line {error.lineno}: {error.msg}; correct it") from error
+    _strip(tree)
+    digest = hashlib.sha256(_dump(tree).encode())
+    for resource in _resources(tree, path.parent):
+        digest.update(resource.read_bytes())
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = set(_parents(module))
+    for target in _imports(tree, package):
+        if _file(target) is not None:
+            found |= {target, *_parents(target)}
+    return digest.hexdigest(), frozenset(found)
+
+
+def _strip(tree: ast.Module) -> None:
+    """Remove docstrings and the version number, which no result depends on."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        node.body = [  # type: ignore[attr-defined]
+            statement for statement in body if not (_is_text(statement) or _is_version(statement))
+        ]
+
+
+def _is_text(statement: ast.AST) -> bool:
+    """Tell a bare text: a docstring, or a note under an assignment."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _is_version(statement: ast.AST) -> bool:
+    """Tell ``__version__ = ...``."""
+    return isinstance(statement, ast.Assign) and [getattr(t, "id", "") for t in statement.targets] == ["__version__"]
+
+
+def _dump(node: object) -> str:
+    """Return a syntax tree as text that is the same under all Python versions.
+
+    ``ast.dump`` is not: later versions add fields (type parameters) and leave out empty ones.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
+        inside = ",".join(f"{name}={_dump(value)}" for name, value in fields if value is not None and value != [])
+        return f"{type(node).__name__}({inside})"
+    if isinstance(node, list):
+        return "[" + ",".join(map(_dump, node)) + "]"
+    return repr(node)
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the dotted names that a tree may import, in absolute form."""
+    for node in _executed(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree but for the bodies of ``if TYPE_CHECKING:``."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _resources(tree: ast.AST, folder: Path) -> Iterable[Path]:
+    """Return the data files beside a module that a text constant of it names."""
+    texts = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value[1:]
+    }
+    named = (folder / text for text in sorted(texts) if len(text) < 200 and "\n" not in text and "\0" not in text)
+    return [path for path in named if path.suffix != ".py" and path.is_file()]
+
+
+def _parents(module: str) -> Iterator[str]:
+    """Yield the packages that hold a module."""
+    parts = module.split(".")
+    for length in range(1, len(parts)):
+        yield ".".join(parts[:length])
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """Return the file of a module of this package, or ``None`` if it is none."""
+    if module.split(".")[0] != PACKAGE:
+        return None
+    path = SOURCE.joinpath(*module.split("."))
+    candidates = (path / "__init__.py", path.with_suffix(".py"))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -1,0 +1,125 @@
+"""Plug-ins: every module of a folder that binds the marker of its kind, found without being imported.
+
+A new dataset, algorithm or constraint is one new file, whose name is the plug-in's name. Names are found
+by reading the files as text, so listing them stays cheap however heavy the modules are to import.
+(Metrics are single functions and have a registry of their own, :mod:`partialfair.metrics.registry`.)
+"""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from partialfair.errors import PluginError
+
+ROOT = Path(__file__).parent
+
+MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION"}
+"""Top-level name that makes a module of the folder a plug-in; other modules there are helpers."""
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate most like ``word``, or ``None`` if nothing is alike."""
+    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """Return the tail of an error message: the nearest valid name, else all of them."""
+    valid = sorted(candidates)
+    match = nearest(word, valid)
+    if match is not None:
+        return f"did you mean {match!r}?"
+    return f"choose from {', '.join(valid)}" if valid else "none is defined"
+
+
+def names(package: str) -> tuple[str, ...]:
+    """Return the plug-in names of a folder of this package (for instance ``"datasets"``), sorted."""
+    package = _short(package)
+    marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
+    files = sorted((ROOT / package).glob("[a-z]*.py"))
+    return tuple(path.stem for path in files if marker.search(path.read_text(encoding="utf-8")))
+
+
+def module_of(package: str, name: str) -> str:
+    """Return the dotted name of the module that is the plug-in ``name``, without importing it.
+
+    Raises:
+        PluginError: there is no such plug-in; the message names the nearest one.
+    """
+    package = _short(package)
+    known = _known(package)
+    if name not in known:
+        raise PluginError(f"unknown {package.removesuffix('s')} {name!r}; {did_you_mean(name, known)}")
+    return f"partialfair.{package}.{name}"
+
+
+def load(package: str, name: str) -> ModuleType:
+    """Import and return the module that is the plug-in ``name``.
+
+    Raises:
+        PluginError: there is no such plug-in.
+    """
+    return import_module(module_of(package, name))
+
+
+def discover(package: str) -> Mapping[str, ModuleType]:
+    """Return the plug-ins of a folder by name; a module is imported when its entry is read."""
+    return _LazyModules(_short(package))
+
+
+def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None:
+    """Return the parameter names of a top-level function of a plug-in, read from its text.
+
+    Returns:
+        The names, or ``None`` if the function is absent or takes ``**keywords``.
+
+    Raises:
+        PluginError: there is no such plug-in, or its file is not valid Python.
+    """
+    module_of(package, name)
+    path = ROOT / _short(package) / f"{name}.py"
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise PluginError(f"{_short(package)}/{path.name}, line {error.lineno}: {error.msg}; correct it") from error
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function and node.args.kwarg is None:
+            return tuple(argument.arg for argument in node.args.args + node.args.kwonlyargs)
+    return None
+
+
+class _LazyModules(Mapping[str, ModuleType]):
+    """Names known at once, modules imported on access."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def __getitem__(self, name: str) -> ModuleType:
+        if name not in _known(self._package):
+            raise KeyError(name)
+        return load(self._package, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_known(self._package))
+
+    def __len__(self) -> int:
+        return len(_known(self._package))
+
+
+@cache
+def _known(package: str) -> tuple[str, ...]:
+    """Return :func:`names`, scanned once per process."""
+    return names(package)
+
+
+def _short(package: str) -> str:
+    """Return the folder name of ``package``, given with or without the leading ``partialfair.``."""
+    short = package.removeprefix("partialfair.")
+    if short not in MARKERS:
+        raise PluginError(f"no plug-in folder {package!r}; {did_you_mean(short, MARKERS)}")
+    return short

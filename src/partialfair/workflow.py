@@ -1,0 +1,117 @@
+"""What the Snakemake rules ask: input files, settings and code hashes of each job.
+
+Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from partialfair import closure, plugins
+from partialfair.config import Config, Job, evaluation_settings, job_settings
+
+TABLE = "data/processed/{dataset}/table.npz"
+SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+
+
+class Grid:
+    """The jobs of a configuration, by the wildcards that Snakemake knows them by."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def raw_files(self, dataset: str) -> list[str]:
+        """Return the raw files that a table is built from.
+
+        None are declared where the options choose another source than the declared files: which files it
+        reads is then for the dataset's module to find out.
+        """
+        module = plugins.load("datasets", dataset)
+        if hasattr(module, "download") and "source" in self.config.dataset_options(dataset):
+            return []
+        folder = module.SPEC.directory("data/raw").as_posix()
+        return [f"{folder}/{file.name}" for file in module.SPEC.files if file.needed]
+
+    def dataset_of(self, raw_file: str) -> str:
+        """Return a dataset that declares a raw file, used or not."""
+        for dataset in plugins.names("datasets"):
+            spec = plugins.load("datasets", dataset).SPEC
+            if raw_file in {f"{spec.directory('data/raw').as_posix()}/{file.name}" for file in spec.files}:
+                return dataset
+        raise ValueError(f"{raw_file} is not a raw file of any dataset")
+
+    def tables(self) -> list[str]:
+        """Return the prepared tables that the experiments use."""
+        return [TABLE.format(dataset=dataset) for dataset in self.config.datasets]
+
+    def splits(self) -> list[str]:
+        """Return the splits that the experiments use."""
+        pairs = {(job.dataset, job.seed) for job in self.config.jobs()}
+        return [SPLIT.format(dataset=dataset, seed=seed) for dataset, seed in sorted(pairs)]
+
+    def runs(self, name: str, experiment: str | None = None) -> list[str]:
+        """Return the file ``name`` of every run folder, of one experiment or of all."""
+        return [f"{job.path}/{name}" for job in self.config.jobs(experiment)]
+
+    def evaluated(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return the tidy tables of some experiments, or of all."""
+        return [f"reports/{name}/metrics.parquet" for name in experiments or self.config.experiments]
+
+    def reports(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return all that is rendered from some experiments alone, or from all of them."""
+        every, exhibits = self.config.experiments, self.config.params.exhibits
+        chosen = set(experiments or every)
+        shown = [name for name, exhibit in exhibits.items() if set(exhibit.experiments or every) <= chosen]
+        cards = ["reports/scorecard.csv"] if exhibits and experiments is None else []
+        return [*self.evaluated(sorted(chosen)), *(f"reports/{name}/{name}.csv" for name in shown), *cards]
+
+    def exhibit_inputs(self, exhibit: str) -> list[str]:
+        """Return the tidy tables that an exhibit is drawn from."""
+        if exhibit not in self.config.params.exhibits:
+            raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
+        tables = self.evaluated(self.config.params.exhibits[exhibit].experiments)
+        return [*tables, *(table.replace("metrics.parquet", "runs.parquet") for table in tables)]
+
+    def exhibit(self, exhibit: str) -> str:
+        """Return what determines an exhibit as text that changes if it does."""
+        return _text(self.config.params.exhibits[exhibit].model_dump())
+
+    def exhibits(self) -> str:
+        """Return what determines the scorecard as text that changes if it does."""
+        return _text({name: exhibit.model_dump() for name, exhibit in self.config.params.exhibits.items()})
+
+    def options(self, dataset: str) -> str:
+        """Return the options of a dataset as text that changes if they do."""
+        return _text(self.config.dataset_options(dataset))
+
+    def settings(self, wildcards: Any) -> str:
+        """Return what determines a training run as text that changes if it does."""
+        return _text(job_settings(self.config, self._job(wildcards)))
+
+    def evaluation(self, wildcards: Any) -> str:
+        """Return what determines an evaluation as text that changes if it does."""
+        return _text(evaluation_settings(self.config, wildcards.experiment, wildcards.dataset))
+
+    def code(self, wildcards: Any) -> str:
+        """Return the hash of the source that a training run can execute."""
+        return closure.training_hash(wildcards.algorithm, self.config.experiment(wildcards.experiment).constraint)
+
+    def gpus(self, algorithm: str) -> int:
+        """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""
+        return 0 if self.config.params.device == "cpu" else int(_needs_gpu(algorithm))
+
+    def _job(self, wildcards: Any) -> Job:
+        """Return the job of a run folder."""
+        names = (wildcards.experiment, wildcards.dataset, wildcards.algorithm, wildcards.kappa)
+        return self.config.job(*names, seed=int(wildcards.seed))
+
+
+@cache
+def _needs_gpu(algorithm: str) -> bool:
+    return bool(plugins.load("algorithms", algorithm).ALGORITHM.needs_gpu)
+
+
+def _text(content: Mapping[str, Any] | Iterable[Any]) -> str:
+    """Return JSON with sorted keys, on one line."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))

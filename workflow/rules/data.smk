@@ -1,0 +1,90 @@
+# Raw files -> one table per dataset -> one split per (dataset, seed).
+
+
+rule fetch:
+    # A raw file that is there is verified and kept: "update" stops Snakemake from deleting it first.
+    output:
+        update("data/raw/{folder}/{file}"),
+    log:
+        "logs/fetch/{folder}/{file}.log",
+    benchmark:
+        "logs/benchmarks/fetch/{folder}/{file}.tsv"
+    wildcard_constraints:
+        folder=r"[^/]+",
+        file=r"[^/]+",
+    resources:
+        mem_mb=1000,
+        runtime=60,
+    params:
+        dataset=lambda wildcards: GRID.dataset_of(f"data/raw/{wildcards.folder}/{wildcards.file}"),
+    shell:
+        "python -m partialfair data fetch {params.dataset} > {log} 2>&1"
+
+
+rule prepare:
+    input:
+        lambda wildcards: GRID.raw_files(wildcards.dataset),
+    output:
+        "data/processed/{dataset}/table.npz",
+    log:
+        "logs/prepare/{dataset}.log",
+    benchmark:
+        "logs/benchmarks/prepare/{dataset}.tsv"
+    resources:
+        mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 400 * int(input.size_mb)),
+        runtime=30,
+    params:
+        options=lambda wildcards: GRID.options(wildcards.dataset),
+        code=lambda wildcards: dataset_hash(wildcards.dataset),
+    shell:
+        "python -m partialfair data prepare {wildcards.dataset} --out {output} > {log} 2>&1"
+
+
+rule split:
+    input:
+        "data/processed/{dataset}/table.npz",
+    output:
+        "data/processed/{dataset}/splits/seed={seed}.npz",
+    log:
+        "logs/split/{dataset}/seed={seed}.log",
+    benchmark:
+        "logs/benchmarks/split/{dataset}/seed={seed}.tsv"
+    resources:
+        mem_mb=lambda wildcards, input, attempt: attempt * max(1000, 4 * int(input.size_mb)),
+        runtime=10,
+    params:
+        code=lambda wildcards: dataset_hash(wildcards.dataset),
+    shell:
+        "python -m partialfair data split {wildcards.dataset} --seed {wildcards.seed} --table {input} --out {output}"
+        " > {log} 2>&1"
+
+
+# Checksums of all tables, and of all models: what the audit's stages pass to one another.
+rule manifest:
+    input:
+        lambda wildcards: GRID.tables() if wildcards.what == "tables" else GRID.runs("model.npz"),
+    output:
+        "data/manifest/{what}.json",
+    log:
+        "logs/manifest/{what}.log",
+    benchmark:
+        "logs/benchmarks/manifest/{what}.tsv"
+    wildcard_constraints:
+        what="tables|models",
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=lambda wildcards: closure_hash("partialfair.jobs.manifest"),
+    shell:
+        "python -m partialfair manifest {wildcards.what} --out {output} > {log} 2>&1"
+
+
+rule data:
+    input:
+        "data/manifest/tables.json",
+
+
+rule splits:
+    input:
+        GRID.splits(),

@@ -1,0 +1,76 @@
+# Figures, tables and the scorecard, from the tidy tables only.
+
+
+rule exhibit:
+    input:
+        lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit),
+    output:
+        "reports/{exhibit}/{exhibit}.csv",
+    log:
+        "logs/exhibit/{exhibit}.log",
+    benchmark:
+        "logs/benchmarks/exhibit/{exhibit}.tsv"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
+        code=lambda wildcards: closure_hash("partialfair.jobs.report"),
+    shell:
+        "python -m partialfair report {wildcards.exhibit} > {log} 2>&1"
+
+
+rule scorecard:
+    input:
+        GRID.evaluated(),
+    output:
+        "reports/scorecard.csv",
+    log:
+        "logs/scorecard.log",
+    benchmark:
+        "logs/benchmarks/scorecard.tsv"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        exhibits=GRID.exhibits(),
+        code=lambda wildcards: closure_hash("partialfair.jobs.report"),
+    shell:
+        "python -m partialfair scorecard > {log} 2>&1"
+
+
+# Times of this machine: always measured anew, and part of no other target.
+rule benchmark:
+    output:
+        "reports/benchmarks.json",
+    log:
+        "logs/benchmark.log",
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    shell:
+        "python tests/benchmarks/run.py > {log} 2>&1"
+
+
+rule report:
+    input:
+        GRID.reports(),
+
+
+for _experiment in CONFIG.experiments:
+    if _experiment != "demo":
+
+        rule:
+            name:
+                _experiment
+            input:
+                GRID.reports([_experiment]),
+
+
+for _exhibit in CONFIG.params.exhibits:
+
+    rule:
+        name:
+            _exhibit
+        input:
+            f"reports/{_exhibit}/{_exhibit}.csv",
