@@ -6,6 +6,7 @@ inputs are numeric and standardised by the models.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from partialfair.errors import DataError
 
 NUMERIC = ("decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fam_inc", "tier")
 _COLUMNS = (*NUMERIC, "fulltime", "male", "race", "pass_bar")
-_ALLOWED = {"race": {"White", "Non-White"}, "pass_bar": {0, 1}, "fulltime": {1, 2}, "male": {0, 1}}
+_ALLOWED: dict[str, set[Any]] = {"race": {"White", "Non-White"}, "pass_bar": {0, 1}, "fulltime": {1, 2}, "male": {0, 1}}
 
 SPEC = DatasetSpec(
     name="law_school",

@@ -14,6 +14,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,7 +185,7 @@ def _write_member(file: RawFile, target: Path, received: Iterable[bytes], url: s
         try:
             with zipfile.ZipFile(archive) as contents, contents.open(str(file.archive_member)) as member:
                 _write_verified(file, target, _chunks(member), f"{url} ({file.archive_member})", remedy)
-        except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, EOFError) as error:
             kind = "an HTML page" if head.lstrip()[:1] == b"<" else f"no archive with {file.archive_member} ({error})"
             raise DataError(f"{target}: {url} sent {kind}; nothing was written; {remedy}") from error
 

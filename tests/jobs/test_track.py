@@ -1,0 +1,84 @@
+"""Raw files under DVC: declarations, .dvc files and DVC itself agree."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from partialfair import plugins
+from partialfair.datasets.spec import RawFile
+from partialfair.errors import DataError
+from partialfair.jobs.track import track, write_dvc
+
+REPOSITORY = Path(__file__).parents[2]
+DECLARED = {
+    (spec.folder or spec.name, file.name): file
+    for spec in (plugins.load("datasets", name).SPEC for name in plugins.names("datasets"))
+    for file in spec.files
+}
+
+
+@pytest.mark.parametrize(("folder", "name"), DECLARED)
+def test_dvc_file_says_what_the_dataset_declares(folder: str, name: str, tmp_path: Path) -> None:
+    committed = REPOSITORY / "data" / "raw" / folder / f"{name}.dvc"
+    assert committed.read_text() == write_dvc(DECLARED[folder, name], tmp_path).read_text()
+    assert f"/{name}" in (committed.parent / ".gitignore").read_text().splitlines()
+
+
+def test_every_dvc_file_is_complete() -> None:
+    found = sorted((REPOSITORY / "data" / "raw").glob("*/*.dvc"))
+    assert {(path.parent.name, path.stem) for path in found} >= set(DECLARED)
+    for path in found:
+        content = yaml.safe_load(path.read_text())
+        (out,) = content["outs"]
+        assert set(out) == {"md5", "size", "hash", "path"} and out["path"] == path.stem, path
+        assert len(content["meta"]["sha256"]) == 64, path
+
+
+def test_track_describes_a_file(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_bytes(b"a,b\n1,2\n")
+    for _ in range(2):  # twice is as good as once
+        dvc_file, declared = track(tmp_path / "new.csv", url="https://example.org/new.csv")
+    assert declared == RawFile(
+        name="new.csv",
+        sha256=hashlib.sha256(b"a,b\n1,2\n").hexdigest(),
+        md5=hashlib.md5(b"a,b\n1,2\n").hexdigest(),
+        bytes=8,
+        url="https://example.org/new.csv",
+    )
+    content = yaml.safe_load(dvc_file.read_text())
+    assert content["outs"] == [{"md5": declared.md5, "size": 8, "hash": "md5", "path": "new.csv"}]
+    assert content["meta"] == {"sha256": declared.sha256, "url": "https://example.org/new.csv"}
+    assert (tmp_path / ".gitignore").read_text() == "/new.csv\n"
+
+
+def test_track_of_a_missing_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"absent\.csv: no such file"):
+        track(tmp_path / "absent.csv")
+
+
+def test_dvc_pulls_a_tracked_file(tmp_path: Path) -> None:
+    """A ``.dvc`` file written here is enough for DVC to fetch the file from a content-addressed folder."""
+
+    def dvc(*arguments: str) -> str:
+        command = [sys.executable, "-m", "dvc", *arguments]
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    work, remote = tmp_path / "work", tmp_path / "remote"
+    (work / "data").mkdir(parents=True)
+    (work / "data" / "new.csv").write_bytes(b"a,b\n1,2\n")
+    _, declared = track(work / "data" / "new.csv", url="https://example.org/new.csv")
+    place = remote / "files" / "md5" / declared.md5[:2]
+    place.mkdir(parents=True)
+    shutil.move(work / "data" / "new.csv", place / declared.md5[2:])
+    dvc("init", "-q", "--no-scm")
+    dvc("remote", "add", "-q", "-d", "folder", str(remote))
+    dvc("pull", "-q")
+    assert (work / "data" / "new.csv").read_bytes() == b"a,b\n1,2\n"
+    assert "up to date" in dvc("status")
