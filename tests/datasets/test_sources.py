@@ -181,6 +181,14 @@ def test_download(target: Path, served) -> None:
     assert target.read_bytes() == CONTENT
 
 
+def test_endless_answer_is_not_read_to_its_end(target: Path, served) -> None:
+    pages, address = served
+    pages["/table.csv"] = CONTENT * 2000  # 9 MB, read in pieces of 1 MiB
+    with pytest.raises(DataError, match=r"a longer file .* got at least 1,048,576 bytes"):
+        obtain(raw_file(url=f"{address}/table.csv"), target)
+    assert_nothing_written(target)
+
+
 def test_archive_member(target: Path, served) -> None:
     pages, address = served
     pages["/all.zip"] = zipped(**{"folder/other.csv": b"1", "folder/table.csv": CONTENT})

@@ -95,7 +95,7 @@ def test_empty_part_is_refused() -> None:
 def test_part_without_a_group_is_refused() -> None:
     lonely = np.zeros(400, np.int16)
     lonely[0] = 1
-    with pytest.raises(DataError, match=r"holds no row of group 'b'"):
+    with pytest.raises(DataError, match=r"holds no row of group 'b'; give"):
         make_split(table(400, group=lonely), 0)
 
 
