@@ -1,6 +1,5 @@
 # Targets: all (default), demo, paper, benchmark, every experiment id and every exhibit id of params.yaml;
 # and the stages of the audit: data, splits, runs, evaluation, report.
-import os
 import sys
 from pathlib import Path
 
@@ -8,20 +7,17 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-# The source beside this file is the one that runs, whatever is installed; the interpreter is the one that runs this.
-SOURCE = str(Path(workflow.basedir) / "src")
-sys.path.insert(0, SOURCE)
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+# The source beside this file is the one that runs, whatever else is installed.
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from partialfair.closure import closure_hash, dataset_hash, evaluation_hash
 from partialfair.config import load_config
 from partialfair.errors import PartialFairError
-from partialfair.workflow import Grid
+from partialfair.workflow import Grid, set_environment
 
 # Another grid: snakemake --config params=other.yaml. Every job reads the same one.
-PARAMS = os.environ["PARTIALFAIR_PARAMS"] = str(config.get("params", "params.yaml"))
+PARAMS = str(config.get("params", "params.yaml"))
+set_environment(workflow.basedir, PARAMS)
 try:
     CONFIG = load_config(PARAMS, check_plugins=True)
 except PartialFairError as error:

@@ -4,8 +4,11 @@ Kept out of the rule files so that it is typed, tested and fast: a dry run asks 
 """
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from partialfair import closure, plugins
@@ -13,6 +16,27 @@ from partialfair.config import Config, Job, evaluation_settings, job_settings
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+
+
+def set_environment(project: str | Path, params: str) -> None:
+    """Make every job run this interpreter, this source and this configuration.
+
+    Args:
+        project: folder that holds ``src``.
+        params: the configuration, relative to the working directory.
+    """
+    source = str(Path(project) / "src")
+    _put_first("PYTHONPATH", source)
+    _put_first("PATH", str(Path(sys.executable).parent))
+    os.environ["PARTIALFAIR_PARAMS"] = params
+    # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+
+
+def _put_first(variable: str, folder: str) -> None:
+    """Put a folder first on a search path, once."""
+    others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != folder]
+    os.environ[variable] = os.pathsep.join([folder, *others])
 
 
 class Grid:
