@@ -21,16 +21,18 @@ def slack_per_group(intervals: GroupPairs, kappa: float, kappa_scale: str) -> ND
 
 
 def rank_grid(interval: Pairs, grid: int) -> NDArray[np.float64]:
-    """``grid`` equally spaced ranks of a union of pairs, from its lowest to its highest rank.
+    """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
 
-    Spacing is measured along the union, so a gap between two pairs holds no rank.
+    The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
+    sizes in the ratio of their lengths, as in the paper's comparison (10 ranks on [0.05, 0.3), 40 on [0, 1)).
+    It is measured along the union: a gap between two pairs holds no rank.
     """
     if grid < 1:
         raise ConfigError(f"grid is {grid}; use at least 1 rank")
     lengths = np.array([beta - alpha for alpha, beta in interval])
     ends = np.cumsum(lengths)
-    position = np.linspace(0.0, ends[-1], grid) if grid > 1 else np.array([ends[-1] / 2])
-    piece = np.minimum(np.searchsorted(ends, position, side="left"), len(lengths) - 1)
+    position = np.arange(grid) * (ends[-1] / grid)
+    piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
     lows = np.array([alpha for alpha, _ in interval])
     return lows[piece] + position - (ends - lengths)[piece]
 

@@ -1,0 +1,152 @@
+"""Constraint families against the formulas of the paper, on random scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partialfair import plugins
+from partialfair.constraints import partial_demographic_parity as pdp
+from partialfair.constraints import partial_equal_opportunity as peop
+from partialfair.constraints import partial_equalized_odds as peod
+from partialfair.constraints import partial_statistical_parity as psp
+from partialfair.constraints.common import rank_grid
+from partialfair.errors import ConfigError
+
+INTERVAL = [(0.05, 0.3)]
+UNION = [(0.0, 0.1), (0.4, 0.6)]
+
+
+def sigma(x):
+    return np.clip(x + 0.5, 0, 1)
+
+
+def rows(seed, n=400, groups=2):
+    rng = np.random.default_rng(seed)
+    group = np.concatenate([np.arange(groups), rng.integers(0, groups, n - groups)])
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    y[: 2 * groups] = np.tile([1.0, -1.0], groups)
+    group[groups : 2 * groups] = np.arange(groups)
+    return rng, group, y, rng.normal(group * 0.5, 1.5, n)
+
+
+def rate(c, pairs):
+    return sum(np.minimum(c, b) - np.minimum(c, a) for a, b in pairs)
+
+
+@pytest.mark.parametrize("interval", [INTERVAL, UNION])
+@pytest.mark.parametrize("groups", [2, 3])
+def test_psp_values_are_the_smoothed_shares_minus_their_bounds(interval, groups):
+    rng, group, y, scores = rows(0, groups=groups)
+    program = psp.build(group, y, interval=interval, kappa=0.1, grid=6, kappa_scale="absolute")
+    theta = rng.normal(size=6)
+    expected = []
+    for p, t in zip(rank_grid(tuple(interval), 6), theta, strict=True):
+        for k in range(groups):
+            c = sigma(scores[group == k] - t).mean()
+            expected += [p - c, c - p - 0.1]
+    assert np.abs(program.values(scores, theta) - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("interval", [INTERVAL, UNION, [[(0.0, 0.2)], [(0.1, 0.5)]]])
+@pytest.mark.parametrize(("family", "strata"), [(pdp, [None]), (peop, [1.0]), (peod, [-1.0, 1.0])])
+def test_rate_families_equal_the_direct_formula(family, strata, interval):
+    _, group, y, scores = rows(1)
+    program = family.build(group, y, interval=interval, kappa=0.2, kappa_scale="absolute")
+    per_group = interval if isinstance(interval[0], list) else [interval, interval]
+    lengths = np.array([sum(b - a for a, b in pairs) for pairs in per_group])
+    expected = []
+    for label in strata:
+        r = []
+        for k in range(2):
+            inside = (group == k) & ((y == label) if label is not None else True)
+            r.append(rate(sigma(scores[inside]).mean(), per_group[k]) * lengths.mean() / lengths[k])
+        expected += [r[0] - r[1] - 0.2, r[1] - r[0] - 0.2]
+    assert np.abs(program.values(scores, np.zeros(0)) - expected).max() < 1e-12
+
+
+def test_relative_slack_is_kappa_times_the_length_of_the_interval():
+    _, group, y, scores = rows(2)
+    relative = psp.build(group, y, interval=INTERVAL, kappa=0.4, grid=3)
+    absolute = psp.build(group, y, interval=INTERVAL, kappa=0.1, grid=3, kappa_scale="absolute")
+    theta = np.array([0.1, 0.5, 1.0])
+    assert np.allclose(relative.values(scores, theta), absolute.values(scores, theta), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", plugins.names("constraints"))
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_convex_parts_are_convex_and_majorants_touch(name, seed):
+    rng, group, y, scores = rows(seed)
+    program = plugins.load("constraints", name).build(group, y, interval=UNION, kappa=0.1, grid=4)
+    aux, other, other_aux = rng.normal(size=program.n_aux), rng.normal(size=400), rng.normal(size=program.n_aux)
+
+    def parts(s, a):
+        means = program.hinge_means(s, a)
+        return program.convex.values(means), program.concave.values(means)
+
+    here, there = parts(scores, aux), parts(other, other_aux)
+    middle = parts((scores + other) / 2, (aux + other_aux) / 2)
+    for part in range(2):
+        assert np.all(middle[part] <= (here[part] + there[part]) / 2 + 1e-12)
+    # g_i(v) = f+(v) - f-(w) - <f-'(w), v - w> lies above f_i everywhere and equals it at w
+    weights = program.concave.derivative(program.hinge_means(scores, aux))
+    for i in range(program.n_constraints):
+        by_row, by_aux = program.pull_back(scores, aux, weights[i])
+        linear = here[1][i] + by_row @ (other - scores) + by_aux @ (other_aux - aux)
+        assert there[0][i] - linear >= there[0][i] - there[1][i] - 1e-12
+
+
+@pytest.mark.parametrize("name", plugins.names("constraints"))
+def test_vjp_is_the_directional_derivative(name):
+    rng, group, y, scores = rows(5)
+    program = plugins.load("constraints", name).build(group, y, interval=INTERVAL, kappa=0.1, grid=4)
+    aux, multipliers = rng.normal(size=program.n_aux), rng.random(program.n_constraints)
+    direction, aux_direction, step = rng.normal(size=400), rng.normal(size=program.n_aux), 1e-7
+    by_row, by_aux = program.vjp(scores, aux, multipliers)
+    ahead = program.values(scores + step * direction, aux + step * aux_direction) @ multipliers
+    behind = program.values(scores - step * direction, aux - step * aux_direction) @ multipliers
+    assert (ahead - behind) / (2 * step) == pytest.approx(by_row @ direction + by_aux @ aux_direction, abs=2e-5)
+
+
+@pytest.mark.parametrize("name", plugins.names("constraints"))
+@pytest.mark.parametrize("kappa", [0.005, 0.3, 1.5])
+@pytest.mark.parametrize("interval", [INTERVAL, UNION, [(0.7, 1.0)]])
+def test_the_start_is_feasible(name, kappa, interval):
+    _, group, y, _ = rows(6, groups=3)
+    program = plugins.load("constraints", name).build(group, y, interval=interval, kappa=kappa)
+    assert program.values(np.zeros(400), program.start).max() <= 1e-12
+
+
+def test_steep_scores_give_the_indicator_constraint():
+    rng, group, y, scores = rows(7)
+    program = psp.build(group, y, interval=INTERVAL, kappa=0.1, grid=5, kappa_scale="absolute")
+    theta = rng.normal(size=5)
+    expected = []
+    for p, t in zip(rank_grid(tuple(INTERVAL), 5), theta, strict=True):
+        for k in range(2):
+            share = np.mean(scores[group == k] > t)
+            expected += [p - share, share - p - 0.1]
+    assert np.allclose(program.values(scores * 1e6, theta * 1e6), expected, atol=1e-9)
+
+
+def test_ranks_are_equally_spaced_along_a_union():
+    assert np.allclose(rank_grid(((0.05, 0.3),), 5), [0.05, 0.1, 0.15, 0.2, 0.25])
+    assert np.allclose(rank_grid(((0.0, 1.0),), 20)[1:6], rank_grid(((0.05, 0.3),), 5))
+    assert np.allclose(rank_grid(((0.0, 0.1), (0.4, 0.6)), 6), [0.0, 0.05, 0.4, 0.45, 0.5, 0.55])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kappa": 0.0}, "kappa is 0.0"),
+        ({"kappa": 0.1, "kappa_scale": "percent"}, "kappa_scale is 'percent'"),
+        ({"kappa": 0.1, "grid": 0}, "grid is 0"),
+        ({"kappa": 0.1, "interval": [(0.4, 0.2)]}, "0.4"),
+        ({"kappa": 0.1, "interval": [[(0.1, 0.2)]] * 3}, "3 groups"),
+    ],
+)
+def test_unusable_options_are_refused(options, words):
+    _, group, y, _ = rows(8)
+    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+        psp.build(group, y, **{"interval": INTERVAL, **options})

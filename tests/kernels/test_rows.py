@@ -1,0 +1,87 @@
+"""Row products against dense linear algebra."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from partialfair.kernels.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
+from partialfair.kernels.switching import hinge_slopes
+from partialfair.models.design import GroupedDesign, Standardiser
+
+
+def random_rows(seed, n=300, binary=9, numeric=3, groups=2, as_sparse=True):
+    """Rows with binary and numeric columns, and the design made of them."""
+    rng = np.random.default_rng(seed)
+    X = np.hstack([rng.random((n, binary)) < 0.3, rng.normal(2.0, 3.0, (n, numeric))]).astype(np.float32)
+    group = rng.integers(0, groups, n)
+    columns = np.arange(binary, binary + numeric)
+    standardiser = Standardiser.fit(X, columns)
+    dense = X.astype(np.float64)
+    if numeric:
+        dense[:, columns] = standardiser.values(X)
+    design = GroupedDesign.build(sparse.csr_array(X) if as_sparse else X, group, np.arange(groups), standardiser)
+    return rng, design, np.hstack([np.ones((n, 1)), dense])[design.order], group[design.order]
+
+
+def table(weights):
+    """Weight table of the kernels: a zero column is appended for padding."""
+    return np.concatenate([weights, np.zeros((*weights.shape[:-1], 1))], axis=-1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 200),
+    binary=st.integers(0, 9),
+    numeric=st.integers(0, 4),
+    groups=st.integers(1, 4),
+    as_sparse=st.booleans(),
+)
+def test_forward_and_adjoint_equal_dense_products(seed, n, binary, numeric, groups, as_sparse):
+    rng, design, rows, group = random_rows(seed, n, binary, numeric, groups, as_sparse)
+    weights = rng.normal(size=(groups, rows.shape[1]))
+    scores = np.empty(n)
+    forward_one(*design.arrays, table(weights), scores)
+    assert np.allclose(scores, np.einsum("ij,ij->i", rows, weights[group]), atol=1e-4)
+    residual = rng.normal(size=n)
+    gradient = np.zeros((groups, rows.shape[1] + 1))
+    adjoint_one(*design.arrays, residual, gradient)
+    expected = np.array([rows[group == g].T @ residual[group == g] for g in range(groups)])
+    assert np.allclose(gradient[:, :-1], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 5000])
+def test_eight_lanes_equal_one_lane(n):
+    rng, design, rows, _ = random_rows(n, n=n)
+    weights = rng.normal(size=(8, 2, rows.shape[1]))
+    packed = np.zeros((2, (rows.shape[1] + 1) * 8), np.float32)
+    residual = rng.normal(size=(8, n)).astype(np.float32)
+    for c in range(8):
+        packed[:, c::8] = table(weights[c])
+    scores = np.empty((8, n), np.float32)
+    gradient = np.zeros(packed.shape)
+    forward_eight(*design.arrays, packed, scores)
+    adjoint_eight(*design.arrays, residual, gradient)
+    for c in range(8):
+        one, back = np.empty(n), np.zeros((2, rows.shape[1] + 1))
+        forward_one(*design.arrays, table(weights[c]), one)
+        adjoint_one(*design.arrays, residual[c].astype(np.float64), back)
+        assert np.allclose(scores[c], one, atol=1e-4 * rows.shape[1])
+        assert np.allclose(gradient[:, c::8][:, :-1], back[:, :-1], atol=1e-5 * n)
+
+
+def test_hinge_slopes_equal_direct_sums():
+    rng, design, rows, group = random_rows(3)
+    scores = rng.normal(size=len(rows))
+    thresholds = np.array([0.3, -1.0, 0.0, 2.5, 10.0])
+    order = np.argsort(thresholds)
+    slope, fraction = np.empty((2, 5, rows.shape[1])), np.empty((2, 5))
+    hinge_slopes(design.arrays, scores, thresholds[order], order, slope, fraction)
+    for k in range(2):
+        inside = group == k
+        for q, t in enumerate(thresholds):
+            above = inside & (scores > t)
+            assert np.allclose(slope[k, q], rows[above].sum(axis=0) / inside.sum(), atol=1e-6)
+            assert fraction[k, q] == pytest.approx(above.sum() / inside.sum())
