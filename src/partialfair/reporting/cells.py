@@ -1,0 +1,101 @@
+"""Tables as data and as HTML: one row type for CSV, one template for all pages."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from partialfair.files import atomic_path
+from partialfair.metrics.uncertainty import Estimate
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of an HTML table.
+
+    Attributes:
+        text: what it says.
+        kind: class name: ``text``, ``number``, ``published``, ``good``, ``bad``, ``none``.
+        note: shown on hovering.
+    """
+
+    text: str
+    kind: str = "number"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """An HTML table with two header lines.
+
+    Attributes:
+        groups: (title, number of columns) of the upper header line.
+        columns: titles of the lower one.
+        rows: cells.
+        breaks: numbers of rows before which a rule is drawn.
+    """
+
+    groups: Sequence[tuple[str, int]]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    breaks: frozenset[int] = field(default_factory=frozenset)
+
+
+def text(value: str, note: str = "") -> Cell:
+    """A left-aligned cell."""
+    return Cell(value, "text", note)
+
+
+def published(value: float | None, digits: int = 4) -> Cell:
+    """A published number."""
+    return Cell("–", "none") if value is None else Cell(f"{value:.{digits}f}", "published")
+
+
+def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Cell:
+    """A mean over seeds with the half-width of its interval, coloured by verdict."""
+    if estimate is None or math.isnan(estimate.mean):
+        return Cell("not run", "none", note)
+    half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
+    kind = {"reproduced": "good", "differs": "bad"}.get(verdict, "number")
+    return Cell(f"{estimate.mean:.4f}{half}", kind, note)
+
+
+@cache
+def environment() -> Any:
+    """The template environment; everything inserted is escaped unless marked as HTML."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+
+def html(table: Table) -> str:
+    """Return the table as a piece of HTML."""
+    return str(environment().get_template("table.html.j2").render(table=table))
+
+
+def write_html(target: Path, title: str, caption: str, body: str) -> Path:
+    """Write a self-contained page with one exhibit."""
+    page = environment().get_template("exhibit.html.j2").render(title=title, caption=caption, body=body)
+    with atomic_path(target) as path:
+        path.write_text(page, encoding="utf-8")
+    return target
+
+
+def write_csv(target: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Write rows as CSV; a missing value or NaN is empty."""
+    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, restval="")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: "" if _missing(row.get(key)) else row[key] for key in columns if key in row})
+    return target
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -1,0 +1,112 @@
+"""Reproduced numbers: the tidy tables of the experiments, summarised over seeds."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from partialfair.jobs.collect import METRIC_COLUMNS, RUN_COLUMNS
+from partialfair.metrics import get
+from partialfair.metrics.uncertainty import Estimate, t_interval
+
+TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
+
+
+class Setting(NamedTuple):
+    """What the seeds of one line of results have in common."""
+
+    experiment: str
+    dataset: str
+    algorithm: str
+    kappa: float
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The two readings of a constraint's violation, and how they are called.
+
+    Attributes:
+        title: short name of the constraint.
+        absolute: metric of the published numbers, a difference of shares of whole groups.
+        relative: metric of the definition, divided by the interval's length.
+    """
+
+    title: str
+    absolute: str
+    relative: str
+
+
+CONVENTIONS = {
+    "partial_statistical_parity": Convention("pSP", "rank_gap", "sp"),
+    "partial_demographic_parity": Convention("pDP", "dp_gap", "dp"),
+    "partial_equal_opportunity": Convention("pEOP", "eop", "eop"),
+    "partial_equalized_odds": Convention("pEOD", "eod", "eod"),
+}
+
+
+def convention(constraint: str | None) -> Convention:
+    """Return the metrics that show a constraint; statistical parity for one that has no entry."""
+    return CONVENTIONS.get(constraint or "", CONVENTIONS["partial_statistical_parity"])
+
+
+class Results:
+    """Tidy tables of some experiments.
+
+    Args:
+        metrics: rows of metrics.parquet.
+        runs: rows of runs.parquet.
+        level: level of the intervals over seeds.
+    """
+
+    def __init__(self, metrics: pd.DataFrame, runs: pd.DataFrame, level: float = 0.95) -> None:
+        self.metrics, self.runs, self.level = metrics, runs, level
+
+    @classmethod
+    def load(cls, reports: Path, experiments: Iterable[str], level: float = 0.95) -> "Results":
+        """Read the tables that exist; an experiment without tables has no rows."""
+        frames = {}
+        for name, columns in TABLES.items():
+            paths = [reports / experiment / f"{name}.parquet" for experiment in experiments]
+            parts = [pd.read_parquet(path) for path in paths if path.exists()]
+            frames[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+        return cls(frames["metrics"], frames["runs"], level)
+
+    @cached_property
+    def _by_setting(self) -> dict[tuple[Any, ...], pd.DataFrame]:
+        keys = ["experiment", "dataset", "algorithm", "kappa", "split", "metric"]
+        return dict(iter(self.metrics.groupby(keys, sort=False, dropna=False)))
+
+    def rows(self, setting: Setting, metric: str, split: str = "test") -> pd.DataFrame:
+        """Rows of one metric over the seeds of a setting; empty if it has none."""
+        return self._by_setting.get((*setting, split, metric), self.metrics.iloc[:0])
+
+    def estimate(self, setting: Setting, metric: str, split: str = "test") -> Estimate:
+        """Mean and t-interval over seeds of what exhibits show: the value, or 1 - value of a violation."""
+        values = self.rows(setting, metric, split)["value"].to_numpy(float)
+        return t_interval(1 - values if get(metric).direction == "violation" else values, self.level)
+
+    def reason(self, setting: Setting, metric: str = "accuracy") -> str:
+        """Why a setting has fewer values than seeds; empty text if it does not."""
+        rows = self.rows(setting, metric)
+        if rows.empty:
+            return "the experiment has no such run, or its results are not collected"
+        missing = rows[rows["value"].isna()]
+        if missing.empty:
+            return ""
+        reasons = missing["reason"].fillna("no reason given").drop_duplicates().tolist()
+        return f"{len(missing)} of {len(rows)} seeds without a value: {'; '.join(reasons)}"
+
+    def settings(self, experiment: str | None = None) -> Iterator[Setting]:
+        """Settings in the order of the tables, those without a value included."""
+        frame = self.metrics if experiment is None else self.metrics[self.metrics["experiment"] == experiment]
+        for key in frame[list(Setting._fields)].drop_duplicates().itertuples(index=False):
+            yield Setting(*key)
+
+
+def is_estimated(estimate: Estimate) -> bool:
+    """Whether at least one seed has a value."""
+    return estimate.n > 0 and not math.isnan(estimate.mean)

@@ -1,0 +1,97 @@
+"""One look for all figures: colours, markers and names of algorithms and datasets.
+
+Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart; every
+algorithm also has a marker and a dash pattern of its own, so that figures survive printing in grey.
+"""
+
+import importlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+INK = "#262626"
+GRID = "#dcdcdc"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one algorithm is drawn."""
+
+    label: str
+    colour: str
+    marker: str
+    dash: Any = "-"
+
+
+ALGORITHMS: Mapping[str, Look] = {
+    "unconstrained": Look("Unconstrained", INK, "*"),
+    "idca": Look("IDCA", "#0072B2", "o"),
+    "alm": Look("Augmented Lagrangian", "#D55E00", "s", (0, (5, 1.5))),
+    "group_auc": Look("Group AUC", "#009E73", "^", (0, (4, 1, 1, 1))),
+    "inter_group": Look("Inter-group", "#CC79A7", "D", (0, (3, 1))),
+    "intra_group": Look("Intra-group", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
+    "regularization": Look("Regularization", "#56B4E9", "P", (0, (1.5, 1))),
+}
+_OTHERS = (
+    ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
+)  # fmt: skip
+
+# A larger parameter means a tighter model for penalties, a looser one for tolerances.
+ASCENDING = frozenset({"regularization"})
+
+RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 9.5,
+    "legend.fontsize": 9.5,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.5,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "partialfair",
+    "pdf.fonttype": 42,
+}
+
+
+def look(algorithm: str, others: list[str] | None = None) -> Look:
+    """Return the look of an algorithm; one without an entry takes the next free one, by its place in ``others``."""
+    if algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm]
+    unknown = sorted(name for name in (others or [algorithm]) if name not in ALGORITHMS)
+    place = unknown.index(algorithm) if algorithm in unknown else 0
+    colour, marker = _OTHERS[place % len(_OTHERS)]
+    return Look(algorithm.replace("_", " "), colour, marker, (0, (2, 1 + place % 3)))
+
+
+def dataset_title(dataset: str) -> str:
+    """Return the name of a dataset in titles: its module's, else its own."""
+    try:
+        return str(importlib.import_module(f"partialfair.datasets.{dataset}").SPEC.title)
+    except ModuleNotFoundError:
+        return dataset.replace("_", " ")
+
+
+def applied() -> AbstractContextManager[None]:
+    """Return a context in which matplotlib draws without a display and in this style."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    return mpl.rc_context(RC)  # type: ignore[arg-type]
