@@ -36,6 +36,11 @@ def _interval(value: Any) -> Any:
         raise ValueError(str(error).removeprefix("interval: ")) from error
 
 
+def _optional_interval(value: Any) -> Any:
+    """Return the interval as tuples, or ``None``."""
+    return None if value is None else _interval(value)
+
+
 def _unique(values: Any) -> Any:
     """Refuse a list that names something twice: it would be two jobs writing one file."""
     if isinstance(values, list):
@@ -70,6 +75,9 @@ class RunModel(StrictModel):
         description="algorithm -> tolerances kappa (for an algorithm tuned otherwise, that parameter)"
     )
     grid: Annotated[int, Field(ge=1)] | None = Field(None, description="number of ranks, if not the experiment's")
+    metric_interval: Annotated[Any, BeforeValidator(_optional_interval)] = Field(
+        None, description="interval the metrics are computed on, if not the constraint's"
+    )
 
 
 class ExperimentModel(StrictModel):

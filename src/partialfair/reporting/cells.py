@@ -20,7 +20,7 @@ class Cell:
 
     Attributes:
         text: what it says.
-        kind: class name: ``text``, ``number``, ``published``, ``good``, ``bad``, ``none``.
+        kind: class name: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``none``.
         note: shown on hovering.
     """
 
@@ -59,7 +59,7 @@ def published(value: float | None, digits: int = 4) -> Cell:
 def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Cell:
     """A mean over seeds with the half-width of its interval, coloured by verdict."""
     if estimate is None or math.isnan(estimate.mean):
-        return Cell("not run", "none", note)
+        return Cell("no value" if "without a value" in note else "not run", "none", note)
     half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
     kind = {"reproduced": "good", "differs": "bad"}.get(verdict, "number")
     return Cell(f"{estimate.mean:.4f}{half}", kind, note)

@@ -125,7 +125,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], title: str) -> None:
     for point in (p for p in points if p["source"] == "published"):
         look = style.look(point["algorithm"], names)
         axis.plot(
-            point["fairness"], point["accuracy"], look.marker, mfc="none", mec=look.colour, alpha=0.55,
+            point["fairness"], point["accuracy"], look.marker, mfc="none", mec=look.colour, alpha=0.75,
             ms=11 if look.marker == "*" else 8, mew=1.1, label=f"{look.label}, published", zorder=2, ls="none",
         )  # fmt: skip
     if not points or not (drawn or any(p["source"] == "published" for p in points)):
@@ -164,11 +164,12 @@ def _legend(figure: Any, axes: Any) -> None:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     labels = sorted(entries, key=lambda label: "published" in label)
-    rows = math.ceil(len(labels) / 4) if labels else 0
-    height = figure.get_size_inches()[1]
+    width, height = figure.get_size_inches()
+    columns = max(1, min(len(labels), int(width / 2.3)))
+    rows = math.ceil(len(labels) / columns)
     figure.tight_layout(rect=(0, (0.12 + 0.22 * rows) / height, 1, 1), h_pad=1.6, w_pad=1.2)
     if labels:
-        figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=min(4, len(labels)))
+        figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
 
 
 def _save(figure: Any, target: Path) -> Path:
@@ -197,6 +198,7 @@ def figure_fragment(context: Context) -> str:
         _close(figure)
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
+    text = text.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
     # Identifiers must differ between figures of one page.
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{context.name}-")

@@ -1,6 +1,7 @@
 """The finding on the scale of kappa: every model in both conventions, beside the published numbers."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ def _table(lines: list[dict[str, Any]]) -> Table:
         for name in ("accuracy", "absolute", "relative"):
             width = line[f"{name}_half_width"]
             estimate = Estimate(line[name], line[name] - width, line[name] + width, width, line["n_seeds"])
-            verdict = "reproduced" if line["nearer"] == name else ""
-            cell_row.append(cells.measured(estimate, verdict, line["note"]))
+            cell = cells.measured(estimate, "", line["note"])
+            cell_row.append(replace(cell, kind="near") if line["nearer"] == name else cell)
         rows.append([*cell_row, cells.published(line["published"])])
         previous = place
     columns = ["experiment", "dataset", "algorithm", "κ", "accuracy", "1 − gap", "1 − SP or DP", "published"]

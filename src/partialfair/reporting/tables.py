@@ -29,7 +29,7 @@ def dataset_count(context: Context, row: Published) -> Outcome:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / "data" / "processed" / row.dataset / "table.npz"
     if not path.exists():
-        return Outcome(None, f"{row.dataset} is not prepared here: no experiment of params.yaml uses it")
+        return Outcome(None, f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])
     spec = plugins.load("datasets", row.dataset).SPEC
@@ -131,13 +131,13 @@ def pair_lines(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-def pair_table(context: Context, lines: list[dict[str, Any]], sides: list[tuple[str, str]]) -> Table:
+def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
     """Lay pairs out with one block of columns per side.
 
     Args:
-        context: the exhibit.
         lines: of :func:`pair_lines`, each with a ``side`` and a ``label`` (what the two sides share).
         sides: (key, title) of the blocks.
+        show_kappa: whether each block begins with its kappa.
     """
     found = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
     labels = list(dict.fromkeys((e["dataset"], e["label"]) for e in lines))
@@ -150,10 +150,11 @@ def pair_table(context: Context, lines: list[dict[str, Any]], sides: list[tuple[
         cell_row = [cells.text(style.dataset_title(dataset) if dataset != previous else ""), cells.text(label)]
         for side, _ in sides:
             fair, right = (found.get((dataset, label, side, metric)) for metric in (fairness, "accuracy"))
-            cell_row += _side(fair, right)
+            cell_row += _side(fair, right)[0 if show_kappa else 1 :]
         rows.append(cell_row)
         previous = dataset
-    inner = ["κ", "fairness published", "reproduced", "by the definition", "accuracy published", "reproduced"]
+    inner = ["κ"] if show_kappa else []
+    inner += ["fairness published", "reproduced", "by the definition", "accuracy published", "reproduced"]
     groups = [("", 2), *((title, len(inner)) for _, title in sides)]
     return Table(groups, ["dataset", "setting", *inner * len(sides)], rows, frozenset(breaks))
 
@@ -188,7 +189,7 @@ def full_vs_partial(context: Context) -> tuple[list[dict[str, Any]], Table]:
     for line in lines:
         line["side"] = "full" if line["interval"] == "0-1" else "partial"
         line["label"] = line["setting"].replace("row=", "level ")
-    return lines, pair_table(context, lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
+    return lines, pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
 
 
 def grid_sizes(context: Context) -> tuple[list[dict[str, Any]], Table]:
@@ -202,7 +203,7 @@ def grid_sizes(context: Context) -> tuple[list[dict[str, Any]], Table]:
         order[row.dataset, line["label"]] = (datasets.index(row.dataset), -float(kappa or math.inf))
     lines.sort(key=lambda line: order[line["dataset"], line["label"]])
     sizes = sorted({line["side"] for line in lines}, key=int)
-    return lines, pair_table(context, lines, [(size, f"grid of {size} ranks") for size in sizes])
+    return lines, pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
 
 
 def _page(context: Context, *tables: Table) -> Path:
