@@ -75,11 +75,20 @@ class Context:
         """Output file ``{out_dir}/{name}.{suffix}``."""
         return self.out_dir / f"{self.name}.{suffix}"
 
+    def note(self, dataset: str) -> str:
+        """What the entry's ``notes`` say about a dataset."""
+        return str((self.options.get("notes") or {}).get(dataset, ""))
+
     def tolerance(self, metric: str, dataset: str) -> float | None:
-        """Tolerance of a verdict, from the entry's ``tolerance``: a number, or numbers by dataset with a default."""
-        entry = (self.options.get("tolerance") or {}).get("accuracy" if metric == "accuracy" else "fairness")
+        """Tolerance of a verdict, from the entry's ``tolerance``; counts must be exact.
+
+        It is looked up by the metric's name, else under ``fairness``; each is a number, or numbers by dataset
+        with a default.
+        """
         if metric.startswith("n_"):
             return 0.0
+        entries = self.options.get("tolerance") or {}
+        entry = entries.get(metric, None if metric == "accuracy" else entries.get("fairness"))
         return entry.get(dataset, entry.get("default")) if isinstance(entry, Mapping) else entry
 
 

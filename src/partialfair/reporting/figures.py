@@ -16,6 +16,7 @@ COLUMNS = (
     "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "note",
 )  # fmt: skip
 FORMATS = ("pdf", "svg", "png")
+_PIXELS = 125  # largest width of an inline figure, per inch
 
 
 def tradeoff_points(context: Context) -> list[dict[str, Any]]:
@@ -195,6 +196,7 @@ def figure_fragment(context: Context) -> str:
         figure = _draw(context, tradeoff_points(context))
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
+        width = figure.get_size_inches()[0]
         _close(figure)
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
@@ -202,7 +204,7 @@ def figure_fragment(context: Context) -> str:
     # Identifiers must differ between figures of one page.
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{context.name}-")
-    return f"<div class='figure'>{text}</div>"
+    return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{text}</div>"
 
 
 KINDS = {"tradeoff": Kind(tradeoff, figure_fragment)}

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def compare(context: Context, row: Published) -> dict[str, Any]:
         outcome = Outcome(None, f"exhibit {context.name} draws no single numbers")
     else:
         outcome = kind.reproduce(context, row)
+        note = "; ".join(part for part in (outcome.note, context.note(row.dataset)) if part)
+        outcome = replace(outcome, note=note)
     return line(row, outcome, context.tolerance(row.metric, row.dataset))
 
 

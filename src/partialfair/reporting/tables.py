@@ -100,7 +100,8 @@ def reproduce_pair(context: Context, row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        where = f"I = {row.interval} at {row.setting}"
+        size = row.options.get("grid")
+        where = f"I = {row.interval}" + (f" and {size} ranks" if size else "")
         return Outcome(
             None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
         )
