@@ -185,7 +185,7 @@ def job_settings(config: Config, job: Job) -> dict[str, Any]:
 def evaluation_settings(config: Config, experiment: str, dataset: str) -> dict[str, Any]:
     """Return everything in the configuration that determines the evaluation of a trained run."""
     run = config.experiment(experiment).runs[dataset]
-    return {"interval": _lists(run.evaluated_on or run.interval), "bootstrap": config.params.bootstrap.model_dump()}
+    return {"interval": _lists(run.metric_interval or run.interval), "bootstrap": config.params.bootstrap.model_dump()}
 
 
 def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False) -> Config:

@@ -75,7 +75,7 @@ class RunModel(StrictModel):
         description="algorithm -> tolerances kappa (for an algorithm tuned otherwise, that parameter)"
     )
     grid: Annotated[int, Field(ge=1)] | None = Field(None, description="number of ranks, if not the experiment's")
-    evaluated_on: Annotated[Any, BeforeValidator(_optional_interval)] = Field(
+    metric_interval: Annotated[Any, BeforeValidator(_optional_interval)] = Field(
         None, description="interval the metrics are computed on, if not the constraint's"
     )
 
