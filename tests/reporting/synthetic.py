@@ -21,7 +21,7 @@ def experiment(constraint="partial_statistical_parity", grid=10, interval=None, 
     runs = {
         dataset: {
             "interval": interval or INTERVALS[dataset],
-            "algorithms": {"unconstrained": ["inf"]} | {name: KAPPAS[dataset] for name in algorithms},
+            "algorithms": {"unconstrained": ["inf"]} | dict.fromkeys(algorithms, KAPPAS[dataset]),
         }
         for dataset in INTERVALS
     }
@@ -84,7 +84,7 @@ def project(root: Path, content=None, failing=(), noise=0.002) -> Config:
             ending = {"status": "infeasible", "reason": "no feasible point"} if bad else {"status": "ok"}
             run_rows.append(key | ending | run_facts(job.seed))
             for metric in names():
-                value = None if bad else invented(job, metric, len(run.algorithms)) + noise * rng.normal()
+                value = None if bad else invented(job, metric) + noise * rng.normal()
                 metric_rows.append(key | ending | {"split": "test", "metric": metric, "value": value})
         collect._write(root / "reports" / name / "metrics.parquet", metric_rows, collect.METRIC_COLUMNS)
         collect._write(root / "reports" / name / "runs.parquet", run_rows, collect.RUN_COLUMNS)
@@ -98,7 +98,7 @@ def run_facts(seed):
     }  # fmt: skip
 
 
-def invented(job, metric, _):
+def invented(job, metric):
     """The published value of a run if there is one, else something between the ends of the grid."""
     kappas = KAPPAS[job.dataset]
     start = {"a9a": (0.597, 0.8499), "law_school": (0.5397, 0.9004)}[job.dataset]

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from partialfair import intervals
-from partialfair.errors import DataError
+from partialfair.errors import ConfigError, DataError
 
 FOLDER = Path(__file__).parent / "published"
 
@@ -66,5 +66,5 @@ def _parse(line: dict[str, str], path: Path, number: int) -> Published:
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
         return Published(**{name: line[name] for name in names}, interval=interval, value=float(line["value"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path.name}, line {number}: {error}; correct the line") from error

@@ -1,0 +1,114 @@
+"""Closed-form values of a fitted model: read off the model, compared with a large sample, shown with a verdict."""
+
+import math
+
+import numpy as np
+import pytest
+
+from partialfair import metrics
+from partialfair.config import load_config
+from partialfair.datasets import simulated
+from partialfair.datasets.splits import make_split
+from partialfair.files import write_json
+from partialfair.jobs import report
+from partialfair.jobs.evaluate import evaluate
+from partialfair.models.design import Standardiser
+from partialfair.models.store import LinearScore
+from partialfair.reporting import closed_form, exhibit
+
+PARAMS = """
+seeds: [0, 1]
+experiments:
+  demo:
+    title: Demo
+    paper: partial_fairness
+    constraint: partial_statistical_parity
+    runs: {simulated: {interval: [[0.1, 0.4]], algorithms: {alm: [0.1]}}}
+exhibits:
+  check:
+    kind: closed_form
+    title: Check
+    experiments: [demo]
+    tolerance: {accuracy: 0.03, fairness: 0.15}
+"""
+
+
+def model(seed):
+    """A random linear score on standardised features."""
+    rng = np.random.default_rng(seed)
+    columns = np.arange(simulated.DIMENSION)
+    standardiser = Standardiser(columns, rng.normal(size=len(columns)), rng.uniform(0.5, 2, len(columns)))
+    weights = np.array([simulated.TRUE_WEIGHTS] * 2) + 0.3 * rng.normal(size=(2, len(columns) + 1))
+    names = simulated.GROUPS, tuple(f"x{i + 1}" for i in columns)
+    return LinearScore(weights, standardiser, np.zeros(0), *names)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Two evaluated models on a simulated table."""
+    root = tmp_path_factory.mktemp("closed_form")
+    (root / "params.yaml").write_text(PARAMS)
+    config = load_config(root / "params.yaml")
+    data = simulated.load(rows=6000)
+    data.save(root / "table.npz")
+    for job in config.jobs("demo"):
+        make_split(data, job.seed).save(root / f"split{job.seed}.npz")
+        folder = root / job.path
+        folder.mkdir(parents=True)
+        model(job.seed).save(folder / "model.npz")
+        write_json(folder / "fit.json", {"status": "ok", "dataset": "simulated", "seed": job.seed})
+        paths = folder / "model.npz", folder / "fit.json", root / "table.npz", root / f"split{job.seed}.npz", folder
+        evaluate(*paths, {"interval": [[0.1, 0.4]], "bootstrap": {"replicates": 50}})
+    return root, config
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_read_off_the_scores_give_the_scores(seed):
+    data = simulated.load(rows=50, seed=1)
+    weights = closed_form.group_weights(model(seed), simulated.DIMENSION).reshape(2, -1)
+    rows = np.column_stack([np.ones(50), data.X])
+    expected = rows @ weights[0] + data.group * (rows @ weights[1])
+    assert model(seed).scores(data.X, data.group) == pytest.approx(expected)
+
+
+def test_population_values_equal_those_of_a_large_sample():
+    data = simulated.load(rows=400_000, seed=5)
+    scored = model(0)
+    interval = ((0.1, 0.4),)
+    exact = closed_form.population(closed_form.group_weights(scored, simulated.DIMENSION), interval)
+    scores = scored.scores(data.X, data.group)
+    measured, _ = metrics.evaluate_all(scores, data.y, data.group, interval, only=list(exact))
+    for name, value in exact.items():
+        assert measured[name] == pytest.approx(value, abs=0.012), name
+
+
+def test_lines_and_claims(project):
+    root, config = project
+    context = exhibit.context(config, "check", root)
+    lines = closed_form.model_lines(context)
+    assert [(line["seed"], line["metric"]) for line in lines] == [
+        (seed, metric) for seed in (0, 1) for metric in ("accuracy", "sp", "rank_gap", "dp")
+    ]
+    assert all(line["difference"] == pytest.approx(line["measured"] - line["closed_form"]) for line in lines)
+    claims = {claim["metric"]: claim for claim in closed_form.claims(context)}
+    for metric, claim in claims.items():
+        own = [line for line in lines if line["metric"] == metric]
+        assert claim["published"] == pytest.approx(np.mean([line["closed_form"] for line in own]))
+        assert claim["reproduced"] == pytest.approx(np.mean([line["measured"] for line in own]))
+        expected = abs(claim["published"] - claim["reproduced"]) <= claim["tolerance"]
+        assert claim["verdict"] == ("reproduced" if expected else "differs")
+    assert claims["accuracy"]["tolerance"] == 0.03 and claims["sp"]["tolerance"] == 0.15
+    assert claims["accuracy"]["verdict"] == "reproduced"
+
+
+def test_files(project, tmp_path):
+    root, config = project
+    names = {path.name for path in report.render_exhibit(config, "check", tmp_path, root)}
+    assert names == {"check.csv", "check.html"}
+    assert "closed form" in (tmp_path / "check.html").read_text()
+
+
+def test_runs_that_are_missing_have_no_lines(project, tmp_path):
+    _, config = project
+    context = exhibit.context(config, "check", tmp_path)
+    assert closed_form.model_lines(context) == [] and not math.isnan(len(closed_form.claims(context)))

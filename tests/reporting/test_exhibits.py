@@ -1,0 +1,211 @@
+"""Figures and tables: files, equality of drawn and written numbers, and the layout of the paper's tables."""
+
+import csv
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from partialfair.jobs import report
+from partialfair.reporting import exhibit, figures, kappa_scale, style, tables
+from partialfair.reporting.results import Setting
+
+
+def read(path):
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture(scope="module")
+def context(project):
+    root, config = project
+    return lambda name: exhibit.context(config, name, root)
+
+
+class TestResults:
+    def test_estimate_is_the_t_interval_of_one_minus_the_violation(self, context):
+        results = context("table3").results
+        setting = Setting("psp", "a9a", "idca", 0.1)
+        values = results.rows(setting, "rank_gap")["value"].to_numpy()
+        found = results.estimate(setting, "rank_gap")
+        low, high = stats.t.interval(0.95, len(values) - 1, (1 - values).mean(), stats.sem(values))
+        assert (found.mean, found.low, found.high) == pytest.approx(((1 - values).mean(), low, high))
+
+    def test_quality_is_shown_as_it_is(self, context):
+        results = context("table3").results
+        setting = Setting("psp", "a9a", "unconstrained", math.inf)
+        assert results.estimate(setting, "accuracy").mean == pytest.approx(
+            results.rows(setting, "accuracy")["value"].mean()
+        )
+
+
+@pytest.fixture(scope="module")
+def files(project, tmp_path_factory):
+    """The files of the trade-off figure."""
+    root, config = project
+    return report.render_exhibit(config, "figure1", tmp_path_factory.mktemp("figure1"), root)
+
+
+class TestFigure:
+    def test_files(self, files):
+        assert {path.name for path in files} == {f"figure1.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
+        starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}
+        for path in files:
+            assert path.read_bytes().startswith(starts.get(path.suffix, b"experiment,dataset"))
+
+    def test_csv_equals_what_is_drawn(self, context, files, monkeypatch):
+        """Collect what reaches the axes and compare with the file, point by point."""
+        from matplotlib.axes import Axes
+
+        drawn, faint = set(), set()
+        bars, lines = Axes.errorbar, Axes.plot
+
+        def errorbar(axis, x, y, *args, xerr, yerr, **options):
+            for number, point in enumerate(zip(x, y, strict=True)):
+                sides = [error[side][number] for error in (xerr, yerr) for side in (0, 1)]
+                drawn.add(tuple(round(value, 9) for value in (*point, *sides)))
+            return bars(axis, x, y, *args, xerr=xerr, yerr=yerr, **options)
+
+        def plot(axis, x, y, *args, **options):
+            if options.get("mfc") == "none":
+                faint.add((x, y))
+            return lines(axis, x, y, *args, **options)
+
+        monkeypatch.setattr(Axes, "errorbar", errorbar)
+        monkeypatch.setattr(Axes, "plot", plot)
+        figures.figure_fragment(context("figure1"))
+        written, published = set(), set()
+        for row in read(next(path for path in files if path.suffix == ".csv")):
+            if row["source"] == "published":
+                published.add((float(row["fairness"]), float(row["accuracy"])))
+            elif row["accuracy"] not in {"", "nan"}:
+                x, y = float(row["fairness"]), float(row["accuracy"])
+                ends = [float(row[f"{n}_{end}"]) for n in ("fairness", "accuracy") for end in ("low", "high")]
+                sides = (x - ends[0], ends[1] - x, y - ends[2], ends[3] - y)
+                written.add(tuple(round(value, 9) for value in (x, y, *sides)))
+        assert drawn == written and len(drawn) == 2 * 2 * 11 - 1  # one of the settings has no value at all
+        assert faint == published and (0.7017, 0.8492) in faint and len(faint) == 12
+
+    def test_setting_without_value_is_a_row_with_a_reason(self, files):
+        rows = read(next(path for path in files if path.suffix == ".csv"))
+        row = next(r for r in rows if r["note"].startswith("3 of 3 seeds"))
+        assert (row["algorithm"], row["kappa"], row["n_seeds"]) == ("idca", "0.01", "0")
+
+    def test_equal_numbers_give_equal_files(self, project, files, tmp_path):
+        root, config = project
+        for path in report.render_exhibit(config, "figure1", tmp_path, root):
+            assert path.read_bytes() == next(f for f in files if f.name == path.name).read_bytes(), path.name
+
+    def test_lines_start_at_the_unconstrained_point_and_tighten(self, context, monkeypatch):
+        from matplotlib.axes import Axes
+
+        paths, lines = [], Axes.plot
+
+        def plot(axis, x, y, *args, **options):
+            if isinstance(x, list):
+                paths.append(x)
+            return lines(axis, x, y, *args, **options)
+
+        monkeypatch.setattr(Axes, "plot", plot)
+        figures.figure_fragment(context("figure1"))
+        long = [path for path in paths if len(path) > 1]
+        assert len(long) == 8 and all(np.all(np.diff(path) > 0) for path in long)
+
+    def test_inline_figure_takes_the_colours_of_the_page(self, context):
+        fragment = figures.figure_fragment(context("figure1"))
+        assert "currentColor" in fragment and style.INK not in fragment
+        assert "<?xml" not in fragment and 'id="figure1-' in fragment
+        references = {part.split(")")[0] for part in fragment.split("url(#")[1:]}
+        assert references and all(f'id="{name}"' in fragment for name in references)
+
+
+def test_looks_differ_between_algorithms():
+    others = ["new_one", "other_one", "third_one"]
+    looks = [style.look(name, others) for name in (*style.ALGORITHMS, *others)]
+    assert len({(look.colour, look.marker) for look in looks}) == len(looks)
+    assert len({look.marker for look in looks}) == len(looks)
+
+
+class TestTables:
+    def test_table3_sets_full_beside_partial(self, context):
+        lines, table = tables.full_vs_partial(context("table3"))
+        assert [title for title, _ in table.groups] == ["", "constraint on [0, 1]", "constraint on I"]
+        row = next(row for row in table.rows if row[1].text == "level 2")
+        assert [row[i].text for i in (2, 3, 6, 8, 9, 12)] == ["0.2", "0.7799", "0.8485", "0.2", "0.7841", "0.8479"]
+        assert {row[4].kind, row[10].kind} == {"good"}
+        assert row[5].text != row[4].text  # the definition beside the absolute convention
+        assert {line["side"] for line in lines} == {"full", "partial"}
+
+    def test_table4_orders_by_kappa_and_grid(self, context):
+        _, table = tables.grid_sizes(context("table4"))
+        assert [title for title, _ in table.groups] == ["", "grid of 10 ranks", "grid of 20 ranks"]
+        labels = [row[1].text for row in table.rows]
+        assert labels[:6] == ["unconstrained", "κ = 0.28", "κ = 0.2", "κ = 0.1", "κ = 0.05", "κ = 0.01"]
+        assert labels[-1] == "κ = 0.005"
+
+    def test_written_numbers(self, project, tmp_path):
+        root, config = project
+        paths = report.render_exhibit(config, "table3", tmp_path, root)
+        assert {path.name for path in paths} == {"table3.csv", "table3.html"}
+        rows = read(tmp_path / "table3.csv")
+        assert len(rows) == 68
+        row = next(r for r in rows if (r["dataset"], r["interval"], r["setting"]) == ("a9a", "0.05-0.3", "row=3"))
+        assert (row["experiment"], row["kappa"], row["published"], row["verdict"]) == (
+            "psp",
+            "0.1",
+            "0.8732",
+            "reproduced",
+        )
+        assert abs(float(row["reproduced"]) - 0.8732) < 0.01 and 0 < float(row["half_width"]) < 0.05
+        assert float(row["relative_scale"]) < float(row["reproduced"])
+        text = (tmp_path / "table3.html").read_text()
+        assert f"{float(row['reproduced']):.4f} ± {float(row['half_width']):.4f}" in text
+
+    def test_dataset_statistics_are_counted(self, project, tmp_path):
+        root, config = project
+        table = tmp_path / "data/processed/law_school/table.npz"
+        table.parent.mkdir(parents=True)
+        np.savez(table, shape=np.array([20798, 9]))
+        context = exhibit.context(config, "table1", tmp_path)
+        cells = {row[0].text: row[1:] for row in tables.dataset_table(context).rows}
+        assert [(c.text, c.kind) for c in cells["law school"][1::2]] == [("20798", "good"), ("11", "bad")]
+        assert cells["bank"][1].text == "not prepared"
+
+
+class TestScaleOfKappa:
+    def test_convention_nearer_to_the_published_number(self, context):
+        lines = kappa_scale.model_lines(context("kappa_scale"))
+        assert len(lines) == 2 * 2 * 11
+        compared = [line for line in lines if line["nearer"]]
+        assert compared and {line["nearer"] for line in compared} == {"absolute"}
+        assert (
+            f"Of {len(compared)} models with a published fairness, {len(compared)} are nearer"
+            in kappa_scale.summary(lines)
+        )
+        dp = next(line for line in lines if line["experiment"] == "pdp")
+        assert (dp["absolute_metric"], dp["relative_metric"]) == ("dp_gap", "dp")
+
+    def test_other_numbers_give_the_other_answer(self, context):
+        lines = kappa_scale.model_lines(context("kappa_scale"))
+        swapped = [
+            line
+            | {
+                "nearer": "relative" if line["nearer"] else "",
+                "absolute": line["relative"],
+                "relative": line["absolute"],
+            }
+            for line in lines
+        ]
+        assert ", 0 are nearer to it by the absolute convention" in kappa_scale.summary(swapped)
+        assert "No published number" in kappa_scale.summary([])
+
+
+def test_training_does_not_load_the_reporting():
+    code = (
+        "import sys, partialfair.jobs.train; print([m for m in ('pandas', 'matplotlib', 'jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
