@@ -166,12 +166,19 @@ def report(exhibit: str, config: ConfigOption = PARAMS) -> None:
 
 
 @app.command()
-def scorecard(config: ConfigOption = PARAMS) -> None:
-    """Set published numbers beside reproduced ones."""
-    from partialfair.jobs.report import render_scorecard
+def scorecard(
+    experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
+    from partialfair.config import load_config
+    from partialfair.jobs.report import render_page, write_scorecard
 
-    for path in render_scorecard(config):
-        print(path)
+    grid, folder = load_config(config), Path("reports")
+    if experiment is not None:
+        grid, folder = grid.restricted(experiment), folder / experiment
+    print(write_scorecard(grid, folder))
+    print(render_page(grid, folder))
 
 
 @app.command()
@@ -185,6 +192,18 @@ def manifest(
 
     target = out or Path(f"data/manifest/{what.value}.json")
     print(f"{target}: {len(run(config, what.value, target))} files")
+
+
+@app.command()
+def summary(
+    experiment: Annotated[str | None, typer.Argument(help="Name; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Print a short table of the results and where they are."""
+    from partialfair.jobs.summary import summary as run
+
+    for line in run(config, experiment):
+        print(line)
 
 
 @app.command()

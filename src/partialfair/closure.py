@@ -17,6 +17,8 @@ from partialfair.errors import PluginError
 SOURCE = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent.name
 
+DATA_SUFFIXES = frozenset((".csv", ".html", ".css", ".js", ".json", ".txt", ".yaml", ".toml"))
+
 PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in ("cli", "closure", "config", "config_models", "plugins"))
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
@@ -71,8 +73,22 @@ def training_hash(algorithm: str, constraint: str) -> str:
 
 def evaluation_hash() -> str:
     """Hash for evaluating a run: the job and every metric, since metrics are found by scanning their folder."""
-    metrics = sorted(path.stem for path in (SOURCE / PACKAGE / "metrics").glob("[a-z]*.py"))
-    return closure_hash(f"{PACKAGE}.jobs.evaluate", *(f"{PACKAGE}.metrics.{name}" for name in metrics))
+    return closure_hash(f"{PACKAGE}.jobs.evaluate", *_modules_of("metrics"))
+
+
+@cache
+def report_hash() -> str:
+    """Hash for drawing exhibits: the job, every kind of exhibit, and their templates and published numbers."""
+    digest = hashlib.sha256(closure_hash(f"{PACKAGE}.jobs.report", *_modules_of("reporting")).encode())
+    for path in sorted((SOURCE / PACKAGE / "reporting").rglob("*")):
+        if path.is_file() and path.suffix in DATA_SUFFIXES:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _modules_of(package: str) -> list[str]:
+    """Return every module of a folder of this package."""
+    return [f"{PACKAGE}.{package}.{path.stem}" for path in sorted((SOURCE / PACKAGE / package).glob("[a-z]*.py"))]
 
 
 @cache

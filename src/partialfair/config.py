@@ -54,11 +54,12 @@ def kappa_text(kappa: float) -> str:
 
 
 class Config:
-    """A validated ``params.yaml``."""
+    """A validated ``params.yaml``; ``whole`` unless it is :meth:`restricted`."""
 
-    def __init__(self, params: ParamsModel, source: str = "params.yaml") -> None:
+    def __init__(self, params: ParamsModel, source: str = "params.yaml", whole: bool = True) -> None:
         self.params = params
         self.source = source
+        self.whole = whole
         self._training: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     @property
@@ -81,6 +82,16 @@ class Config:
             hint = plugins.did_you_mean(name, self.experiments)
             raise ConfigError(f"{self.source}: unknown experiment {name!r}; {hint}")
         return self.experiments[name]
+
+    def restricted(self, experiment: str) -> "Config":
+        """Return the configuration as if it held one experiment and the exhibits drawn from it alone.
+
+        Raises:
+            ConfigError: there is no such experiment.
+        """
+        only = {experiment: self.experiment(experiment)}
+        shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
+        return Config(self.params.model_copy(update={"experiments": only, "exhibits": shown}), self.source, whole=False)
 
     def seeds(self, experiment: str) -> list[int]:
         """Return the seeds of an experiment."""

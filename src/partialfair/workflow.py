@@ -65,9 +65,11 @@ class Grid:
                 return dataset
         raise ValueError(f"{raw_file} is not a raw file of any dataset")
 
-    def tables(self) -> list[str]:
-        """Return the prepared tables that the experiments use."""
-        return [TABLE.format(dataset=dataset) for dataset in self.config.datasets]
+    def tables(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return the prepared tables that some experiments use, or all of them."""
+        chosen = experiments or self.config.experiments
+        datasets = sorted({dataset for name in chosen for dataset in self.config.experiment(name).runs})
+        return [TABLE.format(dataset=dataset) for dataset in datasets]
 
     def splits(self) -> list[str]:
         """Return the splits that the experiments use."""
@@ -80,30 +82,32 @@ class Grid:
 
     def evaluated(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the tidy tables of some experiments, or of all."""
-        return [f"reports/{name}/metrics.parquet" for name in experiments or self.config.experiments]
+        chosen = experiments or self.config.experiments
+        return [f"reports/{name}/{table}.parquet" for name in chosen for table in ("metrics", "runs")]
 
-    def reports(self, experiments: Iterable[str] | None = None) -> list[str]:
-        """Return all that is rendered from some experiments alone, or from all of them."""
-        every, exhibits = self.config.experiments, self.config.params.exhibits
-        chosen = set(experiments or every)
-        shown = [name for name, exhibit in exhibits.items() if set(exhibit.experiments or every) <= chosen]
-        cards = ["reports/scorecard.csv"] if exhibits and experiments is None else []
-        return [*self.evaluated(sorted(chosen)), *(f"reports/{name}/{name}.csv" for name in shown), *cards]
+    def reports(self, experiment: str | None = None) -> list[str]:
+        """Return all that is rendered: from one experiment alone, or from everything."""
+        config, folder = self.config, "reports"
+        if experiment is not None:
+            config, folder = config.restricted(experiment), f"reports/{experiment}"
+        exhibits = [f"reports/{name}/{name}.csv" for name in config.params.exhibits]
+        return [*self.evaluated(config.experiments), *exhibits, f"{folder}/scorecard.csv", f"{folder}/index.html"]
 
     def exhibit_inputs(self, exhibit: str) -> list[str]:
-        """Return the tidy tables that an exhibit is drawn from."""
+        """Return the tidy tables that an exhibit is drawn from, and the datasets that it may count."""
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
-        tables = self.evaluated(self.config.params.exhibits[exhibit].experiments)
-        return [*tables, *(table.replace("metrics.parquet", "runs.parquet") for table in tables)]
+        experiments = self.config.params.exhibits[exhibit].experiments
+        return [*self.evaluated(experiments), *self.tables(experiments)]
 
     def exhibit(self, exhibit: str) -> str:
         """Return what determines an exhibit as text that changes if it does."""
         return _text(self.config.params.exhibits[exhibit].model_dump())
 
-    def exhibits(self) -> str:
-        """Return what determines the scorecard as text that changes if it does."""
-        return _text({name: exhibit.model_dump() for name, exhibit in self.config.params.exhibits.items()})
+    def exhibits(self, experiment: str | None = None) -> str:
+        """Return what determines a scorecard as text that changes if it does."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return _text({name: exhibit.model_dump() for name, exhibit in config.params.exhibits.items()})
 
     def options(self, dataset: str) -> str:
         """Return the options of a dataset as text that changes if they do."""

@@ -15,7 +15,7 @@ rule exhibit:
         runtime=30,
     params:
         settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
-        code=lambda wildcards: closure_hash("partialfair.jobs.report"),
+        code=report_hash(),
     shell:
         "python -m partialfair report {wildcards.exhibit} > {log} 2>&1"
 
@@ -23,8 +23,10 @@ rule exhibit:
 rule scorecard:
     input:
         GRID.evaluated(),
+        GRID.tables(),
     output:
         "reports/scorecard.csv",
+        "reports/index.html",
     log:
         "logs/scorecard.log",
     benchmark:
@@ -34,9 +36,31 @@ rule scorecard:
         runtime=30,
     params:
         exhibits=GRID.exhibits(),
-        code=lambda wildcards: closure_hash("partialfair.jobs.report"),
+        code=report_hash(),
     shell:
         "python -m partialfair scorecard > {log} 2>&1"
+
+
+# The same for one experiment by itself, as the demo has it.
+rule experiment_scorecard:
+    input:
+        lambda wildcards: GRID.evaluated([wildcards.experiment]),
+        lambda wildcards: GRID.tables([wildcards.experiment]),
+    output:
+        "reports/{experiment}/scorecard.csv",
+        "reports/{experiment}/index.html",
+    log:
+        "logs/scorecard/{experiment}.log",
+    benchmark:
+        "logs/benchmarks/scorecard/{experiment}.tsv"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        exhibits=lambda wildcards: GRID.exhibits(wildcards.experiment),
+        code=report_hash(),
+    shell:
+        "python -m partialfair scorecard --experiment {wildcards.experiment} > {log} 2>&1"
 
 
 # Times of this machine: always measured anew, and part of no other target.
@@ -64,7 +88,7 @@ for _experiment in CONFIG.experiments:
             name:
                 _experiment
             input:
-                GRID.reports([_experiment]),
+                GRID.reports(_experiment),
 
 
 for _exhibit in CONFIG.params.exhibits:

@@ -85,7 +85,10 @@ def compare(context: Context, row: Published) -> dict[str, Any]:
 
 
 def build(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
-    """Return all lines: published numbers of every paper in the grid in the paper's order, then other claims."""
+    """Return all lines: published numbers of every paper in the grid in the paper's order, then other claims.
+
+    Of a grid restricted to one experiment, published numbers that its exhibits do not cover are left out.
+    """
     by_published: dict[tuple[str, str], Context] = {}
     contexts = [exhibit.context(config, name, root) for name in config.params.exhibits]
     for context in contexts:
@@ -96,9 +99,9 @@ def build(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
     for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
         for row in published.load(paper):
             context_of_row = by_published.get((paper, row.exhibit))
-            if context_of_row is None:
+            if context_of_row is None and config.whole:
                 lines.append(line(row, Outcome(None, "no exhibit of params.yaml covers it"), None))
-            else:
+            elif context_of_row is not None:
                 lines.append(compare(context_of_row, row))
     for context in contexts:
         claims = exhibit.kind_of(config, context.name).claims

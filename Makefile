@@ -1,0 +1,92 @@
+# Every target sets up what it needs: the first call makes .venv and installs the locked packages into it.
+#   make help
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/python -m uv
+UV_VERSION := 0.13.8
+CORES ?= all
+# Datasets that `make data` brings; empty for those that the experiments of params.yaml use.
+DATASETS ?=
+STAGES := data splits runs evaluation report
+TORCH := 2.13.0
+TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONPATH := $(CURDIR)/src
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
+
+.PHONY: help demo test data paper audit lint bench lock torch clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minutes
+	snakemake --cores $(CORES) demo
+	@python -m partialfair summary demo
+
+test: $(VENV)/.ready  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
+	pytest -n 2 --dist loadscope $(ARGS)
+
+data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for some
+	python -m partialfair data fetch $(DATASETS)
+	python -m partialfair data verify $(DATASETS)
+
+# The results are recorded for the audit as they are: DVC checksums them and runs nothing.
+paper: data  ## the paper's exhibits at its full protocol
+	snakemake --cores $(CORES) paper
+	if git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
+	@python -m partialfair summary
+
+audit: $(VENV)/.ready  ## check every result against its inputs, settings and source; rerun what is outdated
+	dvc repro $(STAGES)
+
+lint: $(VENV)/.ready  ## style, types and the workflow's own checks
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+bench: $(VENV)/.ready  ## measure the solvers side by side -> reports/benchmarks.json
+	python tests/benchmarks/run.py
+
+# The first Python of these that can be used, or nothing.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' > /dev/null 2>&1 && echo $$p && break; done)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "partialfair needs Python 3.11 or 3.12, and none is on the PATH; install one, or say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || { echo "$(PYTHON) is not Python 3.11 or 3.12; say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# uv installs the lock in seconds where pip takes minutes. The lock has a checksum for every file and holds no torch:
+# nothing that the demo, the paper or the tests run imports it (see `make torch`).
+$(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	touch $@
+
+torch: $(VENV)/.ready  ## PyTorch for the CPU, which only the gpu and peers extras use; GPU=1 for the CUDA build
+	if [ -n "$(GPU)" ] || [ "$$(uname)" != Linux ]; then \
+		$(BIN)/python -m pip install torch==$(TORCH); \
+	else \
+		$(BIN)/python -m pip install --retries 0 --extra-index-url $(TORCH_CPU_INDEX) torch==$(TORCH)+cpu \
+			|| $(BIN)/python -m pip install torch==$(TORCH); \
+	fi
+
+# torch is resolved away, since it would bring gigabytes of GPU libraries into the lock.
+lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	mkdir -p .cache && echo 'torch ; python_version < "3"' > .cache/without-torch.txt
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
+		--generate-hashes --extra workflow --extra acs --extra convex --extra peers --extra dev \
+		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
+
+clean:  ## remove everything that was built, except raw data, reports and the environment
+	rm -rf data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

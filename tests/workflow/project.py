@@ -1,0 +1,110 @@
+"""A scratch copy of the project with a tiny grid, and what Snakemake says of it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("Snakefile", "workflow", "src", "profiles", "dvc.yaml", ".dvcignore", ".gitignore")
+LIMIT = 240.0  # seconds for one command
+
+TINY: dict[str, Any] = {
+    "seeds": [0, 1],
+    "device": "cpu",
+    "threads": 1,
+    "bootstrap": {"replicates": 20, "level": 0.9},
+    "datasets": {"simulated": {"rows": 600}},
+    "algorithms": {
+        "unconstrained": {},
+        "idca": {"inner_steps": [20], "tolerances": [0.005], "tuning_rounds": 1, "rounds": [2]},
+        "alm": {"tolerance": 0.001},
+    },
+    "experiments": {
+        "demo": {
+            "title": "Tiny",
+            "paper": "partial_fairness",
+            "constraint": "partial_statistical_parity",
+            "grid": 4,
+            "kappa_scale": "absolute",
+            "runs": {
+                "simulated": {
+                    "interval": [[0.1, 0.4]],
+                    "algorithms": {"unconstrained": ["inf"], "idca": [0.2], "alm": [0.2, 0.1]},
+                }
+            },
+        }
+    },
+    "exhibits": {},
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with the workflow in it."""
+
+    folder: Path
+
+    def write_params(self, content: dict[str, Any]) -> None:
+        """Replace params.yaml."""
+        (self.folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder, with the environment of the tests but none of the project's own."""
+        mine = ("PYTHONPATH", "PARTIALFAIR_PARAMS", "NUMBA_CACHE_DIR", "COV_CORE_SOURCE")
+        environment = {key: value for key, value in os.environ.items() if key not in mine}
+        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
+        environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "DVC_NO_ANALYTICS": "1"}
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False
+        )
+        if check and done.returncode:
+            raise AssertionError(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+        return done
+
+    def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake on two cores."""
+        return self.run(sys.executable, "-m", "snakemake", "--cores", "2", *arguments, check=check)
+
+    def planned(self, *targets: str) -> Counter[str]:
+        """Return how often each rule that makes something would run."""
+        done = self.snakemake("--dry-run", *(targets or ("all",)))
+        table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", done.stdout + done.stderr, re.MULTILINE | re.DOTALL)
+        rows = [line.split() for line in table.group(1).splitlines()] if table else []
+        return Counter({rule: int(count) for rule, count in rows if rule not in (*targets, "all")})
+
+    def planned_training(self) -> set[str]:
+        """Return the run folders that would be trained anew, without ``data/runs/demo/simulated/``."""
+        done = self.snakemake("--dry-run", "all")
+        blocks = re.findall(r"^rule train:\n(?:    .*\n)+", done.stdout + done.stderr, re.MULTILINE)
+        return {re.search(r"output: data/runs/demo/simulated/(\S+)/model\.npz", block).group(1) for block in blocks}  # type: ignore[union-attr]
+
+
+def make_project(folder: Path, params: dict[str, Any] = TINY) -> Project:
+    """Copy what the workflow consists of into ``folder``, with the grid ``params``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        source, target = ROOT / name, folder / name
+        if source.is_symlink():
+            target.symlink_to(source.readlink())
+        elif source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    project = Project(folder)
+    project.write_params(params)
+    return project
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace the one occurrence of ``old`` in a file."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {path}"
+    path.write_text(text.replace(old, new), encoding="utf-8")

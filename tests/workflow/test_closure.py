@@ -1,0 +1,121 @@
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from partialfair import closure
+from partialfair.errors import PluginError
+from tests.workflow.project import ROOT
+
+HASHES = """
+from partialfair.closure import dataset_hash, evaluation_hash, report_hash, training_hash
+constraint = "partial_statistical_parity"
+print(dataset_hash("a9a"), dataset_hash("bank"), training_hash("idca", constraint), training_hash("alm", constraint),
+      training_hash("alm", "partial_demographic_parity"), evaluation_hash(), report_hash())
+"""
+NAMES = ["a9a", "bank", "idca", "alm", "alm_pdp", "evaluation", "report"]
+
+
+def hashes(source: Path) -> dict[str, str]:
+    """Hashes as a fresh process computes them from a copy of the source."""
+    done = subprocess.run(
+        [sys.executable, "-c", HASHES], env={"PYTHONPATH": str(source)}, capture_output=True, text=True, check=True
+    )
+    return dict(zip(NAMES, done.stdout.split(), strict=True))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "src"
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[str, str]:
+    return hashes(ROOT / "src")
+
+
+def changed_by(source: Path, before: dict[str, str]) -> set[str]:
+    return {name for name, value in hashes(source).items() if value != before[name]}
+
+
+def test_comments_docstrings_and_layout_do_not_count(source: Path, before: dict[str, str]):
+    for path in (source / "partialfair").rglob("*.py"):
+        text = path.read_text()
+        text = re.sub(r'^"""', '"""Other words. ', text, count=1)
+        path.write_text(text.replace("\ndef ", "\n\n# a comment\n\n\ndef ") + "\n\n# the end\n")
+    version = source / "partialfair" / "__init__.py"
+    version.write_text(version.read_text().replace('__version__ = "', '__version__ = "9.'))
+    assert changed_by(source, before) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("datasets/a9a.py", {"a9a"}),
+        ("datasets/one_hot.py", {"bank"}),
+        ("jobs/prepare.py", {"a9a", "bank"}),
+        ("kernels/rows.py", {"idca", "alm", "alm_pdp"}),
+        ("algorithms/idca.py", {"idca"}),
+        ("algorithms/alm.py", {"alm", "alm_pdp"}),
+        ("constraints/partial_demographic_parity.py", {"alm_pdp"}),
+        ("jobs/train.py", {"idca", "alm", "alm_pdp"}),
+        ("datasets/splits.py", {"a9a", "bank"}),
+        ("config.py", set()),
+        ("cli.py", set()),
+    ],
+)
+def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
+    source: Path, before: dict[str, str], module: str, expected: set[str]
+):
+    path = source / "partialfair" / module
+    path.write_text(path.read_text() + "\nADDED = 1\n")
+    assert changed_by(source, before) - {"evaluation", "report"} == expected
+
+
+def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source: Path, before: dict[str, str]):
+    (source / "partialfair" / "metrics" / "one_more.py").write_text("VALUE = 1\n")
+    assert "evaluation" in changed_by(source, before)
+    assert not {"a9a", "idca", "alm"} & changed_by(source, before)
+
+
+def test_data_files_beside_a_module_count(source: Path, before: dict[str, str]):
+    columns = source / "partialfair" / "datasets" / "resources" / "a9a_columns.txt"
+    columns.write_text("another" + columns.read_text())
+    assert changed_by(source, before) == {"a9a"}
+
+
+def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    package = tmp_path / closure.PACKAGE
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "inner" / "__init__.py").write_text("from . import sibling\n")
+    (package / "inner" / "sibling.py").write_text("from ..top import value\n")
+    (package / "top.py").write_text("value = 1\n")
+    (package / "typed.py").write_text("value = 2\n")
+    (package / "unused.py").write_text("value = 3\n")
+    (package / "start.py").write_text(
+        "from typing import TYPE_CHECKING\nimport os\n"
+        f"if TYPE_CHECKING:\n    import {closure.PACKAGE}.typed\n"
+        f"def f():\n    import {closure.PACKAGE}.inner as inner\n"
+    )
+    monkeypatch.setattr(closure, "SOURCE", tmp_path)
+    for cached in (closure._read, closure._file, closure.closure_hash):
+        cached.cache_clear()
+    try:
+        found = {name.removeprefix(f"{closure.PACKAGE}.") for name in closure.closure(f"{closure.PACKAGE}.start")}
+        assert found == {closure.PACKAGE, "start", "inner", "inner.sibling", "top"}
+        with pytest.raises(PluginError, match="no module"):
+            closure.closure(f"{closure.PACKAGE}.absent")
+    finally:
+        for cached in (closure._read, closure._file, closure.closure_hash):
+            cached.cache_clear()
+
+
+def test_no_training_closure_holds_reporting_or_the_workflow():
+    reached = closure.closure("partialfair.jobs.train", "partialfair.algorithms.idca", "partialfair.algorithms.alm")
+    assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
+    assert "partialfair.kernels.rows" in reached

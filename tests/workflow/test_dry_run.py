@@ -1,0 +1,63 @@
+"""The shipped grid as Snakemake sees it."""
+
+import re
+import time
+
+import pytest
+
+from partialfair.config import load_config
+from partialfair.workflow import Grid
+from tests.workflow.project import COPIED, ROOT, Project, make_project
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A scratch copy with the real grid, nothing built."""
+    project = make_project(tmp_path_factory.mktemp("dry") / "project")
+    (project.folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    return project
+
+
+def test_whole_grid_dry_run_is_quick_and_complete(shipped: Project):
+    started = time.perf_counter()
+    planned = shipped.planned("all")
+    assert time.perf_counter() - started < 20
+    config = load_config(ROOT / "params.yaml")
+    assert planned["train"] == planned["evaluate"] == len(config.jobs())
+    assert planned["split"] == len(Grid(config).splits())
+    assert planned["prepare"] == len(config.datasets)
+    assert planned["collect"] == len(config.experiments)
+
+
+def test_every_experiment_exhibit_and_stage_is_a_target(shipped: Project):
+    listed = set(shipped.snakemake("--list-target-rules").stdout.split())
+    config = load_config(ROOT / "params.yaml")
+    assert {"all", "demo", "paper", "benchmark", "data", "splits", "runs", "evaluation", "report"} <= listed
+    assert {*config.experiments, *config.params.exhibits} <= listed
+
+
+def test_demo_needs_no_raw_file(shipped: Project):
+    assert shipped.planned("demo")["fetch"] == 0
+
+
+def test_rules_have_log_benchmark_and_resources():
+    assert "workflow" in COPIED
+    for path in sorted((ROOT / "workflow/rules").glob("*.smk")):
+        for block in re.split(r"^(?=rule )", path.read_text(), flags=re.MULTILINE)[1:]:
+            if "shell:" not in block:
+                continue
+            assert all(f"    {part}:" in block for part in ("log", "resources")), block
+            assert "    benchmark:" in block or block.startswith("rule benchmark"), block
+            assert "> {log} 2>&1" in block
+            assert "run:" not in block
+
+
+def test_rule_files_are_short():
+    assert len((ROOT / "Snakefile").read_text().splitlines()) < 80
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        assert len(path.read_text().splitlines()) < 150, path
+
+
+def test_lint_is_clean(shipped: Project):
+    done = shipped.snakemake("--lint", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
