@@ -115,7 +115,7 @@ def test_vjp_is_the_directional_derivative(name):
 def test_the_start_is_feasible(name, kappa, interval):
     _, group, y, _ = rows(6, groups=3)
     program = plugins.load("constraints", name).build(group, y, interval=interval, kappa=kappa)
-    assert program.values(np.zeros(400), program.start).max() <= 1e-12
+    assert program.values(np.full(400, program.start_score), program.start).max() <= 1e-12
 
 
 def test_steep_scores_give_the_indicator_constraint():

@@ -17,9 +17,9 @@ class ALMSettings(Settings):
     stationarity: PositiveFloat = 1e-3
     rounds: PositiveInt = 40
     inner_iterations: PositiveInt = 50
-    penalty: PositiveFloat = 4.0
+    penalty: PositiveFloat = 10.0
     growth: PositiveFloat = 3.0
-    warm_iterations: PositiveInt = 60
+    warm_iterations: PositiveInt = 4
 
 
 class ALM:

@@ -10,14 +10,14 @@ from partialfair.solvers.unconstrained import solve
 
 
 class UnconstrainedSettings(Settings):
-    """Settings of the L-BFGS solver."""
+    """Settings of Newton's method; see :func:`partialfair.solvers.unconstrained.solve`."""
 
-    iterations: PositiveInt = 1000
-    tolerance: PositiveFloat = 1e-5
+    iterations: PositiveInt = 50
+    tolerance: PositiveFloat = 1e-9
 
 
 class Unconstrained:
-    """Minimise the logistic loss by L-BFGS (Partial fairness paper, section 3, "Unconstrained")."""
+    """Minimise the logistic loss (Partial fairness paper, section 3, "Unconstrained")."""
 
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = False
@@ -33,7 +33,7 @@ class Unconstrained:
         solution = solve(task.problem, iterations=settings.iterations, tolerance=settings.tolerance)
         task.report(f"loss {solution.certificate.objective:.5f}")
         model = task.linear_score(solution.params, solution.aux)
-        return Fit(solution, model, {}, {"lbfgs": solution.history}, "lbfgs")
+        return Fit(solution, model, {}, {"newton": solution.history}, "newton")
 
 
 ALGORITHM = Unconstrained()

@@ -45,6 +45,7 @@ def rate_program(
     kappa: float,
     kappa_scale: str,
     n_groups: int,
+    base_rate: float,
 ) -> HingeProgram:
     """Constraints ``r_k - r_k' <= slack`` at the decision threshold 0, for every ordered pair of groups.
 
@@ -58,6 +59,9 @@ def rate_program(
         subset_of: subset of each (group, stratum) whose rates are to agree across groups.
         interval, kappa, kappa_scale: as in the families.
         n_groups: number of groups, G.
+        base_rate: share of positive labels. The start is the constant score with that smoothed rate; from a
+            score of zero, whose rate is 1/2, a method of descent can be held in models that accept more than
+            beta of every group, which satisfy the constraint too.
     """
     intervals = for_groups(interval, n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
@@ -87,6 +91,7 @@ def rate_program(
         concave=Side.from_terms(concave),
         start=np.zeros(0),
         labels=tuple(labels),
+        start_score=base_rate - 0.5,
     )
 
 

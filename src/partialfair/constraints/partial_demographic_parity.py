@@ -24,12 +24,12 @@ def build(
     grid: int = 10,
     kappa_scale: str = "relative",
 ) -> HingeProgram:
-    """Build one constraint per ordered pair of groups; ``y`` and ``grid`` are not used by this family.
+    """Build one constraint per ordered pair of groups; ``y`` sets the start only, ``grid`` is not used.
 
     See :func:`partialfair.constraints.partial_statistical_parity.build` for the arguments.
     """
     n_groups = int(group.max()) + 1
     subset_of_pair = {(k, 0): k for k in range(n_groups)}
     return rate_program(
-        group.astype(np.int64), np.arange(n_groups), subset_of_pair, interval, kappa, kappa_scale, n_groups
+        group.astype(np.int64), np.arange(n_groups), subset_of_pair, interval, kappa, kappa_scale, n_groups, float(np.mean(y > 0))
     )

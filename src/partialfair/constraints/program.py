@@ -102,8 +102,9 @@ class HingeProgram:
         aux_index: (Q,) auxiliary variable each threshold moves with, or ``NONE`` for a fixed threshold.
         shift: (Q,) added to it.
         convex, concave: the parts f+ and f-; ``f = f+ - f-``.
-        start: (P,) auxiliary variables that are feasible together with all scores equal to zero.
+        start: (P,) auxiliary variables that are feasible together with all scores equal to ``start_score``.
         labels: m texts that name the constraints.
+        start_score: that score.
     """
 
     row_subset: NDArray[np.int64]
@@ -114,6 +115,7 @@ class HingeProgram:
     concave: Side
     start: NDArray[np.float64]
     labels: tuple[str, ...]
+    start_score: float = 0.0
 
     @property
     def n_constraints(self) -> int:

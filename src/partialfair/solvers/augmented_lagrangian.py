@@ -15,9 +15,9 @@ from scipy.optimize import minimize
 
 from partialfair.kernels.pointwise import hinge_means
 from partialfair.solvers.certificate import certify
+from partialfair.solvers.newton import Scaling, minimise_loss
 from partialfair.solvers.problem import LinearProblem, State
 from partialfair.solvers.solution import Record, Solution
-from partialfair.solvers.unconstrained import minimise_loss
 
 Vector = NDArray[np.float64]
 Point = tuple[Vector, Vector]
@@ -31,19 +31,20 @@ class Budget:
         tolerance: largest constraint value accepted.
         stationarity: KKT residual (see ``Certificate``) at which to stop.
         rounds: at most so many multiplier updates.
-        inner_iterations: L-BFGS iterations between two updates.
+        inner_iterations: L-BFGS iterations between two updates; with 30 instead of 50 the multipliers are too
+            inaccurate to settle on bank.
         penalty: first penalty weight; it suits all families because constraints are shares in [0, 1].
         growth: factor on the penalty when a round reduces the violation by less than half.
-        warm_iterations: L-BFGS iterations on the loss alone for the starting point.
+        warm_iterations: Newton steps on the loss alone for the starting point.
     """
 
     tolerance: float = 1e-4
     stationarity: float = 1e-3
     rounds: int = 40
     inner_iterations: int = 50
-    penalty: float = 4.0
+    penalty: float = 10.0
     growth: float = 3.0
-    warm_iterations: int = 60
+    warm_iterations: int = 4
 
 
 def solve(
@@ -68,8 +69,8 @@ def solve(
     """
     budget = budget or Budget()
     params, aux = start or warm_start(problem, budget.warm_iterations)
-    method = _Multipliers(problem, budget)
-    flat = np.concatenate([params.ravel(), aux])
+    method = _Multipliers(problem, budget, Scaling.at(problem, params))
+    flat = method.pack(params, aux)
     best: tuple[tuple[bool, float], Vector] | None = None
     history: list[Record] = []
     for round_ in range(1, budget.rounds + 1):
@@ -125,17 +126,21 @@ def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
 class _Multipliers:
     """The augmented Lagrangian and its multipliers."""
 
-    def __init__(self, problem: LinearProblem, budget: Budget) -> None:
-        self.problem, self.budget = problem, budget
+    def __init__(self, problem: LinearProblem, budget: Budget, scaling: Scaling) -> None:
+        self.problem, self.budget, self.scaling = problem, budget, scaling
         self.multipliers = np.zeros(problem.n_constraints)
         self.penalty = budget.penalty
         self.evaluations = 0
         self.last = np.inf
 
+    def pack(self, params: Vector, aux: Vector) -> Vector:
+        """Flat, scaled point of parameters (R, d+1) and auxiliaries (P,)."""
+        return np.concatenate([self.scaling.from_params(params).ravel(), aux])
+
     def unpack(self, flat: Vector) -> Point:
-        """Parameters (R, d+1) and auxiliaries (P,) of a flat point."""
+        """Parameters (R, d+1) and auxiliaries (P,) of a flat, scaled point."""
         size = self.problem.model.size
-        return flat[:size].reshape(self.problem.model.shape), flat[size:]
+        return self.scaling.to_params(flat[:size].reshape(self.problem.model.shape)), flat[size:]
 
     def value(self, flat: Vector) -> tuple[float, Vector]:
         """Augmented Lagrangian (Rockafellar's form for inequalities) and its gradient."""
@@ -144,7 +149,7 @@ class _Multipliers:
         shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
         loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
         penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
-        return loss + penalty, np.concatenate([by_params.ravel(), by_aux])
+        return loss + penalty, np.concatenate([self.scaling.pull_back(by_params).ravel(), by_aux])
 
     def minimise(self, flat: Vector) -> Vector:
         """Minimise over the point with the multipliers fixed, from ``flat``."""
@@ -159,7 +164,7 @@ class _Multipliers:
         worst = float(values.max())
         self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
         loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)
-        if worst > 0.5 * self.last:
+        if worst > max(0.5 * self.last, self.budget.tolerance):
             self.penalty *= self.budget.growth
         self.last = max(worst, 0.0)
         return state, loss, worst, float(np.hypot(np.linalg.norm(by_params), np.linalg.norm(by_aux)))

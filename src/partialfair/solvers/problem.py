@@ -85,8 +85,12 @@ class LinearProblem:
         return float(np.linalg.norm(self.loss(state)[1]))
 
     def start(self) -> tuple[Vector, Vector]:
-        """Weights of zero with auxiliary variables that make every constraint hold."""
-        return np.zeros(self.model.shape), self.program.start.copy() if self.program else np.zeros(0)
+        """A constant score with auxiliary variables that make every constraint hold."""
+        params = np.zeros(self.model.shape)
+        if self.program is None:
+            return params, np.zeros(0)
+        params[0, 0] = self.program.start_score
+        return params, self.program.start.copy()
 
     def scores(self, params: Vector) -> Vector:
         """Scores (n,) in the design's order."""

@@ -1,0 +1,100 @@
+"""Newton's method on the logistic loss, and the change of variables its Hessian gives to other solvers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from partialfair.kernels.gram import gram
+from partialfair.solvers.problem import LinearProblem
+
+Vector = NDArray[np.float64]
+RIDGE = 1e-4  # share of the mean curvature added to every direction: one-hot columns leave some flat
+LARGEST = 3000  # features up to which a dense Hessian per group is worth its memory (72 MB each)
+
+
+def blocks_of(problem: LinearProblem) -> int:
+    """Number of weight vectors that vary independently: one per group, or one in all."""
+    return problem.model.shape[0]
+
+
+def hessian(problem: LinearProblem, scores: Vector) -> Vector:
+    """Hessian of the loss by the weights of each block, (R, d+1, d+1), with the ridge added."""
+    share = 1 / (1 + np.exp(-scores))
+    width = problem.model.n_features + 2
+    lower = np.zeros((problem.model.n_groups, width, width))
+    gram(*problem.design.arrays, share * (1 - share) / scores.size, lower)
+    lower = lower[:, :-1, :-1]
+    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+    if blocks_of(problem) == 1:
+        full = full.sum(axis=0, keepdims=True)
+    curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
+    return full + RIDGE * curvature[:, None, None] * np.eye(full.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Coordinates z in which the loss is nearly round: block weights u_b = L_b^-T z_b, with H_b = L_b L_b'.
+
+    Attributes:
+        factor: (R, d+1, d+1) lower Cholesky factors of the Hessian's blocks.
+    """
+
+    factor: Vector
+
+    @classmethod
+    def at(cls, problem: LinearProblem, params: Vector) -> "Scaling":
+        """Scaling by the Hessian at ``params``; the identity where the Hessian would be too large."""
+        if problem.model.n_features > LARGEST:
+            return cls(np.zeros((0, 0, 0)))
+        return cls(np.array([cholesky(block, lower=True) for block in hessian(problem, problem.scores(params))]))
+
+    def to_params(self, z: Vector) -> Vector:
+        """Parameters (R, d+1) at z (R, d+1)."""
+        u = z if self.factor.size == 0 else self._solve(z, trans=1)
+        return np.concatenate([u[:1], u[1:] - u[:1]])
+
+    def from_params(self, params: Vector) -> Vector:
+        """z (R, d+1) of parameters (R, d+1)."""
+        u = np.concatenate([params[:1], params[1:] + params[:1]])
+        return u if self.factor.size == 0 else np.einsum("rji,rj->ri", self.factor, u)
+
+    def pull_back(self, gradient: Vector) -> Vector:
+        """Gradient by z from the gradient by the parameters, both (R, d+1)."""
+        by_block = np.concatenate([gradient[:1] - gradient[1:].sum(axis=0), gradient[1:]])
+        return by_block if self.factor.size == 0 else self._solve(by_block, trans=0)
+
+    def _solve(self, rows: Vector, trans: int) -> Vector:
+        pairs = zip(self.factor, rows, strict=True)
+        return np.array([solve_triangular(L, row, lower=True, trans=trans, check_finite=False) for L, row in pairs])
+
+
+def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: float = 1e-6) -> Vector:
+    """Return parameters (R, d+1) that minimise f0, by damped Newton steps from zero.
+
+    Args:
+        problem: the problem; its constraints are ignored.
+        iterations: at most so many steps.
+        tolerance: stop where the expected decrease of the loss falls below it.
+    """
+    aux = problem.start()[1]
+    params = np.zeros(problem.model.shape)
+    loss, gradient = problem.loss(problem.state(params, aux))
+    for _ in range(iterations):
+        scaling = Scaling.at(problem, params)
+        step = scaling.pull_back(gradient)
+        decrease = float(np.sum(step**2))
+        if decrease < tolerance:
+            break
+        z, length = scaling.from_params(params), 1.0
+        while length > 1e-6:
+            trial = scaling.to_params(z - length * step)
+            new_loss, new_gradient = problem.loss(problem.state(trial, aux))
+            if new_loss <= loss - 1e-4 * length * decrease:
+                break
+            length /= 2
+        else:
+            break
+        params, loss, gradient = trial, new_loss, new_gradient
+    return params
