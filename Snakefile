@@ -48,6 +48,8 @@ rule all:
     default_target: True
     input:
         GRID.reports(),
+        "data/manifest/tables.json",
+        "data/manifest/models.json",
 
 
 rule demo:
@@ -57,7 +59,7 @@ rule demo:
 
 rule paper:
     input:
-        GRID.reports(),
+        rules.all.input,
 
 
 include: "workflow/rules/data.smk"

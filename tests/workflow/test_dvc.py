@@ -32,7 +32,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
         project.run(*command)
     (project.folder / ".dvcignore").write_bytes((Path(__file__).parents[2] / ".dvcignore").read_bytes())
     project.snakemake("all")
-    project.run("dvc", "commit", "--quiet", "--force", *STAGES)
+    project.run("dvc", "commit", "--force", *STAGES)
     commit(project)
     project.run("dvc", "push", "--quiet")
     return project
