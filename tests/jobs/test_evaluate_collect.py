@@ -91,6 +91,15 @@ class TestEvaluate:
             assert result["splits"][split] == expected
         assert json.loads((folder / "run/metrics.json").read_text()) == json.loads(json.dumps(result))
 
+    def test_metrics_are_those_of_the_stored_scores_where_rounding_makes_ties(self, folder):
+        weights = np.array([[2.0**24, 0.3, 0.2, 0.1]] * 2)
+        write_run(folder, folder / "ties", weights=weights)
+        result = run_evaluate(folder, folder / "ties")
+        table = pq.read_table(folder / "ties/scores.parquet").to_pandas().query("split == 'test'")
+        assert table["score"].nunique() < len(table) / 2
+        expected = metrics.get("auc")(table["score"].to_numpy(), table["y"].to_numpy(), table["group"].to_numpy(), None)
+        assert result["splits"]["test"]["auc"] == expected
+
     def test_bootstrap_is_on_test_and_contains_the_estimate(self, folder):
         result = run_evaluate(folder)
         assert list(result["bootstrap"]) == ["test"]
@@ -163,9 +172,11 @@ class TestCollect:
         assert set(rows["interval"]) == {"0.1-0.5"}
 
     def test_runs_without_metrics_are_rows_with_a_reason(self, tables):
-        reasons = {1: ("infeasible", "no feasible point"), 2: ("not_run", "trained but not evaluated"), 3: ("not_run", "no fit.json")}  # fmt: skip # noqa: E501
+        not_run = {2: ("not_run", "trained but not evaluated"), 3: ("not_run", "no fit.json")}
+        reasons = {1: ("infeasible", "no feasible point")} | not_run
+        own = tables[0][(tables[0]["algorithm"] == "idca") & (tables[0]["split"] == "test")]
         for seed, (status, reason) in reasons.items():
-            rows = tables[0].query("algorithm == 'idca' and seed == @seed and split == 'test'")
+            rows = own[own["seed"] == seed]
             assert set(rows["metric"]) == set(metrics.names())
             assert rows["value"].isna().all() and set(rows["status"]) == {status}
             assert rows["reason"].str.startswith(reason).all()
