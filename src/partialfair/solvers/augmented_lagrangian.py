@@ -98,13 +98,39 @@ def solve(
 
 
 def warm_start(problem: LinearProblem, iterations: int) -> Point:
-    """The nearly unconstrained model, with thresholds at the shares that the feasible start would have.
+    """The nearly unconstrained model, made to suit the constraints without retraining.
 
-    From a model of zero weights all rows sit on one point of the piecewise-linear constraints, where a large
-    penalty stalls the line search; from here it does not, and twice fewer evaluations are needed.
+    Families with thresholds get them at the shares that the feasible start would have: from a model of zero
+    weights all rows sit on one point of the piecewise-linear constraints, where a large penalty stalls the line
+    search. Families without get group intercepts at which every group has the base rate: where a group's rate
+    exceeds beta its constraint is flat, and descent would move the other groups instead, to a poor optimum (on
+    bank a loss of 0.258 instead of 0.210).
     """
     params = minimise_loss(problem, iterations=iterations)
+    if problem.n_aux == 0 and problem.model.uses_group:
+        params = matching_intercepts(problem, params)
     return params, matching_thresholds(problem, params)
+
+
+def matching_intercepts(problem: LinearProblem, params: Vector) -> Vector:
+    """Parameters with group intercepts at which every group's smoothed rate is that of the feasible start."""
+    program = problem.program
+    assert program is not None
+    scores = problem.scores(params)
+    group = np.repeat(program.subset_group, np.diff(problem.design.starts))
+    shift = np.zeros(problem.model.n_groups)
+    for k in range(shift.size):
+        part = scores[group == k]
+        low, high = -part.max() - 1.0, -part.min() + 1.0
+        for _ in range(30):
+            shift[k] = (low + high) / 2
+            if np.clip(part + shift[k] + 0.5, 0, 1).mean() < program.start_score + 0.5:
+                low = shift[k]
+            else:
+                high = shift[k]
+    moved = params.copy()
+    moved[:, 0] += np.concatenate([shift[:1], shift[1:] - shift[0]])
+    return moved
 
 
 def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:

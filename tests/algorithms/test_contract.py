@@ -1,0 +1,99 @@
+"""Every algorithm found keeps the contract; a plug-in that breaks it is caught."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from partialfair import plugins
+from partialfair.algorithms.base import Fit, Task
+from partialfair.datasets import simulated
+from partialfair.datasets.splits import make_split
+from partialfair.jobs.train import attempt, validated
+from partialfair.solvers.solution import Certificate, Solution
+
+QUICK = {"idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]}}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return simulated.load(tmp_path_factory.mktemp("raw"), rows=1500)
+
+
+def make_task(data, kappa, **options):
+    split = make_split(data, 0)
+    return Task(
+        train=data.take(split.train),
+        validation=data.take(split.validation),
+        constraint="partial_statistical_parity",
+        interval=[[0.1, 0.4]],
+        kappa=kappa,
+        kappa_scale="absolute",
+        report=lambda line: None,
+        **options,
+    )
+
+
+def check_contract(name, algorithm, data):
+    """What every algorithm must do; used on the real ones and on a broken one."""
+    assert isinstance(algorithm.needs_gpu, bool) and isinstance(algorithm.constrained, bool)
+    applies, reason = algorithm.applies_to("partial_statistical_parity", data)
+    assert applies or reason, "a combination that does not apply must say why"
+    settings = validated(algorithm, name, QUICK.get(name, {}))
+    task = make_task(data, 0.1 if algorithm.constrained else math.inf)
+    fit, status, _ = attempt(algorithm, task, settings)
+    assert isinstance(fit, Fit) and status == "ok"
+    scores = fit.model.scores(task.validation.X, task.validation.group)
+    assert scores.shape == (task.validation.n_rows,) and np.isfinite(scores).all()
+    certificate = fit.solution.certificate
+    assert isinstance(certificate, Certificate) and np.isfinite(certificate.objective)
+    loss = np.logaddexp(0, -task.train.y * fit.model.scores(task.train.X, task.train.group)).mean()
+    assert certificate.objective == pytest.approx(loss, abs=1e-5), "the certificate is not that of the model"
+    assert fit.chosen in fit.histories and fit.histories[fit.chosen]
+    again = attempt(algorithm, make_task(data, task.kappa), settings)[0]
+    assert np.array_equal(again.model.weights, fit.model.weights), "two fits with the same seed differ"
+
+
+@pytest.mark.parametrize("name", plugins.names("algorithms"))
+def test_algorithm_keeps_the_contract(name, data):
+    check_contract(name, plugins.load("algorithms", name).ALGORITHM, data)
+
+
+def test_a_broken_algorithm_fails_the_contract(data):
+    honest = plugins.load("algorithms", "unconstrained").ALGORITHM
+
+    class Flattering(type(honest)):
+        def fit(self, task, settings):
+            fit = super().fit(task, settings)
+            certificate = dataclasses.replace(fit.solution.certificate, objective=0.0)
+            return dataclasses.replace(fit, solution=dataclasses.replace(fit.solution, certificate=certificate))
+
+    with pytest.raises(AssertionError, match="not that of the model"):
+        check_contract("unconstrained", Flattering(), data)
+
+
+def test_regression_data_and_single_groups_do_not_apply(data):
+    regression = dataclasses.replace(data, task="regression")
+    alone = dataclasses.replace(data, group=np.zeros_like(data.group), group_names=("all",))
+    algorithm = plugins.load("algorithms", "alm").ALGORITHM
+    for table, word in ((regression, "real-valued"), (alone, "one group")):
+        task = dataclasses.replace(make_task(data, 0.1), train=table)
+        fit, status, reason = attempt(algorithm, task, algorithm.settings_model())
+        assert fit is None and status == "not_applicable" and word in reason
+
+
+def test_an_infeasible_fit_is_a_result_with_a_reason(data):
+    algorithm = plugins.load("algorithms", "alm").ALGORITHM
+    settings = algorithm.settings_model(rounds=1, inner_iterations=1, tolerance=1e-12)
+    fit, status, reason = attempt(algorithm, make_task(data, 0.01), settings)
+    assert status == "infeasible" and "raise kappa" in reason
+    assert isinstance(fit.solution, Solution)
+
+
+def test_validation_rows_do_not_change_what_is_not_tuned(data):
+    task = make_task(data, 0.1)
+    other = dataclasses.replace(task, validation=data.take(make_split(data, 0).test))
+    algorithm = plugins.load("algorithms", "alm").ALGORITHM
+    weights = [algorithm.fit(t, algorithm.settings_model()).model.weights for t in (task, other)]
+    assert np.array_equal(*weights)
