@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test data paper audit lint bench lock torch clean
+.PHONY: help demo test data paper audit lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -51,6 +51,11 @@ lint: $(VENV)/.ready  ## style, types and the workflow's own checks
 	mypy
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+
+format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
+	ruff check --fix-only --quiet .
+	ruff format .
+	snakefmt Snakefile workflow
 
 bench: $(VENV)/.ready  ## measure the solvers side by side -> reports/benchmarks.json
 	python tests/benchmarks/run.py
