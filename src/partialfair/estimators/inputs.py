@@ -1,0 +1,129 @@
+"""What a person passes to an estimator, turned into the tables that algorithms read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from partialfair.algorithms.base import Settings, Task
+from partialfair.datasets.table import Dataset, Matrix
+from partialfair.errors import DataError, PartialFairError
+from partialfair.intervals import bounds, for_groups, format_interval
+
+DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
+
+
+class InputError(DataError, ValueError):
+    """Unsuitable data or settings; also a ValueError, as scikit-learn's conventions ask."""
+
+
+@contextmanager
+def value_errors() -> Iterator[None]:
+    """Turn errors of this package into :class:`InputError`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except PartialFairError as error:
+        raise InputError(str(error)) from error
+
+
+def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
+    """Settings of a solver, checked by its own model.
+
+    Raises:
+        InputError: an unknown setting, or a value out of range.
+    """
+    from pydantic import ValidationError
+
+    try:
+        settings: Settings = plugin.settings_model(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "solver_options"
+        known = ", ".join(plugin.settings_model.model_fields)
+        what = f"{where}: {first['msg']} (value {first.get('input')!r})"
+        raise InputError(f"solver_options: {what}; settings are {known}") from error
+    return settings
+
+
+def as_matrix(X: Any) -> Matrix:
+    """CSR arrays for sparse input of any kind, dense arrays unchanged."""
+    if not sparse.issparse(X):
+        return X
+    csr = sparse.csr_array(X)
+    csr.sum_duplicates()
+    return csr
+
+
+def numeric_columns(X: Matrix) -> NDArray[np.int64]:
+    """Columns with values besides 0 and 1, which are standardised.
+
+    Raises:
+        InputError: they are too many to hold densely.
+    """
+    if isinstance(X, np.ndarray):
+        other = ~((X == 0) | (X == 1)).all(axis=0)
+    else:
+        other = np.zeros(X.shape[1], np.bool_)
+        other[X.indices[(X.data != 0) & (X.data != 1)]] = True
+    found = np.flatnonzero(other)
+    if 4 * X.shape[0] * found.size > DENSE_LIMIT:
+        raise InputError(
+            f"X: {found.size} of its {X.shape[1]} columns hold values besides 0 and 1; with {X.shape[0]} rows they "
+            f"would take {4 * X.shape[0] * found.size / 2**30:.1f} GiB densely; select or binarise columns first"
+        )
+    return found
+
+
+def stratified_rows(
+    strata: NDArray[np.int64], fraction: float, random: np.random.RandomState
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows (kept, held out) with ``fraction`` of each stratum held out; a stratum of one row is kept whole."""
+    held = []
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        count = int(np.clip(round(fraction * rows.size), 1, rows.size - 1)) if rows.size > 1 else 0
+        held.append(random.permutation(rows)[:count])
+    out = np.sort(np.concatenate(held))
+    return np.setdiff1d(np.arange(strata.size), out), out
+
+
+def check_group_sizes(task: Task, classes: NDArray) -> None:
+    """Refuse groups that are too small for the interval of the constraint.
+
+    Args:
+        task: the training task.
+        classes: (2,) the labels -1 and +1 stand for.
+
+    Raises:
+        InputError: naming the group, its size, the interval and what to do.
+    """
+    program = task.program()
+    if program is None:
+        return
+    intervals = for_groups(task.interval, task.train.n_groups)
+    sizes = np.bincount(program.row_subset, minlength=program.n_subsets)
+    used = {int(s) for side in (program.convex, program.concave) for s in np.unique(side.subset) if s >= 0}
+    for subset in sorted(used):
+        code = int(program.subset_group[subset])
+        kept = int(np.diff(bounds(intervals[code], int(sizes[subset]))).sum())
+        if kept < 2:
+            raise InputError(
+                f"group {task.train.group_names[code]!r} has {sizes[subset]} training rows"
+                f"{_stratum(task.train, program.row_subset == subset, code, classes)}, of which the interval "
+                f"{format_interval(intervals[code])} keeps {kept}; at least 2 are needed: widen the interval, "
+                "merge the group with another, or add rows of it"
+            )
+
+
+def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray) -> str:
+    """Say which label, if a constraint looks at one label of a group only."""
+    own = data.y[data.group == code]
+    if rows.any() and rows.sum() == own.size:
+        return ""
+    labels = np.unique(data.y[rows]) if rows.any() else np.setdiff1d([-1.0, 1.0], own)
+    return f" with label {classes[int(labels[0] > 0)].item()!r}" if labels.size == 1 else ""

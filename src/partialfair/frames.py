@@ -1,0 +1,23 @@
+"""Dataframes of any library, read through the exchange protocols."""
+
+from typing import Any
+
+
+def to_pandas(table: Any) -> Any:
+    """Return a dataframe that follows an exchange protocol as a pandas one; anything else unchanged.
+
+    The Arrow stream protocol is preferred (polars, pyarrow, pandas 3); the older ``__dataframe__`` is second.
+    """
+    import pandas as pd
+
+    if isinstance(table, pd.DataFrame | pd.Series):
+        return table
+    if hasattr(table, "__arrow_c_stream__") and hasattr(table, "columns"):
+        return pd.DataFrame.from_arrow(table)
+    if hasattr(table, "__dataframe__"):
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas announces its end; it is all that some libraries offer
+            return pd.api.interchange.from_dataframe(table, allow_copy=True)
+    return table

@@ -1,0 +1,131 @@
+"""The scikit-learn convention: its own checks, cloning, pickling, pipelines, grids, and kinds of input."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from partialfair.estimators import PartialFairClassifier, UnconstrainedWarning
+
+ESTIMATORS = (PartialFairClassifier(), PartialFairClassifier(constraint=None, uses_group=False))
+# Array-API input is not offered, and its check needs an environment variable set before scipy is loaded.
+CHECKS = [
+    pytest.param(own, check, id=f"{number}-{check.func.__name__}")
+    for number, estimator in enumerate(ESTIMATORS)
+    for own, check in estimator_checks_generator(estimator)
+    if check.func.__name__ != "check_array_api_input"
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_fit_without_groups_warns_and_says_what_to_do(rows: Any) -> None:
+    with pytest.warns(UnconstrainedWarning, match="constraint=None"):
+        PartialFairClassifier().fit(rows.X, rows.y)
+
+
+def test_clone_and_pickle_keep_settings_and_scores(rows: Any) -> None:
+    fitted = PartialFairClassifier(kappa=0.2).fit(rows.X, rows.y, sensitive_features=rows.group)
+    again = pickle.loads(pickle.dumps(fitted))
+    expected = fitted.decision_function(rows.X, sensitive_features=rows.group)
+    assert np.array_equal(again.decision_function(rows.X, sensitive_features=rows.group), expected)
+    assert clone(fitted).get_params() == fitted.get_params()
+    assert not hasattr(clone(fitted), "model_")
+
+
+def test_groups_are_routed_through_a_pipeline_and_a_grid_search(rows: Any) -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        classifier = PartialFairClassifier()
+        for request in ("fit", "predict", "score", "decision_function"):
+            getattr(classifier, f"set_{request}_request")(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), classifier)
+        search = GridSearchCV(pipeline, {"partialfairclassifier__kappa": [0.05, np.inf]}, cv=2)
+        search.fit(rows.X, rows.y, sensitive_features=rows.group)
+        assert set(search.cv_results_["param_partialfairclassifier__kappa"]) == {0.05, np.inf}
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        labels = search.best_estimator_.predict(rows.X, sensitive_features=rows.group)
+    assert set(labels) == {"no", "yes"}
+    chosen = search.best_estimator_[-1]
+    assert list(chosen.groups_) == ["F", "M"]
+
+
+def test_input_of_every_kind_gives_the_same_scores(rows: Any) -> None:
+    table = pa.Table.from_pandas(rows.X, preserve_index=False)
+    kinds = {
+        "pandas": rows.X,
+        "arrow": table,
+        "interchange": Interchange(rows.X),
+        "stream": Stream(rows.X),
+        "numpy": rows.X.to_numpy(),
+        "csr": sparse.csr_array(rows.X.to_numpy()),
+        "csc matrix": sparse.csc_matrix(rows.X.to_numpy()),
+    }
+    expected = None
+    for kind, X in kinds.items():
+        model = PartialFairClassifier(kappa=0.2).fit(X, rows.y, sensitive_features=rows.group)
+        assert hasattr(model, "feature_names_in_") == (kind in ("pandas", "arrow", "interchange", "stream")), kind
+        scores = model.decision_function(X, sensitive_features=rows.group)
+        expected = scores if expected is None else expected
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6, err_msg=kind)
+
+
+class Interchange:
+    """A dataframe known by the interchange protocol alone."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def __dataframe__(self, *arguments: Any, **options: Any) -> Any:
+        return self._frame.__dataframe__(*arguments, **options)
+
+
+class Stream:
+    """A dataframe known by the Arrow stream protocol, as polars offers it."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame, preserve_index=False)
+        self.columns = list(frame.columns)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_column_names_are_kept_and_another_order_is_refused(rows: Any) -> None:
+    model = PartialFairClassifier(kappa=0.3).fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert list(model.feature_names_in_) == ["age", "hours", "degree"]
+    assert model.model_.feature_names == ("age", "hours", "degree")
+    with pytest.raises(ValueError, match="order"):
+        model.predict(rows.X[["hours", "age", "degree"]], sensitive_features=rows.group)
+
+
+def test_several_sensitive_columns_make_intersectional_groups(make_rows: Any) -> None:
+    rows = make_rows(2000, groups=("F", "M"))
+    race = np.where(np.arange(2000) % 3 == 0, 1.0, 2.0)
+    both = pd.DataFrame({"sex": rows.group, "race": race})
+    model = PartialFairClassifier(kappa=0.3).fit(rows.X, rows.y, sensitive_features=both)
+    assert list(model.groups_) == ["F & 1", "F & 2", "M & 1", "M & 2"]
+    array = np.column_stack([rows.group.astype(object), race])
+    scores = [model.decision_function(rows.X, sensitive_features=groups) for groups in (array, both)]
+    np.testing.assert_allclose(*scores)
+
+
+def test_labels_of_any_two_values(rows: Any) -> None:
+    texts = PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=rows.group)
+    numbers = PartialFairClassifier().fit(rows.X, 3 + 4 * (rows.y == "yes"), sensitive_features=rows.group)
+    assert list(texts.classes_) == ["no", "yes"] and list(numbers.classes_) == [3, 7]
+    predicted = numbers.predict(rows.X, sensitive_features=rows.group)
+    assert np.array_equal(predicted == 7, texts.predict(rows.X, sensitive_features=rows.group) == "yes")

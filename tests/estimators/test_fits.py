@@ -1,0 +1,160 @@
+"""What is fitted: the optimum without constraints, a satisfied constraint with them, and refusals."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from partialfair.errors import DataError, PartialFairError
+from partialfair.estimators import InputError, PartialFairClassifier, frontier
+
+QUICK = {"inner_steps": [100], "tolerances": [2e-3], "tuning_rounds": 20, "rounds": [30]}
+
+
+def standard(rows: Any) -> np.ndarray:
+    """Features and their interactions with the group, as the model sees them."""
+    X = ((rows.X - rows.X.mean()) / rows.X.std()).to_numpy()
+    member = (rows.group == "M").astype(float)[:, None]
+    return np.hstack([X, member, X * member])
+
+
+def test_without_a_constraint_the_loss_is_that_of_logistic_regression(rows: Any) -> None:
+    model = PartialFairClassifier(kappa=np.inf).fit(rows.X, rows.y, sensitive_features=rows.group)
+    oracle = LogisticRegression(C=np.inf, tol=1e-10, max_iter=2000).fit(standard(rows), rows.y)
+    expected = log_loss(rows.y, oracle.predict_proba(standard(rows)))
+    found = log_loss(rows.y, model.predict_proba(rows.X, sensitive_features=rows.group))
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert model.certificate_.objective == pytest.approx(expected, abs=1e-6)
+    scores = oracle.decision_function(standard(rows))
+    np.testing.assert_allclose(model.decision_function(rows.X, sensitive_features=rows.group), scores, atol=2e-3)
+
+
+def kept(scores: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Scores with ranks in [low, high), written down independently of the package."""
+    ranked = np.sort(scores)[::-1]
+    return ranked[int(np.ceil(low * scores.size)) : int(np.ceil(high * scores.size))]
+
+
+@pytest.mark.parametrize("solver", ["alm", "idca"])
+def test_the_constraint_holds_on_the_training_rows(rows: Any, solver: str) -> None:
+    low, high = 0.1, 0.5
+    gaps = {}
+    for kappa in (np.inf, 0.1):
+        options = QUICK if solver == "idca" and kappa < 1 else None
+        model = PartialFairClassifier(
+            interval=[(low, high)], kappa=kappa, solver=solver, random_state=0, solver_options=options
+        ).fit(rows.X, rows.y, sensitive_features=rows.group)
+        scores = model.decision_function(rows.X, sensitive_features=rows.group)
+        parts = [kept(scores[rows.group == name], low, high) for name in ("F", "M")]
+        gaps[kappa] = ks_2samp(*parts).statistic
+    # kappa bounds the smoothed shares at the grid; the distance of indicators between grid points is a little larger.
+    assert gaps[np.inf] > 0.4 and gaps[0.1] < 0.27
+    assert model.status_ == "ok" and model.certificate_.max_violation < 5e-3
+    assert model.thresholds_.shape == (10,)
+
+
+def test_partial_demographic_parity_holds_at_the_decision_threshold(rows: Any) -> None:
+    model = PartialFairClassifier("partial_demographic_parity", [(0.0, 1.0)], 0.02)
+    labels = model.fit(rows.X, rows.y, sensitive_features=rows.group).predict(rows.X, sensitive_features=rows.group)
+    rates = [np.mean(labels[rows.group == name] == "yes") for name in ("F", "M")]
+    free = PartialFairClassifier(constraint=None).fit(rows.X, rows.y, sensitive_features=rows.group)
+    loose = free.predict(rows.X, sensitive_features=rows.group)
+    assert abs(rates[0] - rates[1]) < 0.08
+    assert abs(np.mean(loose[rows.group == "F"] == "yes") - np.mean(loose[rows.group == "M"] == "yes")) > 0.25
+
+
+def test_a_model_that_does_not_use_the_group_predicts_without_it_and_costs_loss(rows: Any) -> None:
+    blind = PartialFairClassifier(kappa=0.4, uses_group=False).fit(rows.X, rows.y, sensitive_features=rows.group)
+    aware = PartialFairClassifier(kappa=0.4).fit(rows.X, rows.y, sensitive_features=rows.group)
+    np.testing.assert_allclose(
+        blind.decision_function(rows.X), blind.decision_function(rows.X, sensitive_features=rows.group)
+    )
+    assert blind.certificate_.objective > aware.certificate_.objective
+    with pytest.raises(InputError, match="uses_group=False"):
+        aware.predict(rows.X)
+
+
+def test_frontier_is_monotone_in_the_loss_and_warm_starts_agree_with_cold_ones(rows: Any) -> None:
+    path = frontier(
+        PartialFairClassifier(interval=[(0.1, 0.6)], random_state=1), rows.X, rows.y,
+        sensitive_features=rows.group, kappas=(np.inf, 0.3, 0.1, 0.05),
+    )  # fmt: skip
+    table = path.table
+    assert list(table["kappa"]) == [np.inf, 0.3, 0.1, 0.05]
+    assert all(a <= b + 1e-5 for a, b in itertools.pairwise(table["objective"]))
+    assert table["train_sp"].is_monotonic_decreasing
+    assert (table["status"] == "ok").all()
+    assert {"validation_accuracy", "validation_sp", "true_violation", "surrogate_violation"} <= set(table.columns)
+    scores = path.estimators[-1].decision_function(rows.X, sensitive_features=rows.group)
+    assert scores.shape == (len(rows.y),)
+    figure = path.plot()
+    assert [line.get_label() for line in figure.axes[0].lines] == ["train rows", "validation rows"]
+
+
+def test_kappa_path_of_one_equals_fit_on_the_same_rows(rows: Any) -> None:
+    estimator = PartialFairClassifier(interval=[(0.1, 0.6)], random_state=1)
+    path = frontier(estimator, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3, 0.1])
+    cold = frontier(estimator, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.1])
+    assert path.table["objective"].iloc[1] == pytest.approx(cold.table["objective"].iloc[0], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"interval": [(0.5, 0.2)]}, ["[0.5, 0.2]", "alpha < beta"]),
+        ({"kappa": -1}, ["kappa is -1", "positive"]),
+        ({"kappa_scale": "relativ"}, ["'relativ'", "absolute"]),
+        ({"constraint": "partial_statistical_party"}, ["did you mean 'partial_statistical_parity'"]),
+        ({"solver": "idaca"}, ["did you mean 'idca'"]),
+        ({"solver": "idca", "validation_fraction": 1.5}, ["validation_fraction is 1.5"]),
+        ({"solver_options": {"roundz": 3}}, ["roundz", "settings are"]),
+        ({"interval": [[(0, 1)], [(0, 1)], [(0, 1)]]}, ["3 groups", "2"]),
+    ],
+)
+def test_unsuitable_settings_are_refused_in_one_sentence(rows: Any, change: dict[str, Any], parts: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        PartialFairClassifier(**change).fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert isinstance(caught.value, PartialFairError) and isinstance(caught.value, ValueError)
+    assert all(part in str(caught.value) for part in parts), caught.value
+    assert "\n" not in str(caught.value)
+
+
+def test_a_small_group_is_refused_by_name_size_and_interval(rows: Any) -> None:
+    group = np.where(np.arange(len(rows.y)) < 4, "X", rows.group)
+    with pytest.raises(InputError, match=r"group 'X' has 4 training rows, of which .* 0-0.2 keeps 1; .*widen"):
+        PartialFairClassifier(interval=[(0, 0.2)]).fit(rows.X, rows.y, sensitive_features=group)
+
+
+def test_a_group_without_positive_rows_is_refused_by_equal_opportunity(rows: Any) -> None:
+    group = np.where((np.arange(len(rows.y)) < 60) & (rows.y == "no"), "X", rows.group)
+    with pytest.raises(InputError, match="group 'X' has 0 training rows with label 'yes'"):
+        PartialFairClassifier("partial_equal_opportunity").fit(rows.X, rows.y, sensitive_features=group)
+
+
+def test_groups_are_checked(rows: Any) -> None:
+    one = np.full(len(rows.y), "F")
+    with pytest.raises(InputError, match="all rows are of one group, 'F'"):
+        PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=one)
+    with pytest.raises(InputError, match="has 3 rows, X has"):
+        PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=rows.group[:3])
+    missing = rows.group.astype(object)
+    missing[7] = None
+    with pytest.raises(DataError, match="no value in row 7"):
+        PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=missing)
+    model = PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=rows.group)
+    with pytest.raises(InputError, match="group 'Z' in row 2 was not among"):
+        model.predict(rows.X[:3], sensitive_features=["F", "M", "Z"])
+
+
+def test_idca_is_repeatable_with_a_seed(rows: Any) -> None:
+    fits = [
+        PartialFairClassifier(solver="idca", random_state=seed, solver_options=QUICK, kappa=0.2)
+        .fit(rows.X, rows.y, sensitive_features=rows.group)
+        .model_.weights
+        for seed in (3, 3, 4)
+    ]
+    assert np.array_equal(fits[0], fits[1]) and not np.array_equal(fits[0], fits[2])
