@@ -50,7 +50,7 @@ def check_contract(name, algorithm, data):
     assert isinstance(certificate, Certificate) and np.isfinite(certificate.objective)
     loss = np.logaddexp(0, -task.train.y * fit.model.scores(task.train.X, task.train.group)).mean()
     assert certificate.objective == pytest.approx(loss, abs=1e-5), "the certificate is not that of the model"
-    assert fit.chosen in fit.histories and fit.histories[fit.chosen]
+    assert fit.histories.get(fit.chosen)
     again = attempt(algorithm, make_task(data, task.kappa), settings)[0]
     assert np.array_equal(again.model.weights, fit.model.weights), "two fits with the same seed differ"
 

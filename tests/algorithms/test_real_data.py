@@ -33,7 +33,9 @@ def fit(name, task, **settings):
 
 def measured(found, rows, interval):
     scores = found.model.scores(rows.X, rows.group)
-    return evaluate_all(scores, rows.y, rows.group, interval, 0.0, ["accuracy", "rank_gap", "dp_gap", "positive_rate"])[0]
+    return evaluate_all(scores, rows.y, rows.group, interval, 0.0, ["accuracy", "rank_gap", "dp_gap", "positive_rate"])[
+        0
+    ]
 
 
 def test_unconstrained_a9a(dataset):

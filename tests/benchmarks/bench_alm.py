@@ -14,7 +14,7 @@ CHOSEN = Configuration(150, 2e-3)
 OTHERS = (Configuration(200, 1e-3), Configuration(200, 5e-3))
 
 
-class _Reached(Exception):
+class _GoalReachedError(Exception):
     """Raised by the report of the direct solver once the goal is reached."""
 
 
@@ -24,11 +24,11 @@ def seconds_to_reach(problem: LinearProblem, objective: float, violation: float)
 
     def check(record: Record) -> None:
         if record.objective <= objective and record.max_violation <= violation:
-            raise _Reached
+            raise _GoalReachedError
 
     try:
         augmented_lagrangian.solve(problem, report=check)
-    except _Reached:
+    except _GoalReachedError:
         return time.process_time() - start
     return float("inf")
 

@@ -29,4 +29,3 @@ def run() -> list[Result]:
         "medians of 3 alternating runs"
     )
     return [result("idca_batched_vs_naive", ratio, "times", ">= 10", how)]
-

@@ -61,7 +61,9 @@ def training_rows(data: Dataset, seed: int = 0) -> tuple[Dataset, Standardiser]:
     return train, Standardiser.fit(train.X, train.numeric)
 
 
-def psp_problem(train: Dataset, standardiser: Standardiser, interval: Any, kappa: float, grid: int = 10) -> LinearProblem:
+def psp_problem(
+    train: Dataset, standardiser: Standardiser, interval: Any, kappa: float, grid: int = 10
+) -> LinearProblem:
     """The pSP problem of the main paper, absolute kappa."""
     build = plugins.load("constraints", "partial_statistical_parity").build
     program = build(train.group, train.y, interval=interval, kappa=kappa, grid=grid, kappa_scale="absolute")

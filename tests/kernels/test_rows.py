@@ -43,33 +43,44 @@ def test_forward_and_adjoint_equal_dense_products(seed, n, binary, numeric, grou
     rng, design, rows, group = random_rows(seed, n, binary, numeric, groups, as_sparse)
     weights = rng.normal(size=(groups, rows.shape[1]))
     scores = np.empty(n)
-    forward_one(*design.arrays, table(weights), scores)
+    forward_one(*design.arrays, design.expand(table(weights)), scores)
     assert np.allclose(scores, np.einsum("ij,ij->i", rows, weights[group]), atol=1e-4)
     residual = rng.normal(size=n)
-    gradient = np.zeros((groups, rows.shape[1] + 1))
-    adjoint_one(*design.arrays, residual, gradient)
+    coded = np.zeros((groups, len(design.members)))
+    adjoint_one(*design.arrays, residual, coded)
+    gradient = design.collapse(coded)
     expected = np.array([rows[group == g].T @ residual[group == g] for g in range(groups)])
     assert np.allclose(gradient[:, :-1], expected, atol=1e-4)
+
+
+def test_plain_and_coded_tables_give_the_same_scores():
+    rng, design, rows, group = random_rows(5, n=20000)
+    weights = rng.normal(size=(2, rows.shape[1]))
+    plain, coded = np.empty(20000), np.empty(20000)
+    forward_one(*design.plain_arrays, table(weights), plain)
+    forward_one(*design.arrays, design.expand(table(weights)), coded)
+    assert design.codes.shape[1] < design.ones.shape[1]
+    assert np.allclose(plain, coded, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 5000])
 def test_eight_lanes_equal_one_lane(n):
     rng, design, rows, _ = random_rows(n, n=n)
     weights = rng.normal(size=(8, 2, rows.shape[1]))
-    packed = np.zeros((2, (rows.shape[1] + 1) * 8), np.float32)
+    packed = np.zeros((2, len(design.members) * 8), np.float32)
     residual = rng.normal(size=(8, n)).astype(np.float32)
     for c in range(8):
-        packed[:, c::8] = table(weights[c])
+        packed[:, c::8] = design.expand(table(weights[c]))
     scores = np.empty((8, n), np.float32)
     gradient = np.zeros(packed.shape)
     forward_eight(*design.arrays, packed, scores)
     adjoint_eight(*design.arrays, residual, gradient)
     for c in range(8):
-        one, back = np.empty(n), np.zeros((2, rows.shape[1] + 1))
-        forward_one(*design.arrays, table(weights[c]), one)
+        one, back = np.empty(n), np.zeros((2, len(design.members)))
+        forward_one(*design.arrays, packed[:, c::8].astype(np.float64), one)
         adjoint_one(*design.arrays, residual[c].astype(np.float64), back)
         assert np.allclose(scores[c], one, atol=1e-4 * rows.shape[1])
-        assert np.allclose(gradient[:, c::8][:, :-1], back[:, :-1], atol=1e-5 * n)
+        assert np.allclose(gradient[:, c::8], back, atol=1e-5 * n)
 
 
 def test_hinge_slopes_equal_direct_sums():
@@ -78,7 +89,7 @@ def test_hinge_slopes_equal_direct_sums():
     thresholds = np.array([0.3, -1.0, 0.0, 2.5, 10.0])
     order = np.argsort(thresholds)
     slope, fraction = np.empty((2, 5, rows.shape[1])), np.empty((2, 5))
-    hinge_slopes(design.arrays, scores, thresholds[order], order, slope, fraction)
+    hinge_slopes(design.arrays, design.members, scores, thresholds[order], order, slope, fraction)
     for k in range(2):
         inside = group == k
         for q, t in enumerate(thresholds):

@@ -64,7 +64,9 @@ class IDCA:
 
         task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
         advance(problem, runs, settings.tuning_rounds, report=progress)
-        scored = [(-task.validation_accuracy(run.params), run.history[-1].max_violation, i) for i, run in enumerate(runs)]
+        scored = [
+            (-task.validation_accuracy(run.params), run.history[-1].max_violation, i) for i, run in enumerate(runs)
+        ]
         best = runs[min(scored)[2]]
         task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
         advance(problem, [best], max(settings.rounds), keep=settings.rounds, report=progress)

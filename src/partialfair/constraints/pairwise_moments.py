@@ -119,7 +119,7 @@ def subset_moments(design: GroupedDesign) -> tuple[Vector, Vector]:
     counts = np.diff(design.starts)
     n_subsets, width = counts.size, design.n_features + 2
     second = np.zeros((n_subsets, width, width))
-    ones, dense, dense_columns, starts, _ = design.arrays
+    ones, dense, dense_columns, starts, _ = design.plain_arrays
     gram(ones, dense, dense_columns, starts, np.arange(n_subsets), np.ones(design.n_rows), second)
     second = second[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None]
     second = second + np.tril(second, -1).transpose(0, 2, 1)

@@ -31,5 +31,12 @@ def build(
     n_groups = int(group.max()) + 1
     subset_of_pair = {(k, 0): k for k in range(n_groups)}
     return rate_program(
-        group.astype(np.int64), np.arange(n_groups), subset_of_pair, interval, kappa, kappa_scale, n_groups, float(np.mean(y > 0))
+        group.astype(np.int64),
+        np.arange(n_groups),
+        subset_of_pair,
+        interval,
+        kappa,
+        kappa_scale,
+        n_groups,
+        float(np.mean(y > 0)),
     )

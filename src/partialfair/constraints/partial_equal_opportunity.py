@@ -31,5 +31,12 @@ def build(
     row_subset = 2 * group.astype(np.int64) + (y > 0)
     positives = {(k, 0): 2 * k + 1 for k in range(n_groups)}
     return rate_program(
-        row_subset, np.repeat(np.arange(n_groups), 2), positives, interval, kappa, kappa_scale, n_groups, float(np.mean(y > 0))
+        row_subset,
+        np.repeat(np.arange(n_groups), 2),
+        positives,
+        interval,
+        kappa,
+        kappa_scale,
+        n_groups,
+        float(np.mean(y > 0)),
     )

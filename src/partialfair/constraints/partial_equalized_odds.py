@@ -31,5 +31,12 @@ def build(
     row_subset = 2 * group.astype(np.int64) + (y > 0)
     by_label = {(k, label): 2 * k + label for k in range(n_groups) for label in (0, 1)}
     return rate_program(
-        row_subset, np.repeat(np.arange(n_groups), 2), by_label, interval, kappa, kappa_scale, n_groups, float(np.mean(y > 0))
+        row_subset,
+        np.repeat(np.arange(n_groups), 2),
+        by_label,
+        interval,
+        kappa,
+        kappa_scale,
+        n_groups,
+        float(np.mean(y > 0)),
     )

@@ -161,9 +161,7 @@ class HingeProgram:
         means = self.hinge_means(scores, aux)
         return self.pull_back(scores, aux, self.slope_weights(means, multipliers))
 
-    def slope_weights(
-        self, means: NDArray[np.float64], multipliers: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def slope_weights(self, means: NDArray[np.float64], multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Derivative of ``sum_i multipliers[i] * f_i`` by the hinge means, (S, Q)."""
         return self.convex.pull_back(means, multipliers) - self.concave.pull_back(means, multipliers)
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 from zipfile import BadZipFile
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy import sparse
 from partialfair.errors import DataError
 from partialfair.files import atomic_path
 
-Matrix = NDArray[np.float32] | sparse.csr_array
+Matrix: TypeAlias = NDArray[np.float32] | sparse.csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Dataset:
 
     def save(self, path: str | Path) -> None:
         """Write the table as an ``.npz`` file without pickled objects, atomically."""
-        arrays: dict[str, NDArray] = {
+        arrays: dict[str, Any] = {
             "y": self.y,
             "group": self.group,
             "numeric": self.numeric,

@@ -98,7 +98,9 @@ def validated(plugin: Any, name: str, settings: dict[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["algorithms", name, *map(str, first["loc"])])
-        raise ConfigError(f"{where}: {first['msg']} (value {first.get('input')!r}); correct it in params.yaml") from error
+        raise ConfigError(
+            f"{where}: {first['msg']} (value {first.get('input')!r}); correct it in params.yaml"
+        ) from error
 
 
 def progress_printer(label: str) -> Callable[[str], None]:

@@ -1,9 +1,9 @@
 """Row products: scores of all rows, and their adjoint, for one column or eight columns at once.
 
-A row is stored as the positions of its ones (one-hot and other binary columns) and the values of its
-remaining, "dense" columns. A weight table holds, per group, position 0 = intercept, 1..d = features,
-d+1 = a zero that pads rows with fewer ones; gathering from it costs as many additions as a row has
-non-zeros, where a dense product would pay for every column.
+A row is stored as positions in a table of weights (of its ones, or of combinations of them: see
+:class:`partialfair.models.design.GroupedDesign`) and the values of its remaining, "dense" columns. Position 0
+is the intercept. Gathering costs as many additions as a row has positions, where a dense product would pay
+for every column.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
     """Scores of one column: ``scores[i] = intercept + sum of weights at ones + dense . weights``.
 
     Args:
-        ones: (n, F) positions of ones in the weight table.
+        ones: (n, F) positions in the table.
         dense: (n, p) values of the dense columns.
         dense_columns: (p,) their positions in the weight table.
         starts: (S+1,) first row of each subset.
         subset_group: (S,) group of each subset.
-        weights: (G, d+2) weight tables.
+        weights: (G, E) tables.
         scores: (n,) output.
     """
     width = ones.shape[1]
@@ -40,7 +40,7 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
 
 @njit(**JIT)
 def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, scores):
-    """Scores of eight columns; ``weights`` is (G, (d+2)*8) with the lanes innermost, ``scores`` (8, n)."""
+    """Scores of eight columns; ``weights`` is (G, E*8) with the lanes innermost, ``scores`` (8, n)."""
     width = ones.shape[1]
     buffer = np.empty(BLOCK * 8, np.float32)
     for subset in range(starts.size - 1):
@@ -86,7 +86,7 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
 
 @njit(**JIT)
 def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, gradient):
-    """Adjoint of :func:`forward_one`: adds ``sum_i residual[i] * row_i`` to ``gradient`` (G, d+2), float64."""
+    """Adjoint of :func:`forward_one`: adds ``sum_i residual[i] * row_i`` to ``gradient`` (G, E), float64."""
     width = ones.shape[1]
     block = np.empty(gradient.shape[1], residual.dtype)
     for subset in range(starts.size - 1):
@@ -108,7 +108,7 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
 
 @njit(**JIT)
 def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gradient):
-    """Adjoint of :func:`forward_eight`: ``residual`` (8, n) into ``gradient`` (G, (d+2)*8), float64."""
+    """Adjoint of :func:`forward_eight`: ``residual`` (8, n) into ``gradient`` (G, E*8), float64."""
     width = ones.shape[1]
     buffer = np.empty(BLOCK * 8, np.float32)
     g = np.empty(gradient.shape[1], np.float32)
@@ -167,7 +167,7 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
 def binned_adjoint(ones, dense, dense_columns, first, stop, scores, thresholds, sums):
     """Sums of rows by the score interval they fall in.
 
-    ``sums`` (Q+1, d+2), float64, is overwritten: entry b holds the sum of the rows of ``first..stop`` whose
+    ``sums`` (Q+1, E), float64, is overwritten: entry b holds the sum of the rows of ``first..stop`` whose
     score exceeds exactly b of the ascending ``thresholds`` (Q,). One pass over the rows then gives the
     gradient of every hinge mean: the rows above threshold q are those in bins q+1..Q.
     """

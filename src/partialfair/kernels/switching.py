@@ -15,13 +15,28 @@ from partialfair.kernels.rows import adjoint_eight, adjoint_one, binned_adjoint,
 
 
 @njit(**JIT)
-def pack(effective, weights):
-    """Copy weights (C, G, d+1) into the layout of the forward kernels, (G, (d+2)*C), lanes innermost."""
+def pack(effective, members, coded):
+    """Coded tables (G, E*C), lanes innermost, of weights (C, G, d+1)."""
     lanes, groups, width = effective.shape
-    for c in range(lanes):
-        for g in range(groups):
-            for j in range(width):
-                weights[g, j * lanes + c] = effective[c, g, j]
+    for g in range(groups):
+        for e in range(members.shape[0]):
+            for c in range(lanes):
+                total = 0.0
+                for m in range(members.shape[1]):
+                    if members[e, m] < width:
+                        total += effective[c, g, members[e, m]]
+                coded[g, e * lanes + c] = total
+
+
+@njit(**JIT)
+def unpack(coded, members, lanes, gradient):
+    """Adjoint of :func:`pack`: adds coded gradients (G, E*C) up to gradients (C, G, d+2)."""
+    gradient[:] = 0
+    for g in range(coded.shape[0]):
+        for e in range(members.shape[0]):
+            for m in range(members.shape[1]):
+                for c in range(lanes):
+                    gradient[c, g, members[e, m]] += coded[g, e * lanes + c]
 
 
 @njit(**JIT)
@@ -103,7 +118,7 @@ def switching_steps(
     """Take ``steps`` inner steps of every active column, in place.
 
     Args:
-        design: (ones, dense, dense_columns, starts, subset_group) of the rows.
+        design: (codes, dense, dense_columns, starts, subset_group, members) of the rows.
         y: (n,) labels, float32, in the order of the design.
         aux_index, shift: of the program.
         convex, concave: (weight, subset, threshold, constant) tables of the program.
@@ -114,7 +129,7 @@ def switching_steps(
         active: (C,) columns to move.
         work: (scores (C, n), residual (C, n)), float32.
     """
-    ones, dense, dense_columns, starts, subset_group = design
+    codes, dense, dense_columns, starts, subset_group, members = design
     anchor_choice, offset, slope, fraction = anchor
     best_loss, best_params, best_aux = best
     scores, residual = work
@@ -123,8 +138,9 @@ def switching_steps(
     n_subsets, n_thresholds = offset.shape[1], offset.shape[2]
     n_terms, k_terms = convex[0].shape[1], concave[0].shape[1]
     effective = np.empty((lanes, groups, width))
-    packed = np.zeros((groups, (width + 1) * lanes), np.float32)
-    gradient = np.empty((groups, (width + 1) * lanes))
+    packed = np.zeros((groups, len(members) * lanes), np.float32)
+    coded_gradient = np.empty((groups, len(members) * lanes))
+    gradient = np.empty((lanes, groups, width + 1))
     means = np.empty((n_subsets, n_thresholds))
     linear = np.empty((n_subsets, n_thresholds))
     thresholds = np.empty(n_thresholds)
@@ -138,11 +154,11 @@ def switching_steps(
     for _ in range(steps):
         for c in range(lanes):
             effective_weights(params[c], groups, effective[c])
-        pack(effective, packed)
+        pack(effective, members, packed)
         if lanes == 1:
-            forward_one(ones, dense, dense_columns, starts, subset_group, packed, scores[0])
+            forward_one(codes, dense, dense_columns, starts, subset_group, packed, scores[0])
         else:
-            forward_eight(ones, dense, dense_columns, starts, subset_group, packed, scores)
+            forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores)
         aux_gradient[:] = 0
         for c in range(lanes):
             if not active[c]:
@@ -169,11 +185,12 @@ def switching_steps(
                     share = hinge_rows(scores[c], starts[s], starts[s + 1], thresholds[q], weight, residual[c])
                     if aux_index[q] >= 0:
                         aux_gradient[c, aux_index[q]] -= weight * share
-        gradient[:] = 0
+        coded_gradient[:] = 0
         if lanes == 1:
-            adjoint_one(ones, dense, dense_columns, starts, subset_group, residual[0], gradient)
+            adjoint_one(codes, dense, dense_columns, starts, subset_group, residual[0], coded_gradient)
         else:
-            adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gradient)
+            adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded_gradient)
+        unpack(coded_gradient, members, lanes, gradient)
         for c in range(lanes):
             if not active[c]:
                 continue
@@ -185,14 +202,14 @@ def switching_steps(
                     weight = concave[0][i, j]
                     if s >= 0 and weight > 0:
                         for p in range(width):
-                            gradient[subset_group[s], p * lanes + c] -= weight * slope[c, s, q, p]
+                            gradient[c, subset_group[s], p] -= weight * slope[c, s, q, p]
                         if aux_index[q] >= 0:
                             aux_gradient[c, aux_index[q]] += weight * fraction[c, s, q]
             square = 0.0
             direction[:] = 0
             for g in range(groups):
                 for p in range(width):
-                    d = gradient[g, p * lanes + c]
+                    d = gradient[c, g, p]
                     direction[0, p] += d
                     if 0 < g < rows:
                         direction[g, p] = d
@@ -212,23 +229,28 @@ def switching_steps(
 
 
 @njit(**JIT)
-def hinge_slopes(design, scores, thresholds, order, slope, fraction):
+def hinge_slopes(design, members, scores, thresholds, order, slope, fraction):
     """Gradients of all hinge means by the group's weights, one pass over the rows.
 
     Args:
-        design: as in :func:`switching_steps`.
+        design: (codes, dense, dense_columns, starts, subset_group) of the rows.
+        members: (E, M) of the coded table.
         scores: (n,).
         thresholds: (Q,) ascending; ``order`` (Q,) the threshold index of each.
         slope: (S, Q, d+1) output; fraction: (S, Q) output, the share of rows above each threshold.
     """
-    ones, dense, dense_columns, starts, _ = design
+    codes, dense, dense_columns, starts, _ = design
     width = slope.shape[2]
-    sums = np.empty((thresholds.size + 1, width + 1))
+    coded = np.empty((thresholds.size + 1, len(members)))
+    total = np.empty(width + 1)
     for s in range(starts.size - 1):
         count = starts[s + 1] - starts[s]
-        binned_adjoint(ones, dense, dense_columns, starts[s], starts[s + 1], scores, thresholds, sums)
+        binned_adjoint(codes, dense, dense_columns, starts[s], starts[s + 1], scores, thresholds, coded)
+        total[:] = 0
         for b in range(thresholds.size - 1, -1, -1):
+            for e in range(len(members)):
+                for m in range(members.shape[1]):
+                    total[members[e, m]] += coded[b + 1, e]
             for p in range(width):
-                sums[b, p] += sums[b + 1, p]
-                slope[s, order[b], p] = sums[b + 1, p] / max(count, 1)
+                slope[s, order[b], p] = total[p] / max(count, 1)
             fraction[s, order[b]] = slope[s, order[b], 0]

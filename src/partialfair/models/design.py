@@ -10,6 +10,7 @@ from partialfair.datasets.table import Matrix
 from partialfair.errors import DataError
 
 GATHER_DENSITY = 0.5  # a binary column with fewer ones than this share is cheaper gathered than multiplied
+LARGEST_CODE = 256  # combinations per code; more would push the tables out of the first-level cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,17 @@ class Standardiser:
 class GroupedDesign:
     """Rows of one training set in the order and layout of the kernels.
 
+    A weight table has d+2 positions per group: 0 = intercept, 1..d = features, d+1 = a zero for rows with fewer
+    ones. The kernels use a wider, "coded" table: combinations of ones that occur together get an entry of their
+    own, so that a row needs fewer additions (a9a: 5 codes instead of 13 ones, and 0.6 of the time per step).
+
     Attributes:
         order: (n,) original row of each stored row.
-        ones: (n, F) positions in the weight table of each row's ones, padded with d+1.
+        ones: (n, F) table positions of each row's ones, padded with d+1.
+        codes: (n, F') positions of each row's combinations in the coded table.
+        members: (E, M) table positions whose weights add up to each entry of the coded table, padded with d+1.
         dense: (n, p) values of the remaining columns, float32.
-        dense_columns: (p,) their positions in the weight table.
+        dense_columns: (p,) their table positions; in the coded table they stand at 1..p.
         starts: (S+1,) first row of each subset.
         subset_group: (S,) group of each subset.
         n_features: d.
@@ -48,6 +55,8 @@ class GroupedDesign:
 
     order: NDArray[np.int64]
     ones: NDArray[np.unsignedinteger]
+    codes: NDArray[np.unsignedinteger]
+    members: NDArray[np.int64]
     dense: NDArray[np.float32]
     dense_columns: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -61,8 +70,25 @@ class GroupedDesign:
 
     @property
     def arrays(self) -> tuple[NDArray, ...]:
-        """The leading arguments of every kernel."""
+        """The leading arguments of the kernels that take a coded table."""
+        return self.codes, self.dense, np.arange(1, 1 + self.dense_columns.size), self.starts, self.subset_group
+
+    @property
+    def plain_arrays(self) -> tuple[NDArray, ...]:
+        """The leading arguments of the kernels that take a weight table."""
         return self.ones, self.dense, self.dense_columns, self.starts, self.subset_group
+
+    def expand(self, table: NDArray) -> NDArray:
+        """Coded table (..., E) of a weight table (..., d+2) whose last position is zero."""
+        return table[..., self.members].sum(axis=-1)
+
+    def collapse(self, coded: NDArray) -> NDArray:
+        """Adjoint of :meth:`expand`: (..., E) to (..., d+2)."""
+        rows = coded.reshape(-1, coded.shape[-1])
+        out = np.zeros((self.n_features + 2, len(rows)), coded.dtype)
+        for member in self.members.T:
+            np.add.at(out, member, rows.T)
+        return out.T.reshape(*coded.shape[:-1], self.n_features + 2)
 
     @classmethod
     def build(
@@ -92,9 +118,13 @@ class GroupedDesign:
         dense = np.ascontiguousarray(_dense(X, dense_columns), dtype=np.float32)
         if standardiser is not None and numeric.size:
             dense[:, np.searchsorted(dense_columns, numeric)] = standardiser.values(X)
+        ones = _ones(X, gathered)[order]
+        codes, members = _combine(ones, dense_columns + 1, d)
         return cls(
             order=order,
-            ones=_ones(X, gathered)[order],
+            ones=ones,
+            codes=codes,
+            members=members,
             dense=np.ascontiguousarray(dense[order]),
             dense_columns=dense_columns + 1,
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -133,5 +163,51 @@ def _ones(X: Matrix, gathered: NDArray[np.bool_]) -> NDArray[np.unsignedinteger]
     width = int(per_row.max(initial=0))
     ones = np.full((n, width), d + 1, kind)
     slot = np.arange(rows.size) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-    ones[rows, slot] = columns + 1
+    ones[rows, _aligned(rows, columns, slot, d, width)] = columns + 1
     return ones
+
+
+def _aligned(
+    rows: NDArray[np.int64], columns: NDArray[np.integer], slot: NDArray[np.int64], d: int, width: int
+) -> NDArray[np.int64]:
+    """Slots that keep a feature in one place, if no row needs a place twice: fewer combinations then occur."""
+    if width == 0:
+        return slot
+    counts = np.bincount(columns.astype(np.int64) * width + slot, minlength=d * width).reshape(d, width)
+    usual = counts.argmax(axis=1)[columns]
+    taken = np.bincount(rows * width + usual)
+    return usual if taken.max(initial=0) <= 1 else slot
+
+
+def _combine(
+    ones: NDArray[np.unsignedinteger], dense_columns: NDArray[np.int64], d: int
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
+    """Merge slots of ones whose combinations are few; return codes (n, F') and members (E, M).
+
+    First fit, from the slot with the fewest values on: deterministic, and within a tenth of the best for the
+    datasets at hand.
+    """
+    n = len(ones)
+    largest = min(LARGEST_CODE, max(n // 64, 1))
+    found = [np.unique(ones[:, j], return_inverse=True) for j in range(ones.shape[1])]
+    bins: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # members (size, M), code of every row
+    for values, inverse in sorted(found, key=lambda pair: pair[0].size):
+        values = values.astype(np.int64)[:, None]
+        for i, (members, code) in enumerate(bins):
+            both = code * len(values) + inverse
+            occurs = np.flatnonzero(np.bincount(both, minlength=len(members) * len(values)))
+            if occurs.size <= largest:
+                merged = np.hstack([members[occurs // len(values)], values[occurs % len(values)]])
+                bins[i] = merged, np.searchsorted(occurs, both)
+                break
+        else:
+            bins.append((values, inverse))
+    depth = max((members.shape[1] for members, _ in bins), default=1)
+    tables = [np.concatenate([[0], dense_columns])[:, None], *(members for members, _ in bins)]
+    padded = [np.pad(table, ((0, 0), (0, depth - table.shape[1])), constant_values=d + 1) for table in tables]
+    offsets = np.cumsum([len(table) for table in tables])
+    kind = np.uint16 if offsets[-1] <= np.iinfo(np.uint16).max else np.uint32
+    codes = np.empty((n, len(bins)), kind)
+    for j, (_, code) in enumerate(bins):
+        codes[:, j] = code + offsets[j]
+    return codes, np.concatenate(padded)

@@ -76,7 +76,9 @@ def solve(
     for round_ in range(1, budget.rounds + 1):
         flat = method.minimise(flat)
         state, loss, worst, stationarity = method.update(flat)
-        history.append(Record(round_, method.evaluations, loss, worst, time.process_time(), state.params.copy(), state.aux.copy()))
+        history.append(
+            Record(round_, method.evaluations, loss, worst, time.process_time(), state.params.copy(), state.aux.copy())
+        )
         if report is not None:
             report(history[-1])
         feasible = worst <= budget.tolerance
@@ -175,7 +177,7 @@ class _Multipliers:
         shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
         loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
         penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
-        return loss + penalty, np.concatenate([self.scaling.pull_back(by_params).ravel(), by_aux])
+        return float(loss + penalty), np.concatenate([self.scaling.pull_back(by_params).ravel(), by_aux])
 
     def minimise(self, flat: Vector) -> Vector:
         """Minimise over the point with the multipliers fixed, from ``flat``."""

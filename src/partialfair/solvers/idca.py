@@ -107,7 +107,7 @@ class _Batch:
         self.tolerance, self.active = np.zeros(lanes), np.zeros(lanes, np.bool_)
         self.remaining = np.zeros(lanes, np.int64)
         self.work = (np.empty((lanes, n), np.float32), np.empty((lanes, n), np.float32))
-        self.design = problem.design.arrays
+        self.design = (*problem.design.arrays, problem.design.members)
         self.sides = tuple((s.weight, s.subset, s.threshold, s.constant) for s in (program.convex, program.concave))
 
     def run(self) -> None:
@@ -131,9 +131,7 @@ class _Batch:
     def _close_round(self, c: int, run: Run) -> None:
         """Take the best remembered point as the next outer iterate."""
         loss, params, aux = (part[c] for part in self.best)
-        moved = bool(np.isfinite(loss)) and not (
-            np.array_equal(params, run.params) and np.array_equal(aux, run.aux)
-        )
+        moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
         if moved:
             run.params, run.aux = params.copy(), aux.copy()
         run.round += 1
@@ -148,7 +146,9 @@ class _Batch:
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
-            run.history.append(Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux))
+            run.history.append(
+                Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux)
+            )
         if run.round in self.keep:
             run.checkpoints[run.round] = (run.params, run.aux)
         if self.report is not None and run.round:

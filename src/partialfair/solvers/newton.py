@@ -24,7 +24,7 @@ def hessian(problem: LinearProblem, scores: Vector) -> Vector:
     share = 1 / (1 + np.exp(-scores))
     width = problem.model.n_features + 2
     lower = np.zeros((problem.model.n_groups, width, width))
-    gram(*problem.design.arrays, share * (1 - share) / scores.size, lower)
+    gram(*problem.design.plain_arrays, share * (1 - share) / scores.size, lower)
     lower = lower[:, :-1, :-1]
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
     if blocks_of(problem) == 1:
@@ -56,7 +56,7 @@ class Scaling:
         return np.concatenate([u[:1], u[1:] - u[:1]])
 
     def from_params(self, params: Vector) -> Vector:
-        """z (R, d+1) of parameters (R, d+1)."""
+        """Z (R, d+1) of parameters (R, d+1)."""
         u = np.concatenate([params[:1], params[1:] + params[:1]])
         return u if self.factor.size == 0 else np.einsum("rji,rj->ri", self.factor, u)
 

@@ -213,7 +213,7 @@ class _Barrier:
         share = 1 / (1 + np.exp(-scores))
         width = model.n_features + 2
         lower = np.zeros((model.n_groups, width, width))
-        gram(*design.arrays, share * (1 - share) / scores.size, lower)
+        gram(*design.plain_arrays, share * (1 - share) / scores.size, lower)
         lower = lower[:, :-1, :-1]
         full = self.problem.moments.hessian(multipliers)
         for g in range(model.n_groups):

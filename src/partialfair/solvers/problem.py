@@ -97,7 +97,7 @@ class LinearProblem:
         table = np.zeros((self.model.n_groups, self.model.n_features + 2))
         table[:, :-1] = self.model.effective(params)
         out = np.empty(self.design.n_rows)
-        forward_one(*self.design.arrays, table, out)
+        forward_one(*self.design.arrays, self.design.expand(table), out)
         return out
 
     def state(self, params: Vector, aux: Vector) -> State:
@@ -163,14 +163,14 @@ class LinearProblem:
         n_subsets = self.design.starts.size - 1
         slope = np.empty((n_subsets, thresholds.size, self.model.n_features + 1))
         fraction = np.empty((n_subsets, thresholds.size))
-        hinge_slopes(self.design.arrays, scores, thresholds[order], order, slope, fraction)
+        hinge_slopes(self.design.arrays, self.design.members, scores, thresholds[order], order, slope, fraction)
         return slope, fraction
 
     def pull_back(self, residual: Vector) -> Vector:
         """Gradient (R, d+1) of ``sum_i residual_i * score_i``."""
-        gradient = np.zeros((self.model.n_groups, self.model.n_features + 2))
-        adjoint_one(*self.design.arrays, residual, gradient)
-        return self.model.fold(gradient[:, :-1])
+        coded = np.zeros((self.model.n_groups, len(self.design.members)))
+        adjoint_one(*self.design.arrays, residual, coded)
+        return self.model.fold(self.design.collapse(coded)[:, :-1])
 
     def _add_hinges(self, state: State, weights: Vector, residual: Vector) -> Vector:
         """Add the derivative of ``sum(weights * H)`` to the residual; return its derivative by the auxiliaries."""
