@@ -42,7 +42,7 @@ paper: data  ## the paper's exhibits at its full protocol
 	if git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
 	@python -m partialfair summary
 
-audit: $(VENV)/.ready  ## check every result against its inputs, settings and source; rerun what is outdated
+audit: data  ## check every result against its inputs, settings and source; rerun what is outdated
 	dvc repro $(STAGES)
 
 lint: $(VENV)/.ready  ## style, types and the workflow's own checks
@@ -89,7 +89,7 @@ torch: $(VENV)/.ready  ## PyTorch for the CPU, which only the gpu and peers extr
 lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	mkdir -p .cache && echo 'torch ; python_version < "3"' > .cache/without-torch.txt
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --python-version 3.11 \
 		--generate-hashes --extra workflow --extra acs --extra convex --extra peers --extra dev \
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
 

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.slow
 
 SEEDS = {"seed=0", "seed=1"}
 RUNS = {
-    f"{setting}/{seed}"
-    for setting in ("unconstrained/kappa=inf", "idca/kappa=0.2", "alm/kappa=0.2", "alm/kappa=0.1")
-    for seed in SEEDS
+    f"{setting}/{seed}" for setting in ("unconstrained/kappa=inf", "idca/kappa=0.2", "alm/kappa=0.2") for seed in SEEDS
 }
 
 
@@ -55,8 +53,10 @@ def test_everything_is_built(built: Project):
     assert {row["seed"] for row in metrics} == {0, 1}
     assert {row["algorithm"] for row in metrics} == {"unconstrained", "idca", "alm"}
     assert {row["status"] for row in metrics} == {"ok"}
-    fit = json.loads((folder / "data/runs/demo/simulated/alm/kappa=0.1/seed=0/fit.json").read_text())
-    assert (fit["status"], fit["kappa"], fit["grid"]) == ("ok", 0.1, 4)
+    reports = {path.relative_to(folder / "reports").as_posix() for path in (folder / "reports").rglob("*.*")}
+    assert {"demo/index.html", "demo/scorecard.csv", "demo/runs.parquet", "tradeoff/tradeoff.csv"} <= reports
+    fit = json.loads((folder / "data/runs/demo/simulated/alm/kappa=0.2/seed=0/fit.json").read_text())
+    assert (fit["status"], fit["kappa"], fit["grid"]) == ("ok", 0.2, 4)
 
 
 def test_nothing_is_left_to_do(built: Project):
@@ -65,8 +65,8 @@ def test_nothing_is_left_to_do(built: Project):
 
 def test_summary_is_printed(built: Project):
     done = built.run("env", "PYTHONPATH=src", "python", "-m", "partialfair", "summary", "demo")
-    assert "results: reports/demo" in done.stdout
-    assert done.stdout.count("simulated ") == 4
+    assert done.stdout.splitlines()[-1] == "report: reports/demo/index.html"
+    assert done.stdout.count("simulated ") == 3
 
 
 def test_a_comment_reruns_nothing(built: Project):
@@ -95,8 +95,14 @@ def test_an_edit_of_a_metric_evaluates_but_does_not_train(built: Project):
     with temporarily(built.folder / "src/partialfair/metrics/pairwise.py") as path:
         path.write_text(path.read_text() + "\nADDED = 1\n")
         planned = built.planned("demo")
-    assert planned["evaluate"] == len(RUNS)
+    assert (planned["evaluate"], planned["collect"], planned["exhibit"]) == (len(RUNS), 1, 1)
     assert planned["train"] == planned["prepare"] == planned["split"] == 0
+
+
+def test_an_edit_of_the_reporting_draws_only(built: Project):
+    with temporarily(built.folder / "src/partialfair/reporting/figures.py") as path:
+        path.write_text(path.read_text() + "\nADDED = 1\n")
+        assert built.planned("demo") == {"exhibit": 1, "experiment_scorecard": 1}
 
 
 def test_a_changed_setting_retrains_that_algorithm(built: Project):
@@ -111,12 +117,12 @@ def test_an_added_seed_runs_alone(built: Project):
         built.write_params(params(seeds=[0, 1, 2]))
         assert built.planned_training() == {run.replace("seed=0", "seed=2") for run in RUNS if "seed=0" in run}
         planned = built.planned("demo")
-    assert (planned["prepare"], planned["split"], planned["evaluate"], planned["collect"]) == (0, 1, 4, 1)
+    assert (planned["prepare"], planned["split"], planned["evaluate"], planned["collect"]) == (0, 1, 3, 1)
 
 
 def test_an_added_kappa_runs_alone(built: Project):
     content = params()
-    content["experiments"]["demo"]["runs"]["simulated"]["algorithms"]["alm"] = [0.2, 0.1, 0.05]
+    content["experiments"]["demo"]["runs"]["simulated"]["algorithms"]["alm"] = [0.2, 0.05]
     with temporarily(built.folder / "params.yaml"):
         built.write_params(content)
         assert built.planned_training() == {"alm/kappa=0.05/seed=0", "alm/kappa=0.05/seed=1"}
@@ -150,7 +156,7 @@ def test_a_mistake_in_the_grid_stops_the_workflow_with_a_sentence(built: Project
 
 
 def test_two_runs_give_the_same_bytes(built: Project):
-    run = built.folder / "data/runs/demo/simulated/alm/kappa=0.1/seed=0"
+    run = built.folder / "data/runs/demo/simulated/alm/kappa=0.2/seed=0"
     before = {name: (run / name).read_bytes() for name in ("metrics.json", "model.npz", "scores.parquet")}
     target = f"{run.relative_to(built.folder)}/metrics.json"
     built.snakemake(target, "--forcerun", "train", "evaluate")
