@@ -1,0 +1,63 @@
+"""The verb ``partialfair audit``: options in, files and an exit status out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from partialfair.audit import audit_file
+from partialfair.errors import ConfigError
+
+EXCEEDED = 1
+
+
+def run(
+    source: Path,
+    *,
+    limits: dict[str, float | None],
+    others: Sequence[str] = (),
+    intervals: Sequence[str] = (),
+    out: Path | None = None,
+    as_json: bool = False,
+    **options: Any,
+) -> int:
+    """Audit a file, print and write the result; return the exit status.
+
+    Args:
+        source: the score file.
+        limits: largest violation by metric; ``None`` for no gate.
+        others: further gates as texts ``metric=limit``.
+        intervals: texts ``alpha,beta``, whose union is audited; none for the whole range.
+        out: folder for the page and the JSON file.
+        as_json: print JSON in place of the summary.
+        options: see :func:`partialfair.audit.audit_file`.
+
+    Returns:
+        0 if every gate holds, else 1.
+    """
+    gates = {name: limit for name, limit in limits.items() if limit is not None} | dict(map(_gate, others))
+    interval = [_pair(text) for text in intervals] or [(0.0, 1.0)]
+    result = audit_file(source, gates=gates, interval=interval, **options)
+    print(result.to_json() if as_json else result.to_text(), end="" if as_json else "\n")
+    written = result.write(out) if out is not None else []
+    if not as_json:
+        for path in written:
+            print(f"\n{path}" if path == written[0] else path)
+    return 0 if result.passed else EXCEEDED
+
+
+def _gate(text: str) -> tuple[str, float]:
+    """Read ``metric=limit``."""
+    name, _, limit = text.partition("=")
+    try:
+        return name.strip(), float(limit)
+    except ValueError:
+        raise ConfigError(f"--max {text!r}: write METRIC=LIMIT, for instance sp_full=0.2") from None
+
+
+def _pair(text: str) -> tuple[float, float]:
+    """Read ``alpha,beta``."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--interval {text!r}: write two ranks, for instance --interval 0.05 0.30") from None
+    return low, high

@@ -1,0 +1,191 @@
+"""The scored rows of an audit: checked, encoded, and counted per score."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import DataError
+from partialfair.groups import group_labels
+from partialfair.intervals import GroupPairs
+from partialfair.metrics.ranks import blocks
+from partialfair.metrics.resampling import Replicates
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Rows by stratum and score; the stratum of group k and label index l is 2 k + l.
+
+    Attributes:
+        count: (2 G, B) rows of each stratum at each of B scores, from the highest score down.
+        edges: (B,) the lowest score of each column.
+        cut: number of columns that lie above the decision threshold.
+        labelled: whether there are labels; without them all rows have label index 1.
+    """
+
+    count: Counts
+    edges: NDArray[np.float64]
+    cut: int
+    labelled: bool
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """Rows by group and label, (G, 2)."""
+        return np.asarray(self.count.sum(axis=1).reshape(-1, 2))
+
+    def replicates(self, count: Counts, interval: GroupPairs) -> Replicates:
+        """Counts (R, 2 G, B) of samples with this tally's sizes, as the metrics read them."""
+        above = np.cumsum(count, axis=2)
+        above -= count
+        rows, strata, columns = above.shape
+        positive = above[:, :, self.cut] if self.cut < columns else above[:, :, -1] + count[:, :, -1]
+        grouped = above.reshape(rows, strata // 2, 2, columns)
+        return Replicates(
+            above=grouped.sum(axis=2),
+            above_by_label=grouped.sum(axis=1),
+            positive=positive.reshape(rows, strata // 2, 2),
+            sizes=self.sizes,
+            interval=interval,
+            labelled=self.labelled,
+        )
+
+    def binned(self, columns: int) -> "Tally":
+        """Join neighbouring scores until about ``columns`` are left; no column spans the threshold.
+
+        A column holds about G / columns of each group's rows, or one score: its ends are quantiles of every group.
+        """
+        n_columns = self.count.shape[1]
+        if n_columns <= columns:
+            return self
+        groups = self.count[0::2] + self.count[1::2]
+        parts = [np.zeros(1, np.int64), np.array([self.cut])]
+        per_group = max(2, columns // len(groups))
+        for own in groups:
+            total = np.cumsum(own)
+            wanted = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
+            parts.append(np.searchsorted(total, wanted, side="left") + 1)
+        starts = np.unique(np.concatenate(parts))
+        starts = starts[starts < n_columns]
+        count = np.add.reduceat(self.count, starts, axis=1)
+        last = np.append(starts[1:], n_columns) - 1
+        return replace(self, count=count, edges=self.edges[last], cut=int(np.searchsorted(starts, self.cut)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of an audit.
+
+    Attributes:
+        scores: (n,) float64.
+        y: (n,) -1 or +1; ``None`` without labels.
+        group: (n,) codes.
+        names: names of the groups.
+        threshold: rows with a higher score are positive decisions.
+        positive_label: text of the label that counts as +1; empty without labels.
+    """
+
+    scores: NDArray[np.float64]
+    y: NDArray[np.float64] | None
+    group: NDArray[np.int64]
+    names: tuple[str, ...]
+    threshold: float
+    positive_label: str = ""
+
+    @cached_property
+    def tally(self) -> Tally:
+        """Rows by stratum and distinct score; one sort."""
+        order, starts = blocks(self.scores)
+        column = np.zeros(len(order), np.int64)
+        column[starts[1:]] = 1
+        np.cumsum(column, out=column)
+        stratum = (2 * self.group + (1 if self.y is None else self.y > 0))[order]
+        shape = 2 * len(self.names), len(starts)
+        count = np.bincount(stratum * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape)
+        edges = self.scores[order[starts]]
+        cut = int(np.count_nonzero(edges > self.threshold))
+        return Tally(count, edges, cut, self.y is not None)
+
+
+def build_sample(
+    scores: Any, groups: Any, labels: Any = None, threshold: float | None = None, positive: Any = None
+) -> Sample:
+    """Check and encode the rows.
+
+    Raises:
+        DataError: scores that are not finite numbers, missing groups, a single group, labels without exactly two
+            values, or lengths that differ.
+    """
+    values = check_scores(scores)
+    codes, names = group_labels(groups)
+    if len(codes) != len(values):
+        raise DataError(f"groups: {len(codes)} rows, scores have {len(values)}; pass equal lengths")
+    if len(names) < 2:
+        raise DataError(f"groups: all rows are of one group, {names[0]!r}; an audit compares at least two")
+    y, label = (None, "") if labels is None else check_labels(labels, positive, len(values))
+    return Sample(values, y, codes, names, default_threshold(values) if threshold is None else float(threshold), label)
+
+
+def default_threshold(scores: NDArray[np.float64]) -> float:
+    """0.5 for scores that all lie in [0, 1], as probabilities do, else 0, as log-odds have it."""
+    return 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+
+
+def check_scores(scores: Any) -> NDArray[np.float64]:
+    """Scores as finite float64, (n,).
+
+    Raises:
+        DataError: naming the first unsuitable value and its row.
+    """
+    array = np.asarray(scores)
+    if array.ndim != 1 or not array.size:
+        raise DataError(f"scores: shape {array.shape}; pass one score per row, and at least one row")
+    try:
+        values = array.astype(np.float64)
+    except (TypeError, ValueError):
+        row, value = next((i, v) for i, v in enumerate(array.tolist()) if not _is_number(v))
+        raise DataError(f"scores: {value!r} in row {row} is not a number; correct or drop that row") from None
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(
+            f"scores: {array[bad[0]]!r} in row {bad[0]} is not a finite number ({bad.size} such rows); drop such rows"
+        )
+    return values
+
+
+def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.float64], str]:
+    """Labels as -1 and +1, and the text of the positive one.
+
+    Raises:
+        DataError: naming the values found.
+    """
+    try:
+        codes, names = group_labels(labels, "labels")
+    except DataError as error:
+        raise DataError(str(error).replace(" or name them, say 'unknown'", " or leave the labels out")) from None
+    if len(codes) != n_rows:
+        raise DataError(f"labels: {len(codes)} rows, scores have {n_rows}; pass equal lengths")
+    if len(names) > 2 or (len(names) == 1 and positive is None):
+        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise DataError(
+            f"labels: {len(names)} values ({shown}), two are needed; map them to two, or leave the labels out"
+        )
+    if all(_is_number(name) for name in names):
+        names_by_value = sorted(range(len(names)), key=lambda code: float(names[code]))
+    else:
+        names_by_value = list(range(len(names)))
+    wanted = names[names_by_value[-1]] if positive is None else group_labels([positive])[1][0]
+    if wanted not in names:
+        raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
+    return np.where(codes == names.index(wanted), 1.0, -1.0), wanted
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

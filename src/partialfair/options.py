@@ -1,0 +1,34 @@
+"""Command-line options that the command-line library does not offer itself."""
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+PAIRED = "--interval"
+
+
+class PairCommand(TyperCommand):
+    """A command whose option ``--interval`` takes two numbers and can be repeated."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join the two numbers after each ``--interval`` into one text, which the option takes."""
+        return list(super().parse_args(ctx, joined_pairs(args)))
+
+
+def joined_pairs(args: list[str]) -> list[str]:
+    """Arguments with ``--interval a b`` written as ``--interval a,b``; other arguments unchanged."""
+    out, rest = [], list(args)
+    while rest:
+        argument = rest.pop(0)
+        out.append(argument)
+        if argument == PAIRED and len(rest) > 1 and _is_number(rest[0]) and _is_number(rest[1]):
+            out.append(f"{rest.pop(0)},{rest.pop(0)}")
+    return out
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

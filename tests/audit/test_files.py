@@ -1,0 +1,163 @@
+"""Score files, the command and its exit status, and the page."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from partialfair.audit import audit_file, audit_scores
+from partialfair.cli import app
+from partialfair.errors import DataError, PartialFairError
+from partialfair.options import joined_pairs
+
+BASE = ("--score", "s", "--group", "sex", "--label", "y", "--replicates", "20")
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["audit", *arguments])
+
+
+def test_csv_parquet_and_arrays_give_the_same_numbers(frame: pd.DataFrame, csv: Path, tmp_path: Path) -> None:
+    parquet = tmp_path / "scores.parquet"
+    frame.to_parquet(parquet)
+    semicolon = tmp_path / "semicolon.csv"
+    frame.to_csv(semicolon, index=False, sep=";")
+    expected = audit_scores(frame["s"], frame["sex"], frame["y"], replicates=10).to_dict()
+    for path in (csv, parquet, semicolon):
+        found = audit_file(path, score="s", group="sex", label="y", replicates=10).to_dict()
+        assert found | {"source": ""} == expected | {"source": ""}, path.name
+
+
+def test_gates_set_the_exit_status(csv: Path) -> None:
+    interval = ("--interval", "0.05", "0.30")
+    assert run(str(csv), *BASE, *interval).exit_code == 0
+    assert run(str(csv), *BASE, *interval, "--max-sp", "0.99", "--max", "sp_full=0.9").exit_code == 0
+    exceeded = run(str(csv), *BASE, *interval, "--max-sp", "0.1")
+    assert exceeded.exit_code == 1 and "gate sp <= 0.1: exceeded" in exceeded.stdout
+    assert run(str(csv), *BASE, *interval, "--max", "dp_full=0.01").exit_code == 1
+    unlabelled = run(str(csv), "--score", "s", "--group", "sex", "--replicates", "0", "--max-eop", "1")
+    assert unlabelled.exit_code == 1 and "no labels were given" in unlabelled.stdout
+
+
+def test_repeated_intervals_are_a_union_and_json_is_alone_on_the_output(csv: Path) -> None:
+    out = run(str(csv), *BASE, "--interval", "0.05", "0.3", "--interval", "0.5", "0.6", "--json")
+    found = json.loads(out.stdout)
+    assert found["interval"] == "0.05-0.3+0.5-0.6" and found["passed"] is True
+    low, high = found["overall"]["sp"]["ci"]
+    assert low <= found["overall"]["sp"]["value"] <= high
+
+
+def test_pairs_are_joined_only_after_the_option() -> None:
+    assert joined_pairs(["f", "--interval", "0", "1e-1", "2", "3"]) == ["f", "--interval", "0,1e-1", "2", "3"]
+    assert joined_pairs(["--interval", "0", "--json"]) == ["--interval", "0", "--json"]
+
+
+GOOD = "s,g,y\n" + "".join(f"{i / 200},{'ab'[i % 2]},{i % 3 % 2}\n" for i in range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "parts"),
+    [
+        ("", (), ["the file is empty", "header"]),
+        ("s,g,y\n", (), ["there are no rows"]),
+        (GOOD, ("--score", "t"), ["no column 't'", "columns: s, g, y"]),
+        (GOOD, ("--group", "g,h"), ["no column 'h'"]),
+        (GOOD, ("--label", "s", "--score", "s"), ["'s' is given for two purposes"]),
+        (GOOD.replace("0.05,a", "high,a"), (), ["column 's', row 11 after the header", "'high'", "drop"]),
+        (GOOD.replace("0.05,a", ",a"), (), ["column 's', row 11 after the header", "''"]),
+        (GOOD.replace("0.05,a", "inf,a"), (), ["'inf'", "finite"]),
+        (GOOD.replace("0.05,a", "nan,a"), (), ["'nan'", "finite"]),
+        (GOOD.replace("0.05,a", "0.05,"), (), ["column 'g' has no value in row 11 after the header"]),
+        (GOOD.replace(",b,", ",a,"), (), ["one group, 'a'", "column 'g'"]),
+        (GOOD.replace("0.05,a,1", "0.05,a,7"), ("--label", "y"), ["column 'y': 3 values ('0', '1', '7')", "two"]),
+        (
+            GOOD.replace("0.05,a,1", "0.05,a,"),
+            ("--label", "y"),
+            ["column 'y' has no value in row 11", "leave the labels"],
+        ),
+        (GOOD.replace("0.05,a,1", "0.05,a,1,9"), (), ["not a readable CSV", "correct that line"]),
+        ("s,s,g\n1,2,a\n", (), ["column 's' occurs twice"]),
+        (GOOD, ("--interval", "0.5", "0.2"), ["[0.5, 0.2]", "alpha < beta"]),
+        (GOOD, ("--interval", "0.5"), ["'0.5'", "write two ranks"]),
+        (GOOD, ("--max", "sp"), ["METRIC=LIMIT"]),
+        (GOOD, ("--max", "spp=0.1"), ["did you mean"]),
+        (GOOD, ("--min-group-size", "150"), ["fewer than two have at least 150 rows", "a: 100, b: 100"]),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    write: Callable[[str], Path], text: str, arguments: tuple[str, ...], parts: list[str]
+) -> None:
+    defaults = {"--score": "s", "--group": "g"}
+    given = [part for pair in defaults.items() if pair[0] not in arguments for part in pair]
+    out = run(str(write(text)), *given, *arguments)
+    assert isinstance(out.exception, PartialFairError), out.output
+    message = str(out.exception)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message, message
+    if isinstance(out.exception, DataError):
+        assert "scores.csv: " in message
+
+
+def test_missing_and_damaged_files(tmp_path: Path, write: Callable[..., Path]) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        audit_file(tmp_path / "none.csv", score="s", group="g")
+    with pytest.raises(DataError, match="not a readable parquet"):
+        audit_file(write("PAR1 no", "scores.parquet"), score="s", group="g")
+
+
+def test_bad_input_exits_with_status_two(csv: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from partialfair import cli
+
+    monkeypatch.setattr("sys.argv", ["partialfair", "audit", str(csv), "--score", "nope", "--group", "sex"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("partialfair: ")
+
+
+class Resources(HTMLParser):
+    """Addresses that a page would load, and its identifiers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "data", "srcset"):
+                (self.links if tag == "a" else self.loaded).append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+
+@pytest.mark.parametrize("group", ["sex", "sex,race"])
+def test_the_page_is_self_contained(csv: Path, tmp_path: Path, group: str) -> None:
+    result = run(str(csv), "--score", "s", "--group", group, "--label", "y", "--interval", "0.05", "0.3",
+                 "--max-sp", "0.1", "--out", str(tmp_path / "out"), "--replicates", "10")  # fmt: skip
+    assert result.exit_code == 1
+    text = (tmp_path / "out" / "audit.html").read_text(encoding="utf-8")
+    page = Resources()
+    page.feed(text)
+    assert all(address.startswith("#") for address in page.loaded + page.links)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.links) <= {f"#{name}" for name in page.ids}
+    assert not re.search(r"url\(\s*['\"]?http|@import", text)
+    assert text.count("<svg") == 3
+    assert ("Pairs of groups" in text) == (group == "sex,race")
+    stored = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert f"{stored['overall']['sp']['value']:.4f}" in text and stored["passed"] is False
+
+
+def test_names_of_groups_are_escaped() -> None:
+    frame = pd.DataFrame({"s": range(200), "g": ["<b>x</b>", r"y & $\bad$"] * 100})
+    text = audit_scores(frame["s"], frame["g"], replicates=0).to_html()
+    assert "<b>x</b>" not in text and "&lt;b&gt;x&lt;/b&gt;" in text

@@ -1,0 +1,157 @@
+"""Numbers of an audit against the metric functions, scipy, and the row-wise bootstrap."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ks_2samp
+from sklearn.metrics import roc_auc_score
+
+from partialfair.audit import audit_scores
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
+from partialfair.audit.sample import build_sample
+from partialfair.errors import ConfigError, DataError, PluginError
+from partialfair.metrics import get
+from partialfair.metrics.uncertainty import bootstrap_replicates
+
+I = [(0.05, 0.3), (0.5, 0.6)]  # noqa: E741
+
+
+def columns(frame: pd.DataFrame, group: Any = "sex") -> tuple[Any, Any, Any]:
+    return frame["s"], frame[group], frame["y"]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_values_are_those_of_the_metric_functions(frame: pd.DataFrame, ties: bool) -> None:
+    scores, group, labels = columns(frame)
+    scores = scores.round(1) if ties else scores
+    result = audit_scores(scores, group, labels, interval=I, replicates=0)
+    codes, y = (group == "M").to_numpy().astype(int), np.where(labels > 0, 1.0, -1.0)
+    for name in (*PARTIAL, *WHOLE, *QUALITY):
+        expected = get(name)(scores.to_numpy(), y, codes, I, 0.0)
+        assert result.metric(name) == pytest.approx(expected, abs=1e-12), name
+
+
+def test_full_range_is_the_kolmogorov_smirnov_statistic_and_the_area_is_that_of_scikit_learn(
+    frame: pd.DataFrame,
+) -> None:
+    scores, group, labels = columns(frame)
+    result = audit_scores(scores, group, labels, replicates=0)
+    expected = ks_2samp(scores[group == "F"], scores[group == "M"]).statistic
+    assert result.metric("sp") == pytest.approx(expected, abs=1e-12)
+    assert result.metric("sp_full") == pytest.approx(expected, abs=1e-12)
+    assert result.metric("auc") == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+
+
+def test_pairs_of_intersectional_groups_are_audits_of_two_groups_and_the_largest_is_reported(
+    frame: pd.DataFrame,
+) -> None:
+    result = audit_scores(frame["s"], frame[["sex", "race"]], frame["y"], interval=I, replicates=0)
+    names = [line.name for line in result.groups]
+    assert names == ["F & A", "F & B", "F & C", "M & A", "M & B", "M & C"]
+    compared = [line.name for line in result.groups if not line.reason]
+    assert compared == ["F & A", "F & B", "M & A", "M & B"]
+    joined = frame["sex"] + " & " + frame["race"]
+    for a, b in itertools.combinations(compared, 2):
+        part = joined.isin([a, b])
+        alone = audit_scores(frame["s"][part], joined[part], frame["y"][part], interval=I, replicates=0, threshold=0.0)
+        found = result.measured.pairs[names.index(a), names.index(b)]
+        for name in (*PARTIAL, *WHOLE):
+            assert found[name].value == pytest.approx(alone.metric(name), abs=1e-12), (a, b, name)
+    assert result.metric("sp") == max(found["sp"].value for found in result.measured.pairs.values())
+
+
+def test_bootstrap_agrees_with_resampling_rows(frame: pd.DataFrame) -> None:
+    scores, group, labels = columns(frame)
+    result = audit_scores(scores, group, labels, interval=[(0.05, 0.3)], replicates=400)
+    codes, y = (group == "M").to_numpy().astype(int), np.where(labels > 0, 1.0, -1.0)
+    names = ("sp", "rank_gap", "dp", "accuracy", "auc", "positive_rate")
+    drawn = bootstrap_replicates(
+        scores.to_numpy(), y, codes, [(0.05, 0.3)], np.random.default_rng(5), 400, only=names
+    )  # fmt: skip
+    for name in names:
+        found = result.measured.quality.get(name) or result.measured.overall[name]
+        width = found.high - found.low
+        low, high = np.quantile(drawn[name], (0.025, 0.975))
+        if get(name).direction == "violation":
+            low, high = min(low, 2 * found.value - high), max(high, 2 * found.value - low)
+        assert found.low == pytest.approx(low, abs=0.2 * width), name
+        assert found.high == pytest.approx(high, abs=0.2 * width), name
+
+
+def test_joined_columns_keep_counts_threshold_and_nearly_the_spread(frame: pd.DataFrame) -> None:
+    sample = build_sample(*columns(frame), threshold=0.3)
+    coarse = sample.tally.binned(400)
+    assert 300 < coarse.count.shape[1] < 500
+    assert np.array_equal(coarse.count.sum(axis=1), sample.tally.count.sum(axis=1))
+    for tally in (sample.tally, coarse):
+        assert tally.count[:, : tally.cut].sum() == np.sum(frame["s"] > 0.3)
+    share = coarse.count.reshape(2, 2, -1).sum(axis=1) / coarse.sizes.sum(axis=1)[:, None]
+    assert share.max() < 0.01
+
+
+def test_equal_seeds_give_equal_results_and_other_seeds_others(frame: pd.DataFrame) -> None:
+    texts = [audit_scores(*columns(frame), seed=seed, replicates=20).to_json() for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_without_labels_only_label_free_metrics_are_estimable(frame: pd.DataFrame) -> None:
+    result = audit_scores(frame["s"], frame["sex"], interval=I, replicates=20)
+    with_labels = audit_scores(*columns(frame), interval=I, replicates=0)
+    for name in ("accuracy", "auc", "eop", "eod", "eop_full", "eod_full"):
+        assert result.metric(name) is None
+    for name in ("sp", "rank_gap", "dp", "dp_gap", "gauc", "positive_rate"):
+        assert result.metric(name) == with_labels.metric(name)
+    assert result.to_dict()["overall"]["eop"] == {"value": None, "not_estimable": "no labels were given"}
+
+
+def test_a_pair_that_is_not_estimable_has_a_reason_and_fails_its_gate() -> None:
+    random = np.random.default_rng(0)
+    group = np.repeat(["big", "small"], [1000, 30])
+    scores = random.normal(size=1030)
+    labels = np.where((group == "small") | (random.random(1030) < 0.5), 0, 1)
+    result = audit_scores(scores, group, labels, interval=[(0, 0.05)], gates={"eop": 0.5, "sp": 1.0}, replicates=0)
+    assert result.metric("eop") is None
+    reason = result.measured.overall["eop"].reason
+    assert "group 'small': interval 0-0.05 keeps 0 of its 0 rows with the positive label" in reason
+    verdicts = {gate.metric: gate.passed for gate in result.gates}
+    assert verdicts == {"eop": False, "sp": True} and not result.passed
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "parts"),
+    [
+        ({"interval": [(0.3, 0.05)]}, ConfigError, ["[0.3, 0.05]", "alpha < beta"]),
+        ({"gates": {"spp": 0.1}}, PluginError, ["'spp'", "did you mean 'sp'"]),
+        ({"gates": {"sp": 2}}, ConfigError, ["gate on sp: 2"]),
+        ({"min_group_size": 1}, ConfigError, ["at least 2"]),
+        ({"min_group_size": 3000}, DataError, ["at least 3000 rows", "F:"]),
+        ({"replicates": 1}, ConfigError, ["replicates: 1"]),
+        ({"level": 95}, ConfigError, ["level: 95"]),
+        ({"positive": "2"}, DataError, ["'2' does not occur", "0, 1"]),
+    ],
+)
+def test_unsuitable_settings_are_refused(frame: pd.DataFrame, change: Any, error: type, parts: list[str]) -> None:
+    with pytest.raises(error) as caught:
+        audit_scores(*columns(frame), **change)
+    assert all(part in str(caught.value) for part in parts), caught.value
+
+
+def test_labels_of_any_two_values_and_a_chosen_positive_one(frame: pd.DataFrame) -> None:
+    text = frame["y"].map({0: "no", 1: "yes"})
+    default = audit_scores(frame["s"], frame["sex"], text, replicates=0)
+    turned = audit_scores(frame["s"], frame["sex"], text, positive="no", replicates=0)
+    assert (default.positive_label, turned.positive_label) == ("yes", "no")
+    assert default.metric("accuracy") == pytest.approx(1 - turned.metric("accuracy"))
+    ten = audit_scores(frame["s"], frame["sex"], frame["y"].map({0: 9, 1: 10}), replicates=0)
+    assert ten.positive_label == "10" and ten.metric("auc") == default.metric("auc")
+
+
+def test_default_threshold_follows_the_range_of_the_scores(frame: pd.DataFrame) -> None:
+    logistic = 1 / (1 + np.exp(-frame["s"]))
+    a = audit_scores(frame["s"], frame["sex"], frame["y"], replicates=0)
+    b = audit_scores(logistic, frame["sex"], frame["y"], replicates=0)
+    assert (a.threshold, b.threshold) == (0.0, 0.5)
+    assert a.metric("dp_full") == b.metric("dp_full")
