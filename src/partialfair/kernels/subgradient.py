@@ -105,7 +105,9 @@ def descend(params, aux, direction, aux_gradient, length):
 
 
 @njit(**JIT)
-def direct_steps(design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work):
+def subgradient_steps(
+    design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work
+):
     """Take ``steps`` steps of every active column, in place.
 
     A column either descends ``f0 + weight max_i f_i`` by a constant step, or switches: with
@@ -170,8 +172,12 @@ def direct_steps(design, y, aux_index, shift, convex, concave, params, aux, best
                     continue
                 length[c] = worst
                 residual[c, :] = 0
-            add_part(i, convex, chosen[0], factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c])
-            add_part(i, concave, chosen[1], -factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c])
+            add_part(
+                i, convex, chosen[0], factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
+            )
+            add_part(
+                i, concave, chosen[1], -factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
+            )
         compute_directions(design, residual, coded, gradient, direction)
         for c in range(lanes):
             if not active[c]:
