@@ -63,8 +63,8 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
         if len(codes) != len(combined):
             sizes = f"{len(codes)} rows, another has {len(combined)}"
             raise DataError(f"{what}: column {name!r} has {sizes}; pass equal lengths")
-        present, combined = np.unique(combined * len(own) + codes, return_inverse=True)
-        levels = [(*levels[key // len(own)], own[key % len(own)]) for key in present.tolist()]
+        present, combined = _renumber(combined * len(own) + codes, len(levels) * len(own))
+        levels = [(*levels[key // len(own)], own[key % len(own)]) for key in present]
     assert combined is not None
     names = [JOIN.join(parts) for parts in levels]
     order, sorted_names = pd.factorize(np.array(names, object), sort=True)
@@ -87,6 +87,15 @@ def codes_for(source: Any, names: Sequence[str], what: str = "groups") -> NDArra
             f"({', '.join(names)}); correct the value, or fit with rows of that group"
         )
     return np.array([place[name] for name in own], np.int64)[codes]
+
+
+def _renumber(keys: NDArray[np.int64], bound: int) -> tuple[list[int], NDArray[np.int64]]:
+    """Keys that occur, ascending, and their place in that list for every row; ``bound`` exceeds every key."""
+    if bound > max(1 << 20, keys.size):
+        present, places = np.unique(keys, return_inverse=True)
+        return present.tolist(), places
+    occurs = np.bincount(keys, minlength=bound) > 0  # counting needs no sort of the rows
+    return np.flatnonzero(occurs).tolist(), (np.cumsum(occurs) - 1)[keys]
 
 
 def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[str]]:
