@@ -72,8 +72,8 @@ def training_hash(algorithm: str, constraint: str) -> str:
 
 
 def evaluation_hash() -> str:
-    """Hash for evaluating a run: the job and every metric, since metrics are found by scanning their folder."""
-    return closure_hash(f"{PACKAGE}.jobs.evaluate", *_modules_of("metrics"))
+    """Hash for evaluating a run: the job, every metric and every kind of model, which are found by name."""
+    return closure_hash(f"{PACKAGE}.jobs.evaluate", *_modules_of("metrics"), *_modules_of("models"))
 
 
 @cache

@@ -27,6 +27,7 @@ class ALM:
 
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = ALMSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:

@@ -13,7 +13,7 @@ from partialfair import plugins
 from partialfair.constraints.program import HingeProgram
 from partialfair.datasets.table import Dataset
 from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore
+from partialfair.models.store import LinearScore, ScoreModel
 from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.solution import Record, Solution
 
@@ -110,13 +110,16 @@ class Fit:
         selected: hyper-parameters chosen on validation rows.
         histories: history of every candidate, by a name that says what it is.
         chosen: name of the candidate that the solution comes from.
+        true_violation: largest constraint value with indicators in place of the surrogate, of (params, aux); by
+            default that of the task's linear problem. A score that is not linear in ``params`` has to give its own.
     """
 
     solution: Solution
-    model: LinearScore
+    model: ScoreModel
     selected: dict[str, Any] = field(default_factory=dict)
     histories: dict[str, list[Record]] = field(default_factory=dict)
     chosen: str = ""
+    true_violation: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None
 
 
 class Algorithm(Protocol):
@@ -125,11 +128,14 @@ class Algorithm(Protocol):
     Attributes:
         needs_gpu: whether a job of it is to be given a GPU where one is configured.
         constrained: whether it takes a finite tolerance (kappa).
+        kappa_is_slack: whether kappa is the tolerance of the task's constraint, so that its value is a violation
+            worth recording; not so for penalty weights and for methods with constraints of their own.
         settings_model: pydantic model of its entry in params.yaml.
     """
 
     needs_gpu: ClassVar[bool]
     constrained: ClassVar[bool]
+    kappa_is_slack: ClassVar[bool]
     settings_model: ClassVar[type[Settings]]
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:

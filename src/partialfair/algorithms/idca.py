@@ -37,6 +37,7 @@ class IDCA:
 
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = IDCASettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:

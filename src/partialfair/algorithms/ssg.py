@@ -44,6 +44,7 @@ class SSG:
 
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = SSGSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:

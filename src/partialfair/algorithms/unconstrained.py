@@ -21,6 +21,7 @@ class Unconstrained:
 
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = False
+    kappa_is_slack: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = UnconstrainedSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import intervals, seeding
+from partialfair import arrow, intervals, seeding
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.files import atomic_path, read_json, write_json
+from partialfair.files import read_json, write_json
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.uncertainty import bootstrap
 
@@ -132,7 +132,7 @@ def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:
     from partialfair.models.store import load_model
 
     model = load_model(model_path)
-    return model if fit["status"] == "ok" or model.weights.size else None
+    return model if fit["status"] == "ok" or model.usable else None
 
 
 def _require_finite(scores: NDArray, name: str, model_path: str | Path) -> None:
@@ -155,21 +155,19 @@ def _with_names(reason: str, data: Dataset) -> str:
 def _write_scores(target: Path, data: Dataset, scored: Mapping[str, tuple[NDArray, NDArray]]) -> None:
     """Write one line per row of the split: row, split, group, y, score."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     rows = _joined([rows for rows, _ in scored.values()], np.int64)
     codes = np.repeat(np.arange(len(scored), dtype=np.int8), [len(rows) for rows, _ in scored.values()])
-    table = pa.table(
+    arrow.write(
+        target,
         {
-            "row": pa.array(rows.astype(np.int32)),
-            "split": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(scored) or list(SPLITS))),
-            "group": pa.array(data.group[rows].astype(np.int16)),
-            "y": pa.array(data.y[rows].astype(np.float32)),
-            "score": pa.array(_joined([scores for _, scores in scored.values()], np.float32)),
-        }
+            "row": arrow.column(rows.astype(np.int32)),
+            "split": pa.DictionaryArray.from_arrays(arrow.column(codes), arrow.column(list(scored) or list(SPLITS))),
+            "group": arrow.column(data.group[rows].astype(np.int16)),
+            "y": arrow.column(data.y[rows].astype(np.float32)),
+            "score": arrow.column(_joined([scores for _, scores in scored.values()], np.float32)),
+        },
     )
-    with atomic_path(target) as path:
-        parquet.write_table(table, path, compression="zstd")
 
 
 def _joined(parts: list[NDArray], dtype: type) -> NDArray:

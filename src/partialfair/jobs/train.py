@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partialfair import closure, plugins
 from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.config import job_settings, load_config
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, InfeasibleError
-from partialfair.files import atomic_path, write_json
+from partialfair.files import write_json
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore
 
@@ -67,8 +68,9 @@ def train(
     fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
     model = fit.model if fit else _no_model(data, status)
     out.mkdir(parents=True, exist_ok=True)
-    content = _fit_json(settings, task, fit, status, reason, started)
-    _write_history(out / "history.parquet", task, fit)
+    violation = _true_violation(plugin, task, fit)
+    content = _fit_json(settings, fit, violation, status, reason, started)
+    _write_history(out / "history.parquet", fit, violation)
     model.save(out / "model.npz")
     write_json(out / "fit.json", content)
     return content
@@ -119,19 +121,30 @@ def _no_model(data: Dataset, status: str) -> LinearScore:
     return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)
 
 
+def _true_violation(plugin: Any, task: Task, fit: Fit | None) -> Callable[[NDArray, NDArray], float | None]:
+    """The indicator violation of a point; ``None`` everywhere if kappa is no slack of the task's constraint."""
+    if fit is None or not plugin.kappa_is_slack:
+        return lambda params, aux: None
+    return fit.true_violation or task.problem.true_violation
+
+
 def _fit_json(
-    settings: dict[str, Any], task: Task, fit: Fit | None, status: str, reason: str | None, started: tuple[float, float]
+    settings: dict[str, Any],
+    fit: Fit | None,
+    violation: Callable[[NDArray, NDArray], float | None],
+    status: str,
+    reason: str | None,
+    started: tuple[float, float],
 ) -> dict[str, Any]:
     """Everything worth knowing about a training job besides its model."""
     certificate = None
     if fit is not None:
         found = fit.solution.certificate
-        true_violation = task.problem.true_violation(fit.solution.params, fit.solution.aux)
         certificate = {
             "objective": found.objective,
             "max_violation": found.max_violation,
             "kkt_residual": found.kkt_residual,
-            "true_violation": true_violation,
+            "true_violation": violation(fit.solution.params, fit.solution.aux),
             "multipliers": found.multipliers.tolist(),
         }
     return {
@@ -173,26 +186,21 @@ def versions() -> dict[str, str]:
     }
 
 
-def _write_history(path: Path, task: Task, fit: Fit | None) -> None:
+def _write_history(path: Path, fit: Fit | None, violation: Callable[[NDArray, NDArray], float | None]) -> None:
     """Write the history of every candidate; the true violation is computed for the chosen one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from partialfair.arrow import column, write
 
     rows = [(name, record) for name, records in (fit.histories if fit else {}).items() for record in records]
-    true = [
-        task.problem.true_violation(record.params, record.aux) if fit and name == fit.chosen else math.nan
-        for name, record in rows
-    ]
-    table = pa.table(
+    true = [violation(record.params, record.aux) if fit and name == fit.chosen else None for name, record in rows]
+    write(
+        path,
         {
-            "candidate": pa.array([name for name, _ in rows], pa.string()),
-            "iteration": pa.array([record.iteration for _, record in rows], pa.int64()),
-            "inner_steps": pa.array([record.inner_steps for _, record in rows], pa.int64()),
-            "objective": pa.array([record.objective for _, record in rows], pa.float64()),
-            "max_violation": pa.array([record.max_violation for _, record in rows], pa.float64()),
-            "true_violation": pa.array(true, pa.float64()),
-            "cpu_seconds": pa.array([record.cpu_seconds for _, record in rows], pa.float64()),
-        }
+            "candidate": column([name for name, _ in rows]),
+            "iteration": column(np.array([record.iteration for _, record in rows], np.int64)),
+            "inner_steps": column(np.array([record.inner_steps for _, record in rows], np.int64)),
+            "objective": column(np.array([record.objective for _, record in rows], np.float64)),
+            "max_violation": column(np.array([record.max_violation for _, record in rows], np.float64)),
+            "true_violation": column(np.array([math.nan if v is None else v for v in true], np.float64)),
+            "cpu_seconds": column(np.array([record.cpu_seconds for _, record in rows], np.float64)),
+        },
     )
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)

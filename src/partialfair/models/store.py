@@ -1,7 +1,10 @@
 """Trained score models on disk: plain arrays, loaded without executing code."""
 
+import importlib
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
@@ -11,6 +14,33 @@ from partialfair.datasets.table import Matrix
 from partialfair.errors import DataError
 from partialfair.files import atomic_path
 from partialfair.models.design import Standardiser
+
+
+class ScoreModel(Protocol):
+    """What a stored model can do, whatever it is made of."""
+
+    @property
+    def status(self) -> str:
+        """State "ok", or why there is no usable model."""
+        ...
+
+    @property
+    def usable(self) -> bool:
+        """Whether the model can score rows."""
+        ...
+
+    @property
+    def uses_group(self) -> bool:
+        """Whether the score depends on the group."""
+        ...
+
+    def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
+        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        ...
+
+    def save(self, path: str | Path) -> None:
+        """Write plain arrays, atomically; the entry ``kind`` names the module of this package that reads them."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +65,18 @@ class LinearScore:
     uses_group: bool = True
     status: str = "ok"
 
+    @property
+    def usable(self) -> bool:
+        """Whether the model can score rows."""
+        return self.weights.size > 0
+
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
         """Scores (n,) of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: no usable model, another number of features, or groups missing or out of range.
         """
-        if self.weights.size == 0:
+        if not self.usable:
             raise DataError(f"this model has no parameters (status {self.status!r}); train it again")
         if X.shape[1] != self.weights.shape[1] - 1:
             raise DataError(f"X has {X.shape[1]} features, the model was trained on {self.weights.shape[1] - 1}")
@@ -78,24 +113,37 @@ class LinearScore:
                 status=np.array(self.status),
             )
 
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "LinearScore":
+        """The model whose arrays ``save`` wrote."""
+        return cls(
+            weights=arrays["weights"],
+            standardiser=Standardiser(arrays["columns"], arrays["mean"], arrays["scale"]),
+            aux=arrays["aux"],
+            group_names=tuple(arrays["group_names"].tolist()),
+            feature_names=tuple(arrays["feature_names"].tolist()),
+            uses_group=bool(arrays["uses_group"]),
+            status=str(arrays["status"]),
+        )
 
-def load_model(path: str | Path) -> LinearScore:
-    """Read a model written by ``save``.
+
+def load_model(path: str | Path) -> Any:
+    """Read a model written by the ``save`` of any :class:`ScoreModel`.
+
+    Kinds other than ``linear`` are read by ``from_arrays`` of the module ``partialfair.models.<kind>``.
 
     Raises:
         DataError: the file is missing, truncated or not a model.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
-            a = dict(stored)
-        return LinearScore(
-            weights=a["weights"],
-            standardiser=Standardiser(a["columns"], a["mean"], a["scale"]),
-            aux=a["aux"],
-            group_names=tuple(a["group_names"].tolist()),
-            feature_names=tuple(a["feature_names"].tolist()),
-            uses_group=bool(a["uses_group"]),
-            status=str(a["status"]),
-        )
+            arrays = dict(stored)
+        kind = str(arrays["kind"])
+        if kind == "linear":
+            return LinearScore.from_arrays(arrays)
+        module = f"{__package__}.{kind}"
+        if not kind.isidentifier() or importlib.util.find_spec(module) is None:
+            raise ValueError(f"unknown kind of model {kind!r}")
+        return importlib.import_module(module).from_arrays(arrays)
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise DataError(f"{path}: not a readable model ({error}); delete the file and train again") from error
