@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from partialfair import plugins
 from partialfair.errors import PluginError
@@ -65,10 +66,15 @@ def dataset_hash(dataset: str) -> str:
     return closure_hash(f"{PACKAGE}.jobs.prepare", plugins.module_of("datasets", dataset))
 
 
-def training_hash(algorithm: str, constraint: str) -> str:
-    """Hash for a training run: the generic job, the algorithm's and the constraint's module, no others'."""
-    algorithm_module = plugins.module_of("algorithms", algorithm)
-    return closure_hash(f"{PACKAGE}.jobs.train", algorithm_module, plugins.module_of("constraints", constraint))
+def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:
+    """Hash for a training run: the generic job, the algorithm's and the constraint's module, no others'.
+
+    A run that the compiled kernels do not serve also depends on the general path and the module of its loss.
+    """
+    modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
+    if not plugins.is_fused(constraint, loss, surrogate):
+        modules += [f"{PACKAGE}.algorithms.general", plugins.module_of("losses", plugins.chosen(loss)[0])]
+    return closure_hash(f"{PACKAGE}.jobs.train", *modules)
 
 
 def evaluation_hash() -> str:

@@ -175,6 +175,8 @@ class Config:
                 "interval": _lists(run.interval),
                 "grid": run.grid or model.grid,
                 "kappa_scale": model.kappa_scale,
+                "loss": model.loss,
+                "surrogate": model.surrogate,
                 "settings": self.algorithm_settings(experiment, algorithm),
                 "dataset_options": self.dataset_options(dataset),
                 "threads": self.params.threads,
@@ -295,6 +297,7 @@ def _check_names(config: Config) -> None:
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
+        _check_choices(experiment, where)
         for algorithm in experiment.algorithms:
             _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
         for dataset, run in experiment.runs.items():
@@ -317,6 +320,24 @@ def _check_plugin(package: str, name: str, where: str) -> None:
         plugins.module_of(package, name)
     except PluginError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_choices(experiment: ExperimentModel, where: str) -> None:
+    """Refuse an unknown loss or surrogate, and options that they do not take."""
+    loss, options = plugins.chosen(experiment.loss)
+    _check_plugin("losses", loss, f"{where}.loss")
+    accepted = plugins.parameters("losses", loss, "build") or ()
+    for option in options:
+        if option not in accepted[1:]:
+            hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
+            raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
+    if experiment.surrogate != "clipped_linear":
+        from partialfair import surrogates
+
+        try:
+            surrogates.make(experiment.surrogate)
+        except ConfigError as error:
+            raise ConfigError(f"{where}.surrogate: {error}") from error
 
 
 def _check_options(dataset: str, options: dict[str, Any], where: str) -> None:

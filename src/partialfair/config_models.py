@@ -50,12 +50,22 @@ def _unique(values: Any) -> Any:
     return values
 
 
+def _choice(value: Any) -> Any:
+    """Return a name, or a name with options, in its shortest form."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError("give a name, or a mapping with the key name and options")
+    return value if len(value) > 1 else value["name"]
+
+
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Seeds = Annotated[list[Seed], Field(min_length=1), BeforeValidator(_unique)]
 Kappas = Annotated[list[Annotated[float, BeforeValidator(_kappa)]], Field(min_length=1), BeforeValidator(_unique)]
 # Names become folder names, Snakemake rule names and wildcard values.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 Settings = dict[str, Any]
+Choice = Annotated[Any, BeforeValidator(_choice)]
 
 
 class Bootstrap(StrictModel):
@@ -89,6 +99,10 @@ class ExperimentModel(StrictModel):
     grid: Annotated[int, Field(ge=1)] = Field(10, description="number of ranks at which the constraint is imposed")
     kappa_scale: Literal["absolute", "relative"] = Field(
         "relative", description="slack = kappa (absolute) or kappa times the interval's length (relative)"
+    )
+    loss: Choice = Field("logistic", description="objective: a name, or a mapping with name and options")
+    surrogate: Choice = Field(
+        "clipped_linear", description="stand-in for the indicator in the constraint: a name, or name and options"
     )
     seeds: Seeds | None = Field(None, description="seeds, if not the common ones")
     algorithms: dict[str, Settings] = Field({}, description="settings that differ from the common ones")

@@ -13,12 +13,13 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from partialfair.errors import PluginError
 
 ROOT = Path(__file__).parent
 
-MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION"}
+MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION", "losses": "LOSS"}
 """Top-level name that makes a module of the folder a plug-in; other modules there are helpers."""
 
 
@@ -70,6 +71,38 @@ def load(package: str, name: str) -> ModuleType:
 def discover(package: str) -> Mapping[str, ModuleType]:
     """Return the plug-ins of a folder by name; a module is imported when its entry is read."""
     return _LazyModules(_short(package))
+
+
+def chosen(value: Any) -> tuple[str, dict[str, Any]]:
+    """Return name and options of a choice given as a name, or as a mapping with ``name`` and its options."""
+    if isinstance(value, str):
+        return value, {}
+    options = dict(value)
+    return str(options.pop("name")), options
+
+
+def is_fused(constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> bool:
+    """Tell whether the compiled kernels serve a combination, or the general path has to.
+
+    The kernels know the logistic loss, the clipped-linear surrogate, and constraints on hinge means; a constraint
+    module of another make binds ``FUSED = False``.
+
+    Raises:
+        PluginError: there is no such constraint.
+    """
+    module_of("constraints", constraint)
+    text = (ROOT / "constraints" / f"{constraint}.py").read_text(encoding="utf-8")
+    usual = chosen(loss) == ("logistic", {}) and chosen(surrogate) == ("clipped_linear", {})
+    return usual and not re.search(r"^FUSED\s*=\s*False", text, re.MULTILINE)
+
+
+def general_path() -> ModuleType:
+    """Import and return the general path (``partialfair.algorithms.general``).
+
+    It is named here and nowhere imported, so that the hash of a job that the kernels serve does not depend on it;
+    ``closure.training_hash`` adds it to those that use it.
+    """
+    return import_module("partialfair.algorithms.general")
 
 
 def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None:

@@ -123,7 +123,9 @@ class Grid:
 
     def code(self, wildcards: Any) -> str:
         """Return the hash of the source that a training run can execute."""
-        return closure.training_hash(wildcards.algorithm, self.config.experiment(wildcards.experiment).constraint)
+        experiment = self.config.experiment(wildcards.experiment)
+        parts = (experiment.constraint, experiment.loss, experiment.surrogate)
+        return closure.training_hash(wildcards.algorithm, *parts)
 
     def gpus(self, algorithm: str) -> int:
         """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""

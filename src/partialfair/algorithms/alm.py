@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from pydantic import PositiveFloat, PositiveInt
 
+from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
 from partialfair.solvers.augmented_lagrangian import Budget, solve
@@ -28,6 +29,7 @@ class ALM:
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = ALMSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
@@ -36,6 +38,8 @@ class ALM:
 
     def fit(self, task: Task, settings: Settings) -> Fit:
         """Solve on the training rows; validation rows are not used."""
+        if not task.fused:
+            return plugins.general_path().fit_alm(task, settings)
         budget = Budget(**settings.model_dump())
 
         def report(record: Record) -> None:

@@ -36,6 +36,8 @@ class Task:
         seed: seed of the algorithm's own randomness.
         device: "cpu", "cuda" or "auto".
         uses_group: whether the score may depend on the group.
+        loss, surrogate: objective, and stand-in for the indicator in the constraints; each a name, or a mapping
+            with ``name`` and options. All but the default go the general path.
         report: receives one line of progress at a time.
     """
 
@@ -49,6 +51,8 @@ class Task:
     seed: int = 0
     device: str = "cpu"
     uses_group: bool = True
+    loss: Any = "logistic"
+    surrogate: Any = "clipped_linear"
     report: Callable[[str], None] = print
 
     @cached_property
@@ -70,8 +74,17 @@ class Task:
         )
 
     @cached_property
+    def fused(self) -> bool:
+        """Whether the compiled kernels serve the task; if not, :func:`partialfair.plugins.general_path` does."""
+        if np.isinf(self.kappa):
+            return plugins.chosen(self.loss) == ("logistic", {})
+        return plugins.is_fused(self.constraint, self.loss, self.surrogate)
+
+    @cached_property
     def problem(self) -> LinearProblem:
-        """The training problem of a linear score."""
+        """The training problem of a linear score; on the general path one with the same methods."""
+        if not self.fused:
+            return plugins.general_path().build_problem(self)
         return LinearProblem.build(
             self.train.X,
             self.train.y,
@@ -131,6 +144,9 @@ class Algorithm(Protocol):
         kappa_is_slack: whether kappa is the tolerance of the task's constraint, so that its value is a violation
             worth recording; not so for penalty weights and for methods with constraints of their own.
         settings_model: pydantic model of its entry in params.yaml.
+
+    An algorithm that also serves tasks the compiled kernels do not (``Task.fused`` is false) says so by
+    ``general = True``; for all others such a task does not apply.
     """
 
     needs_gpu: ClassVar[bool]

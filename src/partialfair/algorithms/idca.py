@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
 from partialfair.solvers.certificate import certify
@@ -38,6 +39,7 @@ class IDCA:
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = IDCASettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
@@ -51,6 +53,8 @@ class IDCA:
         checkpoints serves every K.
         """
         assert isinstance(settings, IDCASettings)
+        if not task.fused:
+            return plugins.general_path().fit_idca(task, settings)
         problem = task.problem
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
         runs = start_runs(problem, pairs)

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from pydantic import PositiveFloat, PositiveInt
 
+from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
 from partialfair.solvers.unconstrained import solve
@@ -22,6 +23,7 @@ class Unconstrained:
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = False
     kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]] = UnconstrainedSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
@@ -31,6 +33,8 @@ class Unconstrained:
     def fit(self, task: Task, settings: Settings) -> Fit:
         """Minimise the loss on the training rows; nothing is tuned."""
         assert isinstance(settings, UnconstrainedSettings)
+        if not task.fused:
+            return plugins.general_path().fit_unconstrained(task, settings)
         solution = solve(task.problem, iterations=settings.iterations, tolerance=settings.tolerance)
         task.report(f"loss {solution.certificate.objective:.5f}")
         model = task.linear_score(solution.params, solution.aux)

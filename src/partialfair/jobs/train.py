@@ -63,6 +63,8 @@ def train(
         kappa_scale=settings["kappa_scale"],
         seed=seed,
         device=settings["device"],
+        loss=settings["loss"],
+        surrogate=settings["surrogate"],
         report=progress_printer(f"{dataset} {algorithm} kappa={kappa} seed={seed}"),
     )
     fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
@@ -81,6 +83,8 @@ def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, st
     applies, why = plugin.applies_to(task.constraint, task.train)
     if not applies:
         return None, "not_applicable", why
+    if not task.fused and not getattr(plugin, "general", False):
+        return None, "not_applicable", "it knows the logistic loss and hinge-mean constraints alone"
     try:
         fit = plugin.fit(task, settings)
     except InfeasibleError as error:
@@ -158,7 +162,9 @@ def _fit_json(
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
         "versions": versions(),
-        "closure_hash": closure.training_hash(settings["algorithm"], settings["constraint"]),
+        "closure_hash": closure.training_hash(
+            settings["algorithm"], settings["constraint"], settings["loss"], settings["surrogate"]
+        ),
     }
 
 

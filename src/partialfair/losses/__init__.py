@@ -1,0 +1,1 @@
+"""Losses of the general path: one module per loss, found by scanning this folder."""
