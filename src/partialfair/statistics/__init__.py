@@ -1,0 +1,1 @@
+"""Statistics that decide claims: paired tests over seeds, differences of frontiers, hypervolume, rank tests."""

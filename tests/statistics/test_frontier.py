@@ -1,0 +1,137 @@
+"""Frontiers and hypervolume against brute force, and properties they must have."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partialfair.statistics.frontier import accuracy_at, compare, pareto
+from partialfair.statistics.hypervolume import hypervolume
+
+coordinate = st.integers(0, 12)
+clouds = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=8)
+
+
+def arrays(points):
+    return tuple(np.array(column, float) for column in zip(*points, strict=True))
+
+
+def dominated_cells(points, reference):
+    """Unit cells of the integer plane between the reference point and some point."""
+    return {
+        (x, y) for fair, right in points for x in range(reference[0], fair) for y in range(reference[1], right)
+    }  # fmt: skip
+
+
+class TestPareto:
+    @given(clouds)
+    def test_brute_force(self, points):
+        best = {
+            p for p in points if not any(q[0] >= p[0] and q[1] >= p[1] and q != p for q in points)
+        }  # fmt: skip
+        fair, right = pareto(*arrays(points))
+        assert set(zip(fair, right, strict=True)) == best
+        assert (np.diff(fair) > 0).all() and (np.diff(right) < 0).all()
+
+    def test_missing_points_are_left_out(self):
+        fair, right = pareto(np.array([0.5, np.nan, 0.7]), np.array([0.9, 0.9, np.nan]))
+        assert (list(fair), list(right)) == ([0.5], [0.9])
+
+
+class TestAccuracyAt:
+    def test_by_hand(self):
+        points = np.array([0.5, 0.7, 0.6, 0.9]), np.array([0.85, 0.84, 0.80, 0.82])  # the third is dominated
+        found = accuracy_at(points, np.array([0.4, 0.5, 0.6, 0.8, 0.9, 0.91]))
+        assert found[:5] == pytest.approx([0.85, 0.85, 0.845, 0.83, 0.82])
+        assert math.isnan(found[5])
+
+    @given(clouds, coordinate)
+    def test_at_least_every_point_that_is_as_fair(self, points, level):
+        fair, right = arrays(points)
+        found = accuracy_at((fair, right), np.array([float(level)]))[0]
+        enough = right[fair >= level]
+        assert math.isnan(found) if not len(enough) else found >= enough.max()
+
+    @given(clouds)
+    def test_never_increases(self, points):
+        found = accuracy_at(arrays(points), np.linspace(0, 12, 50))
+        found = found[~np.isnan(found)]
+        assert (np.diff(found) <= 1e-12).all()
+
+    def test_no_points(self):
+        assert np.isnan(accuracy_at((np.empty(0), np.empty(0)), np.array([0.5]))).all()
+
+
+class TestHypervolume:
+    @given(clouds, st.tuples(coordinate, coordinate))
+    def test_counts_dominated_cells(self, points, reference):
+        assert hypervolume(*arrays(points), reference) == pytest.approx(len(dominated_cells(points, reference)))
+
+    @given(clouds, st.tuples(coordinate, coordinate))
+    def test_monotone(self, points, extra):
+        assert hypervolume(*arrays([*points, extra]), (0, 0)) >= hypervolume(*arrays(points), (0, 0)) - 1e-12
+
+    @given(clouds)
+    def test_grows_as_the_reference_point_recedes(self, points):
+        assert hypervolume(*arrays(points), (2, 3)) <= hypervolume(*arrays(points), (1, 3)) + 1e-12
+
+    def test_exact_value(self):
+        expected = Fraction(1, 10) * Fraction(3, 10) + Fraction(2, 10) * Fraction(1, 10)
+        found = hypervolume(np.array([0.6, 0.8]), np.array([0.8, 0.6]), (0.5, 0.5))
+        assert found == pytest.approx(float(expected))
+
+    def test_nothing_better_than_the_reference(self):
+        assert hypervolume(np.array([0.4, np.nan]), np.array([0.9, 0.9]), (0.5, 0.5)) == 0
+
+
+def seeds(shift, noise=1e-4, count=5, reach=0.95):
+    """Straight frontiers from (.6, .85) down to (reach, .80 + shift), shifted beyond the start."""
+    rng = np.random.default_rng(7)
+    fairness = np.array([0.6, 0.65, 0.8, reach])
+    base = np.interp(fairness, [0.6, 0.95], [0.85, 0.8])
+    return {s: (fairness, base + np.array([0, shift, shift, shift]) + noise * rng.normal(size=4)) for s in range(count)}
+
+
+START = dict.fromkeys(range(5), 0.6)
+
+
+class TestCompare:
+    def test_ahead_everywhere(self):
+        found = compare(seeds(0.01), seeds(0.0, 0), START)
+        assert found.reason == "" and len(found.levels) == 10 and found.levels[-1] == pytest.approx(0.95)
+        assert list(found.where("ahead")) == list(found.levels) and found.p_everywhere < 0.025
+        assert found.average.mean == pytest.approx(0.009, abs=2e-3)
+
+    def test_antisymmetric(self):
+        one, other = compare(seeds(0.01), seeds(0.0, 0), START), compare(seeds(0.0, 0), seeds(0.01), START)
+        for here, there in zip((*one.differences, one.average), (*other.differences, other.average), strict=True):
+            assert here.mean == pytest.approx(-there.mean)
+            assert here.p_greater == pytest.approx(there.p_less)
+        assert list(one.where("ahead")) == list(other.where("behind")) and other.p_everywhere > 0.9
+
+    def test_ahead_on_a_part_is_not_everywhere(self):
+        crossing = seeds(0.0)
+        for _, right in crossing.values():
+            right[1:] += np.array([0.01, 0.01, -0.01])
+        found = compare(crossing, seeds(0.0, 0), START)
+        assert len(found.where("ahead")) and len(found.where("behind")) and found.p_everywhere > 0.9
+
+    def test_levels_end_where_the_first_of_both_ends_and_begin_above_the_start(self):
+        found = compare(seeds(0.01, reach=0.9), seeds(0.0), START | {3: 0.64})
+        assert found.levels[-1] == pytest.approx(0.9) and found.reach == pytest.approx((0.9, 0.95))
+        assert found.levels[0] == pytest.approx(0.64 + 0.026)
+
+    def test_only_seeds_that_both_have(self):
+        found = compare(seeds(0.01), seeds(0.0, count=3), START)
+        assert {difference.n for difference in found.differences} == {3}
+
+    @pytest.mark.parametrize(
+        ("second", "text"), [(seeds(0.0, count=1), "needs 2"), (seeds(0.0, reach=0.58), "no common range")]
+    )
+    def test_reasons(self, second, text):
+        if text == "no common range":
+            second = {s: (fair[[0, 3]] - 0.05, right[[0, 3]]) for s, (fair, right) in second.items()}
+        assert text in compare(seeds(0.01), second, START).reason
