@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from partialfair import plugins
+from partialfair.checkpoint import Checkpoint
 from partialfair.constraints.program import HingeProgram
 from partialfair.datasets.table import Dataset
 from partialfair.models.design import Standardiser
@@ -39,6 +40,7 @@ class Task:
         loss, surrogate: objective, and stand-in for the indicator in the constraints; each a name, or a mapping
             with ``name`` and options. All but the default go the general path.
         report: receives one line of progress at a time.
+        checkpoint: where a long fit may keep its state and take it up again; the job removes it at the end.
     """
 
     train: Dataset
@@ -54,6 +56,7 @@ class Task:
     loss: Any = "logistic"
     surrogate: Any = "clipped_linear"
     report: Callable[[str], None] = print
+    checkpoint: Checkpoint | None = None
 
     @cached_property
     def standardiser(self) -> Standardiser:
@@ -163,10 +166,12 @@ class Algorithm(Protocol):
         ...
 
 
-def classification_only(dataset: Dataset) -> tuple[bool, str]:
-    """The verdict of algorithms for two classes and at least two groups."""
+def classification_only(dataset: Dataset, images: bool = False) -> tuple[bool, str]:
+    """The verdict of algorithms for two classes and at least two groups; ``images``: whether they take such rows."""
     if dataset.task != "classification":
         return False, f"{dataset.name} has real-valued labels, this algorithm needs classes"
     if dataset.n_groups < 2:
         return False, f"{dataset.name} has one group, a fairness constraint needs at least two"
+    if dataset.image_shape is not None and not images:
+        return False, f"the rows of {dataset.name} are images, which a linear score of this algorithm cannot read"
     return True, ""

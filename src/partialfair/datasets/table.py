@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from partialfair.datasets.images import ImageRows, ImageShape, map_member
 from partialfair.errors import DataError
 from partialfair.files import atomic_path
 
@@ -22,10 +23,11 @@ class Dataset:
     Attributes:
         X: features, shape (n, d), float32; dense, or CSR where most entries are zero. The sensitive
             attribute is not among them. Numeric columns are raw: they are standardised with training
-            statistics when a model is fitted.
+            statistics when a model is fitted. Where the rows are images, an :class:`ImageRows` stands here, whose
+            pixels stay on disk.
         y: labels, shape (n,), float64: -1 or +1 for classification, any real for regression.
         group: group codes, shape (n,), int16, values 0..G-1.
-        feature_names: d names, in column order.
+        feature_names: d names, in column order; none where the rows are images.
         group_names: G names; ``group_names[code]`` names a group.
         name: the dataset's name.
         numeric: indices of the numeric (not one-hot) columns, shape (p,), int64.
@@ -56,6 +58,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of features, the sensitive attribute not counted."""
         return int(self.X.shape[1])
+
+    @property
+    def image_shape(self) -> ImageShape | None:
+        """Channels, height and width where the rows are images, else ``None``."""
+        return self.X.image_shape if isinstance(self.X, ImageRows) else None
 
     @property
     def n_groups(self) -> int:
@@ -90,7 +97,9 @@ class Dataset:
         }
         if self.partition is not None:
             arrays["partition"] = self.partition
-        if isinstance(self.X, np.ndarray):
+        if isinstance(self.X, ImageRows):
+            arrays |= {"X": self.X.array(), "image_shape": np.array(self.X.image_shape, np.int64)}
+        elif isinstance(self.X, np.ndarray):
             arrays["X"] = self.X
         else:
             arrays |= {f"X_{part}": getattr(self.X, part) for part in ("data", "indices", "indptr")}
@@ -106,10 +115,13 @@ class Dataset:
         """
         try:
             with np.load(path, allow_pickle=False) as stored:
-                arrays = dict(stored)
+                arrays = {name: stored[name] for name in stored.files if name != "X" or "image_shape" not in stored}
             shape = tuple(arrays["shape"])
-            if "X" in arrays:
-                X: Matrix = arrays["X"]
+            if "image_shape" in arrays:
+                channels, height, width = (int(length) for length in arrays["image_shape"])
+                X: Matrix = ImageRows.whole(map_member(path, "X"), (channels, height, width))
+            elif "X" in arrays:
+                X = arrays["X"]
             else:
                 X = sparse.csr_array((arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), shape=shape)
             return cls(
@@ -162,11 +174,11 @@ def _check(data: Dataset) -> None:
     for label, length, expected in (
         ("y", len(data.y), n),
         ("group", len(data.group), n),
-        ("feature_names", len(data.feature_names), d),
+        ("feature_names", len(data.feature_names), d if data.image_shape is None else 0),
     ):
         if length != expected:
             raise DataError(f"{data.name}: {label} has {length} entries, X has shape {(n, d)}; make them agree")
-    values = data.X if isinstance(data.X, np.ndarray) else data.X.data
+    values = data.X if isinstance(data.X, np.ndarray) else getattr(data.X, "data", np.zeros(0))  # bytes are finite
     if not np.isfinite(values).all():
         raise DataError(f"{data.name}: {_first_bad_entry(data)}; impute or drop such rows first")
     bad_y = np.flatnonzero(~np.isfinite(data.y))

@@ -1,5 +1,6 @@
 """Train one (dataset, algorithm, kappa, seed): writes model.npz, fit.json and history.parquet."""
 
+import json
 import math
 import os
 import platform
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from partialfair import closure, plugins
 from partialfair.algorithms.base import Fit, Settings, Task
+from partialfair.checkpoint import Checkpoint
 from partialfair.config import job_settings, load_config
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, InfeasibleError
@@ -53,6 +55,8 @@ def train(
     data = Dataset.load(TABLE.format(dataset=dataset))
     parts = Split.load(SPLIT.format(dataset=dataset, seed=seed))
     plugin = plugins.load("algorithms", algorithm).ALGORITHM
+    code = closure.training_hash(algorithm, settings["constraint"])
+    checkpoint = Checkpoint(out / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {code}")
     task = Task(
         train=data.take(parts.train),
         validation=data.take(parts.validation),
@@ -66,6 +70,7 @@ def train(
         loss=settings["loss"],
         surrogate=settings["surrogate"],
         report=progress_printer(f"{dataset} {algorithm} kappa={kappa} seed={seed}"),
+        checkpoint=checkpoint,
     )
     fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
     model = fit.model if fit else _no_model(data, status)
@@ -75,6 +80,7 @@ def train(
     _write_history(out / "history.parquet", fit, violation)
     model.save(out / "model.npz")
     write_json(out / "fit.json", content)
+    checkpoint.discard()
     return content
 
 

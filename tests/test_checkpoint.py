@@ -1,0 +1,34 @@
+"""State of a long fit: whole, of the same key, or not taken up."""
+
+import numpy as np
+
+from partialfair.checkpoint import Checkpoint
+
+
+def test_state_is_taken_up_under_its_key_only(tmp_path):
+    path = tmp_path / "run" / "checkpoint.npz"
+    assert Checkpoint(path, "a").load() is None
+    Checkpoint(path, "a").save({"x": np.arange(3.0), "n": np.array(4)})
+    assert Checkpoint(path, "b").load() is None
+    state = Checkpoint(path, "a").load()
+    assert state is not None and set(state) == {"x", "n"} and np.array_equal(state["x"], np.arange(3.0))
+    Checkpoint(path, "a").discard()
+    assert not path.exists()
+    Checkpoint(path, "a").discard()
+
+
+def test_a_damaged_state_is_no_state_and_leaves_no_litter(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    Checkpoint(path, "a").save({"x": np.zeros(1000)})
+    path.write_bytes(path.read_bytes()[:300])
+    assert Checkpoint(path, "a").load() is None
+    Checkpoint(path, "a").save({"x": np.zeros(10)})
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.npz"]
+
+
+def test_pickled_objects_are_not_loaded(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    Checkpoint(path, "a").save({"x": np.zeros(1)})
+    arrays = dict(np.load(path))
+    np.savez(path, **arrays, bad=np.array([{}], dtype=object))
+    assert Checkpoint(path, "a").load() is None
