@@ -8,7 +8,8 @@ from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
 from partialfair.solvers.certificate import certify
-from partialfair.solvers.idca import Configuration, Run, advance, start_runs
+from partialfair.solvers.idca import Configuration, Run, start_runs
+from partialfair.solvers.idca import advance as advance_columns
 from partialfair.solvers.solution import Solution
 
 
@@ -53,9 +54,8 @@ class IDCA:
         checkpoints serves every K.
         """
         assert isinstance(settings, IDCASettings)
-        if not task.fused:
-            return plugins.general_path().fit_idca(task, settings)
         problem = task.problem
+        advance = advance_columns if task.fused else plugins.general_path().advance
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
         runs = start_runs(problem, pairs)
 

@@ -52,6 +52,7 @@ def solve(
     *,
     budget: Budget | None = None,
     start: Point | None = None,
+    scaling: Scaling | None = None,
     report: Callable[[Record], None] | None = None,
 ) -> Solution:
     """Minimise f0 subject to the constraints.
@@ -61,6 +62,7 @@ def solve(
         budget: settings; see :class:`Budget`.
         start: (params, aux) to start from, for instance the solution at a neighbouring kappa; by default the
             nearly unconstrained model with the thresholds at which the groups together have the wanted shares.
+        scaling: coordinates of the inner solves; by default those of the logistic loss at the start.
         report: called after each multiplier update.
 
     Returns:
@@ -69,7 +71,7 @@ def solve(
     """
     budget = budget or Budget()
     params, aux = start or warm_start(problem, budget.warm_iterations)
-    method = _Multipliers(problem, budget, Scaling.at(problem, params))
+    method = _Multipliers(problem, budget, scaling or Scaling.at(problem, params))
     flat = method.pack(params, aux)
     best: tuple[tuple[bool, float], Vector] | None = None
     history: list[Record] = []
