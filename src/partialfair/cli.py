@@ -71,7 +71,8 @@ def data_verify(
     from partialfair.config import load_config
     from partialfair.jobs.prepare import verify
 
-    for path in verify(datasets or load_config(config).datasets, raw):
+    grid = load_config(config)
+    for path in verify(datasets or grid.datasets, raw, grid.params.datasets):
         print(f"{path}: as published")
 
 
@@ -96,15 +97,18 @@ def data_prepare(
 def data_split(
     dataset: str,
     seed: Annotated[int, typer.Option(min=0)],
+    config: ConfigOption = PARAMS,
     table: Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows."""
+    from partialfair.config import load_config
     from partialfair.jobs.prepare import split
     from partialfair.workflow import SPLIT, TABLE
 
     target = out or Path(SPLIT.format(dataset=dataset, seed=seed))
-    made = split(table or Path(TABLE.format(dataset=dataset)), seed, target)
+    options = load_config(config).dataset_options(dataset)
+    made = split(table or Path(TABLE.format(dataset=dataset)), seed, target, options)
     print(f"{target}: {len(made.train)} training, {len(made.validation)} validation, {len(made.test)} test rows")
 
 

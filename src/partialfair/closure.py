@@ -61,9 +61,9 @@ def closure_hash(*modules: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def dataset_hash(dataset: str) -> str:
+def dataset_hash(module: str) -> str:
     """Hash for preparing a dataset: the generic job and the dataset's module, no other dataset's."""
-    return closure_hash(f"{PACKAGE}.jobs.prepare", plugins.module_of("datasets", dataset))
+    return closure_hash(f"{PACKAGE}.jobs.prepare", plugins.module_of("datasets", module))
 
 
 def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:

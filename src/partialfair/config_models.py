@@ -126,7 +126,7 @@ class ParamsModel(StrictModel):
     device: Literal["auto", "cpu", "cuda"] = Field("cpu", description="where algorithms that can use a GPU run")
     threads: Annotated[int, Field(ge=1)] = Field(1, description="threads of one training job")
     bootstrap: Bootstrap = Field(default_factory=Bootstrap, description="uncertainty of one model's metrics")
-    datasets: dict[str, Settings] = Field({}, description="options of the dataset modules")
+    datasets: dict[Name, Settings] = Field({}, description="options of the dataset modules, or tables of one's own")
     algorithms: dict[str, Settings] = Field({}, description="settings common to all experiments")
     experiments: dict[Name, ExperimentModel] = Field(description="the grids")
     exhibits: dict[Name, ExhibitModel] = Field({}, description="figures and tables")

@@ -114,6 +114,28 @@ def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None
     Raises:
         PluginError: there is no such plug-in, or its file is not valid Python.
     """
+    arguments = _arguments(package, name, function)
+    if arguments is None or arguments.kwarg is not None:
+        return None
+    return tuple(argument.arg for argument in arguments.args + arguments.kwonlyargs)
+
+
+def required(package: str, name: str, function: str) -> tuple[str, ...]:
+    """Return the parameters that a top-level function of a plug-in needs, the first excepted, read from its text.
+
+    Raises:
+        PluginError: there is no such plug-in, or its file is not valid Python.
+    """
+    arguments = _arguments(package, name, function)
+    if arguments is None:
+        return ()
+    positional = arguments.args[1 : len(arguments.args) - len(arguments.defaults)]
+    keywords = (a for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None)
+    return tuple(argument.arg for argument in (*positional, *keywords))
+
+
+def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
+    """Return the signature of a top-level function of a plug-in; ``None`` if it has no such function."""
     module_of(package, name)
     path = ROOT / _short(package) / f"{name}.py"
     try:
@@ -121,8 +143,8 @@ def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None
     except SyntaxError as error:
         raise PluginError(f"{_short(package)}/{path.name}, line {error.lineno}: {error.msg}; correct it") from error
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function and node.args.kwarg is None:
-            return tuple(argument.arg for argument in node.args.args + node.args.kwonlyargs)
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return node.args
     return None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from partialfair import closure, plugins
 from partialfair.config import Config, Job, evaluation_settings, job_settings
+from partialfair.datasets.named import NamedDataset, module_name, named_dataset
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
@@ -51,17 +52,20 @@ class Grid:
         None are declared where the options choose another source than the declared files: which files it
         reads is then for the dataset's module to find out.
         """
-        module = plugins.load("datasets", dataset)
-        if hasattr(module, "download") and "source" in self.config.dataset_options(dataset):
+        named = self._named(dataset)
+        if hasattr(named.module, "download") and "source" in named.options:
             return []
-        folder = module.SPEC.directory("data/raw").as_posix()
-        return [f"{folder}/{file.name}" for file in module.SPEC.files if file.needed]
+        folder = named.spec.directory("data/raw").as_posix()
+        own = [] if named.file is None else [named.file.as_posix()]
+        return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
 
     def dataset_of(self, raw_file: str) -> str:
         """Return a dataset that declares a raw file, used or not."""
-        for dataset in plugins.names("datasets"):
-            spec = plugins.load("datasets", dataset).SPEC
-            if raw_file in {f"{spec.directory('data/raw').as_posix()}/{file.name}" for file in spec.files}:
+        for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
+            named = self._named(dataset)
+            folder = named.spec.directory("data/raw").as_posix()
+            own = "" if named.file is None else named.file.as_posix()
+            if raw_file in {own, *(f"{folder}/{file.name}" for file in named.spec.files)}:
                 return dataset
         raise ValueError(f"{raw_file} is not a raw file of any dataset")
 
@@ -113,6 +117,10 @@ class Grid:
         """Return the options of a dataset as text that changes if they do."""
         return _text(self.config.dataset_options(dataset))
 
+    def preparation(self, dataset: str) -> str:
+        """Return the hash of the source that prepares a dataset."""
+        return closure.dataset_hash(module_name(dataset, self.config.dataset_options(dataset)))
+
     def settings(self, wildcards: Any) -> str:
         """Return what determines a training run as text that changes if it does."""
         return _text(job_settings(self.config, self._job(wildcards)))
@@ -130,6 +138,10 @@ class Grid:
     def gpus(self, algorithm: str) -> int:
         """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""
         return 0 if self.config.params.device == "cpu" else int(_needs_gpu(algorithm))
+
+    def _named(self, dataset: str) -> NamedDataset:
+        """Return a dataset with its options."""
+        return named_dataset(dataset, self.config.dataset_options(dataset))
 
     def _job(self, wildcards: Any) -> Job:
         """Return the job of a run folder."""

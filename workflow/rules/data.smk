@@ -35,7 +35,7 @@ rule prepare:
         runtime=30,
     params:
         options=lambda wildcards: GRID.options(wildcards.dataset),
-        code=lambda wildcards: dataset_hash(wildcards.dataset),
+        code=lambda wildcards: GRID.preparation(wildcards.dataset),
     shell:
         "python -m partialfair data prepare {wildcards.dataset} --out {output} > {log} 2>&1"
 
@@ -53,7 +53,8 @@ rule split:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1000, 4 * int(input.size_mb)),
         runtime=10,
     params:
-        code=lambda wildcards: dataset_hash(wildcards.dataset),
+        options=lambda wildcards: GRID.options(wildcards.dataset),
+        code=lambda wildcards: GRID.preparation(wildcards.dataset),
     shell:
         "python -m partialfair data split {wildcards.dataset} --seed {wildcards.seed} --table {input} --out {output}"
         " > {log} 2>&1"

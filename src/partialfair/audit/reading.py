@@ -7,10 +7,8 @@ from typing import Any
 
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
+from partialfair.columns import read_columns
 from partialfair.errors import DataError
-from partialfair.plugins import did_you_mean
-
-SEPARATORS = (",", ";", "\t", "|")
 
 
 def audit_file(
@@ -52,64 +50,6 @@ def audit_file(
         raise DataError(f"{path}: {text}") from None
 
 
-def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Any]:
-    """Columns of a file by name; those of a CSV file are texts.
-
-    Raises:
-        DataError: the file is missing, empty or malformed, or has no such column.
-    """
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file; check the path")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty; write a header line and one line per scored row")
-    table = _read_parquet(path, wanted) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path, wanted)
-    if not table.num_rows:
-        raise DataError(f"{path}: there are no rows; write one line per scored row")
-    return {name: table.column(name).to_pandas() for name in wanted}
-
-
-def _read_csv(path: Path, wanted: Sequence[str]) -> Any:
-    """Read the wanted columns as texts, so that a group called 'NA' or '01' stays what it is."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    with path.open("rb") as stream:
-        header = stream.readline().decode("utf-8-sig", errors="replace")
-    separator = max(SEPARATORS, key=header.count)
-    names = [name.strip().strip('"') for name in header.strip("\r\n").split(separator)]
-    _require(path, names, wanted)
-    try:
-        return csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=separator),
-            convert_options=csv.ConvertOptions(
-                include_columns=list(wanted), column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except (pa.ArrowInvalid, KeyError) as error:
-        raise DataError(f"{path}: not a readable CSV file ({_first_line(error)}); correct that line") from error
-
-
-def _read_parquet(path: Path, wanted: Sequence[str]) -> Any:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        _require(path, parquet.read_schema(path).names, wanted)
-        return parquet.read_table(path, columns=list(wanted))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable parquet file ({_first_line(error)}); write it again") from error
-
-
-def _require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            hint = f"{did_you_mean(name, names)} (columns: {', '.join(names)})"
-            raise DataError(f"{path}: there is no column {name!r}; {hint}")
-        if list(names).count(name) > 1:
-            raise DataError(f"{path}: column {name!r} occurs twice; rename one of them")
-
-
 def _scores(column: Any, name: str) -> Any:
     """Numbers of a text column; the row of the first text that is none is named.
 
@@ -127,7 +67,3 @@ def _scores(column: Any, name: str) -> Any:
             f"({int(bad.sum())} such rows); correct or drop them"
         )
     return values.to_numpy()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".")

@@ -8,7 +8,7 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.datasets import sources
-from partialfair.datasets.spec import DatasetSpec
+from partialfair.datasets.named import named_dataset
 from partialfair.datasets.splits import make_split
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, DataError
@@ -45,20 +45,28 @@ def fetch(
         DataError: a file cannot be had, or a source holds other bytes.
     """
     done = []
-    for name in _names(datasets):
-        module = plugins.load("datasets", name)
-        chosen = dict((options or {}).get(name, {}))
-        others = module.download(Path(raw_dir), **chosen) if hasattr(module, "download") and not offline else []
+    for name in _names(datasets, options):
+        named = named_dataset(name, (options or {}).get(name))
+        module = named.module
+        others = module.download(Path(raw_dir), **named.options) if hasattr(module, "download") and not offline else []
         done += [Fetched(path, "upstream or already present") for path in others]
-        for file in module.SPEC.files:
+        done += [Fetched(path, "your own file") for path in named.check_file()]
+        for file in named.spec.files:
             if (file.needed and not others) or extras:
-                target = module.SPEC.directory(raw_dir) / file.name
+                target = named.spec.directory(raw_dir) / file.name
                 done.append(Fetched(target, sources.obtain(file, target, offline)))
     return done
 
 
-def verify(datasets: str | Iterable[str], raw_dir: str | Path) -> list[Path]:
+def verify(
+    datasets: str | Iterable[str], raw_dir: str | Path, options: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Path]:
     """Check every raw file that datasets declare: needed ones must be there, others may be absent.
+
+    Args:
+        datasets: names, or ``"all"``.
+        raw_dir: the raw root, ``data/raw``.
+        options: options per dataset (``datasets`` of ``params.yaml``).
 
     Returns:
         The files that were checked.
@@ -67,10 +75,14 @@ def verify(datasets: str | Iterable[str], raw_dir: str | Path) -> list[Path]:
         DataError: files are missing or differ; the message lists each.
     """
     checked, problems = [], []
-    for name in _names(datasets):
-        spec: DatasetSpec = plugins.load("datasets", name).SPEC
-        for file in spec.files:
-            path = spec.directory(raw_dir) / file.name
+    for name in _names(datasets, options):
+        named = named_dataset(name, (options or {}).get(name))
+        try:
+            checked += named.check_file()
+        except DataError as error:
+            problems.append(str(error))
+        for file in named.spec.files:
+            path = named.spec.directory(raw_dir) / file.name
             if not (file.needed or path.exists()):
                 continue
             try:
@@ -100,35 +112,41 @@ def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping
         ConfigError: the dataset does not take an option.
         DataError: a raw file is missing or differs.
     """
-    module = plugins.load("datasets", dataset)
-    chosen = dict(options or {})
-    known = [name for name in inspect.signature(module.load).parameters if name != "raw_dir"]
-    for key in chosen:
+    named = named_dataset(dataset, options)
+    known = [name for name in inspect.signature(named.module.load).parameters if name != "raw_dir"]
+    for key in named.options:
         if key not in known:
             raise ConfigError(f"datasets.{dataset}.{key}: unknown option; {plugins.did_you_mean(key, known)}")
-    for file in module.SPEC.files:
+    for file in named.spec.files:
         # A missing file is for the module to report: which ones it reads can depend on the options.
-        path = module.SPEC.directory(raw_dir) / file.name
+        path = named.spec.directory(raw_dir) / file.name
         if file.needed and path.exists():
             sources.check(file, path)
-    table: Dataset = module.load(Path(raw_dir), **chosen)
+    table = named.load(raw_dir)
     table.save(out)
     return table
 
 
-def split(table: str | Path, seed: int, out: str | Path) -> Split:
+def split(table: str | Path, seed: int, out: str | Path, options: Mapping[str, Any] | None = None) -> Split:
     """Divide a prepared table by the rule of its dataset and write the row numbers to ``out``.
+
+    Args:
+        table: prepared table.
+        seed: seed of the experiment.
+        out: path of the ``.npz`` file to write.
+        options: the dataset's entry in ``params.yaml``.
 
     Raises:
         DataError: the table is unreadable, or a part would lack a group or label.
     """
-    made = make_split(Dataset.load(table), seed)
+    data = Dataset.load(table)
+    made = make_split(data, seed, named_dataset(data.name, options).spec.split if options else None)
     made.save(out)
     return made
 
 
-def _names(datasets: str | Iterable[str]) -> tuple[str, ...]:
+def _names(datasets: str | Iterable[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, ...]:
     """Return dataset names; ``"all"`` stands for every one."""
     if datasets == ALL:
-        return plugins.names("datasets")
+        return tuple(dict.fromkeys((*plugins.names("datasets"), *(options or {}))))
     return (datasets,) if isinstance(datasets, str) else tuple(datasets)

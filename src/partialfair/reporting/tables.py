@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair import plugins
+from partialfair.datasets.named import named_dataset
 from partialfair.intervals import format_interval
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.reporting import cells, scorecard, style
@@ -32,7 +32,7 @@ def dataset_count(context: Context, row: Published) -> Outcome:
         return Outcome(None, f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])
-    spec = plugins.load("datasets", row.dataset).SPEC
+    spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
     value = rows if row.metric == "n_instances" else features + spec.other_columns
     return Outcome(Estimate(float(value), math.nan, math.nan, math.nan, 1), source="counted in the prepared table")
 

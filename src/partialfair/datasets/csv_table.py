@@ -1,0 +1,279 @@
+"""A table of the person's own: a CSV or parquet file and a few lines in ``params.yaml``, no code.
+
+    datasets:
+      my_data:
+        module: csv_table
+        file: my_data.csv             # relative to the folder of params.yaml
+        label: approved               # the other options are those of `load` below
+        positive: "yes"
+        groups: [sex, age_band]       # several columns are intersected
+        drop: [customer_id]
+
+The name ``my_data`` is then a dataset like any other.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.columns import read_columns
+from partialfair.datasets.one_hot import Categorical, drop_first
+from partialfair.datasets.spec import DatasetSpec
+from partialfair.datasets.table import Dataset
+from partialfair.errors import ConfigError, DataError
+from partialfair.groups import group_labels
+from partialfair.plugins import did_you_mean
+
+Names: TypeAlias = Sequence[str] | str
+Columns: TypeAlias = Mapping[str, Any]
+
+SPEC = DatasetSpec(
+    name="csv_table",
+    title="own table",
+    groups="the values of the columns named by `groups`",
+    label="the column named by `label`",
+    interval=((0.0, 1.0),),
+    licence="that of the file",
+    citation="whoever made the file",
+)
+
+MAX_LEVELS = 1000
+"""A column with more different texts is an identifier rather than a category."""
+
+EMPTY = frozenset(("", "NA", "NaN", "nan", "null"))
+"""Texts of a label or an input that stand for a missing value."""
+
+OTHER = "other"
+"""The group of all groups that are too small, where they are merged."""
+
+
+def describe(spec: DatasetSpec, label: str = "", groups: Names = (), positive: Any = None, **_: Any) -> DatasetSpec:
+    """Complete the declaration from the options of an entry."""
+    meaning = f"+1 = {label} is {positive!r}" if positive is not None else f"+1 = the larger value of {label}"
+    return dataclasses.replace(spec, groups=f"values of {' and '.join(_listed(groups))}, sorted", label=meaning)
+
+
+def load(
+    raw_dir: Path | None,
+    file: str,
+    label: str,
+    groups: Names,
+    positive: Any = None,
+    numeric: Names | None = None,
+    categorical: Names | None = None,
+    drop: Names = (),
+    minimum_group_size: int = 50,
+    small_groups: str = "refuse",
+    missing: str = "refuse",
+) -> Dataset:
+    """Read a table; the group columns are no inputs.
+
+    Args:
+        raw_dir: not used; ``file`` is relative to the working directory.
+        file: CSV with a header line (comma, semicolon, tab or bar), or parquet.
+        label: column of the label.
+        groups: columns of the sensitive attributes; several are intersected: each combination of values that
+            occurs is a group. Groups are coded in the order of their names.
+        positive: the label that becomes +1, every other becomes -1; by default the larger of two.
+        numeric: input columns that hold numbers.
+        categorical: input columns that are one-hot encoded; the first level by text is the reference.
+            If neither list is given, every other column is an input: numeric if all its entries are numbers.
+        drop: columns that are no inputs. With a list of inputs, every column must stand in one of the lists.
+        minimum_group_size: rows that a group must have.
+        small_groups: what to do with smaller groups: ``refuse`` them, ``drop`` their rows, or ``merge`` them
+            into one group called "other".
+        missing: ``refuse`` a file with missing entries in the columns used, or ``drop`` such rows.
+
+    Raises:
+        ConfigError: an option that cannot be used.
+        DataError: a file that cannot be read, or rows that cannot be used.
+    """
+    _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
+    _require_choice("missing", missing, ("refuse", "drop"))
+    path, sensitive = Path(file), _listed(groups)
+    columns = read_columns(path)
+    numbers, categories = _inputs(path, columns, [label, *sensitive], numeric, categorical, _listed(drop))
+    values = {name: _numbers(path, name, columns[name]) for name in numbers}
+    texts = {name: columns[name].to_numpy(object) for name in (label, *categories, *sensitive)}
+    rows = _complete_rows(path, values, texts, sensitive, missing)
+    codes, names = _groups(path, {name: texts[name][rows] for name in sensitive})
+    kept, codes, names = _sized_groups(path, codes, names, minimum_group_size, small_groups)
+    rows = rows[kept]
+    matrix = np.column_stack([values[name][rows] for name in numbers] or [np.zeros((rows.size, 0))])
+    X: Any = matrix.astype(np.float32)
+    inputs = tuple(numbers)
+    if categories:
+        X, inputs = drop_first(X, numbers, [_category(path, name, texts[name][rows]) for name in categories])
+    return Dataset(
+        X=X,
+        y=_labels(path, label, texts[label][rows], positive),
+        group=codes.astype(np.int16),
+        feature_names=inputs,
+        group_names=names,
+        name=SPEC.name,
+        numeric=np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64),
+    )
+
+
+def _listed(names: Names | None) -> list[str]:
+    """Return one name or several as a list."""
+    return [names] if isinstance(names, str) else [str(name) for name in names or ()]
+
+
+def _require_choice(option: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"csv_table: {option} is {value!r}; {did_you_mean(str(value), choices)}")
+
+
+def _inputs(
+    path: Path, columns: Columns, used: list[str], numeric: Names | None, categorical: Names | None, drop: list[str]
+) -> tuple[list[str], list[str]]:
+    """Return the numeric and the categorical input columns, in the order of the file."""
+    numbers, categories = _listed(numeric), _listed(categorical)
+    for name in (*used, *drop, *numbers, *categories):
+        if name not in columns:
+            raise DataError(f"{path}: there is no column {name!r}; {did_you_mean(name, columns)}")
+    named = [*used, *drop, *numbers, *categories]
+    twice = [name for position, name in enumerate(named) if name in named[:position]]
+    if twice:
+        raise ConfigError(f"{path}: column {twice[0]!r} is given for two purposes; name each column once")
+    rest = [name for name in columns if name not in named]
+    if numeric is None and categorical is None:
+        numbers = [name for name in rest if _is_numeric(columns[name])]
+        categories = [name for name in rest if name not in numbers]
+    elif rest:
+        raise ConfigError(
+            f"{path}: column {rest[0]!r} stands in none of numeric, categorical and drop; put it into one of them"
+        )
+    if not numbers and not categories:
+        raise ConfigError(f"{path}: no column is left as an input; drop fewer of them")
+    return [name for name in columns if name in numbers], [name for name in columns if name in categories]
+
+
+def _is_numeric(column: Any) -> bool:
+    """Tell whether every entry that is not missing is a number."""
+    import pandas as pd
+
+    present = column[~_missing(column.to_numpy(object))]
+    return len(present) > 0 and bool(pd.to_numeric(present, errors="coerce").notna().all())
+
+
+def _missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which entries are missing, shape (n,)."""
+    import pandas as pd
+
+    return np.asarray(pd.isna(entries)) | np.isin(pd.Series(entries).astype(str).str.strip(), list(EMPTY))
+
+
+def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
+    """Return a column as numbers, shape (n,), NaN where an entry is missing."""
+    import pandas as pd
+
+    values = np.array(pd.to_numeric(column, errors="coerce"), np.float64)
+    entries = column.to_numpy(object)
+    bad = ~np.isfinite(values) & ~_missing(entries)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"{path}: column {name!r} holds {entries[row]!r} in row {row + 1} after the header, which is no finite "
+            "number; correct it, or put the column into categorical or drop"
+        )
+    return values
+
+
+def _complete_rows(
+    path: Path, values: Columns, texts: Columns, sensitive: Sequence[str], missing: str
+) -> NDArray[np.int64]:
+    """Return the rows without missing entries; group columns are left to :func:`group_labels`."""
+    absent = {name: np.isnan(column) for name, column in values.items()}
+    absent |= {name: _missing(column) for name, column in texts.items() if name not in sensitive}
+    if missing == "drop":
+        absent |= {name: _missing(texts[name]) for name in sensitive}
+    for name, rows in absent.items():
+        if rows.any() and missing == "refuse":
+            raise DataError(
+                f"{path}: column {name!r} has no value in {int(rows.sum())} rows, the first being row "
+                f"{int(np.flatnonzero(rows)[0]) + 1} after the header; fill them in, drop the column, or set "
+                "missing: drop to leave such rows out"
+            )
+    return np.flatnonzero(~np.any(list(absent.values()), axis=0)).astype(np.int64)
+
+
+def _groups(path: Path, columns: Columns) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    try:
+        return group_labels(columns)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _sized_groups(
+    path: Path, codes: NDArray[np.int64], names: tuple[str, ...], least: int, small_groups: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
+    """Apply the rule for groups below the minimum size.
+
+    Returns:
+        The rows that are kept, their codes, and the names of the groups.
+    """
+    sizes = np.bincount(codes, minlength=len(names))
+    small = np.flatnonzero(sizes < least)
+    found = ", ".join(f"{names[code]!r}: {sizes[code]}" for code in small)
+    if small.size and small_groups == "refuse":
+        raise DataError(
+            f"{path}: fewer than {least} rows in group {found}; set small_groups to drop or merge, use fewer group "
+            "columns, or lower minimum_group_size"
+        )
+    labels = np.array(names, object)
+    if small.size and small_groups == "merge":
+        labels[small] = OTHER
+    kept = np.flatnonzero(~np.isin(codes, small) | (small_groups == "merge"))
+    codes, names = group_labels(labels[codes[kept]]) if kept.size else (codes[:0], ())
+    smallest = np.bincount(codes).min() if kept.size else 0
+    if len(names) < 2 or smallest < least:
+        raise DataError(
+            f"{path}: with small_groups: {small_groups} {len(names)} groups are left, the smallest of {smallest} rows; "
+            f"at least 2 of {least} rows are needed: lower minimum_group_size, or use fewer group columns"
+        )
+    return kept, codes, names
+
+
+def _category(path: Path, name: str, entries: NDArray[Any]) -> Categorical:
+    codes, levels = group_labels({name: entries})
+    if len(levels) > MAX_LEVELS:
+        raise DataError(
+            f"{path}: column {name!r} takes {len(levels)} different values; it looks like an identifier: "
+            "put it into drop, or group its values"
+        )
+    return Categorical(name, codes, levels)
+
+
+def _labels(path: Path, name: str, entries: NDArray[Any], positive: Any) -> NDArray[np.float64]:
+    """Return the labels as -1 and +1, shape (n,)."""
+    codes, levels = group_labels({name: entries})
+    if positive is None:
+        if len(levels) != 2:
+            raise DataError(
+                f"{path}: label {name!r} takes {len(levels)} values ({', '.join(levels[:5])}); say which of them is "
+                "positive, or check the column"
+            )
+        chosen = max(levels, key=_order)
+    else:
+        whole = isinstance(positive, float) and positive.is_integer()
+        chosen = str(int(positive) if whole else positive)
+        if chosen not in levels:
+            raise DataError(
+                f"{path}: label {name!r} is never {chosen!r}; {did_you_mean(chosen, levels)} "
+                "(write positive in quotes if it is a word like yes or no)"
+            )
+    return np.where(codes == levels.index(chosen), 1.0, -1.0)
+
+
+def _order(level: str) -> tuple[bool, float, str]:
+    """Sort key: numbers by value, other texts by the alphabet."""
+    try:
+        return False, float(level), level
+    except ValueError:
+        return True, 0.0, level
