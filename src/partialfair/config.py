@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from partialfair import plugins
 from partialfair.config_models import ExperimentModel, ParamsModel
-from partialfair.datasets.named import GENERIC, module_name, split_rule
+from partialfair.datasets.named import check_entry
 from partialfair.errors import ConfigError, PluginError
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -289,7 +289,7 @@ def _check_names(config: Config) -> None:
     """Refuse unknown datasets, algorithms, constraints and experiments, and names that clash."""
     params, source = config.params, config.source
     for dataset, options in params.datasets.items():
-        _check_dataset(dataset, options, source)
+        check_entry(dataset, options, source)
     for algorithm in params.algorithms:
         _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
     for name, experiment in params.experiments.items():
@@ -346,37 +346,7 @@ def _check_known(dataset: str, config: Config, where: str) -> None:
     if dataset not in known:
         raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, known)}")
     if dataset not in config.params.datasets:
-        _check_dataset(dataset, {}, config.source)
-
-
-def _check_dataset(dataset: str, options: dict[str, Any], source: str) -> None:
-    """Refuse an unknown module, and options that its ``load`` function does not take or lacks."""
-    where = f"{source}: datasets.{dataset}"
-    if dataset in plugins.names("datasets") or "module" in options:
-        try:
-            module = module_name(dataset, options)
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from error
-        _check_plugin("datasets", module, where if module == dataset else f"{where}.module")
-    else:
-        known = plugins.names("datasets")
-        hint = f"{plugins.did_you_mean(dataset, known)} For a table of your own, add module: csv_table"
-        raise ConfigError(f"{where}: unknown dataset {dataset!r}; {hint}")
-    _check_options(module, options, where)
-    if "split" in options:
-        split_rule(options["split"], f"{where}.split")
-
-
-def _check_options(module: str, options: dict[str, Any], where: str) -> None:
-    """Refuse options that the ``load`` function of a dataset module does not take, or lacks."""
-    accepted = plugins.parameters("datasets", module, "load")
-    for option in options:
-        if accepted is not None and option not in (*accepted[1:], *GENERIC):
-            hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this dataset takes none"
-            raise ConfigError(f"{where}.{option}: unknown option; {hint}")
-    for option in plugins.required("datasets", module, "load"):
-        if option not in options:
-            raise ConfigError(f"{where}.{option}: the option is missing; add it")
+        check_entry(dataset, {}, config.source)
 
 
 def _check_settings(config: Config) -> None:

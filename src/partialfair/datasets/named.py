@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from partialfair import plugins
 from partialfair.datasets.spec import DatasetSpec, SplitRule
-from partialfair.errors import ConfigError, DataError
+from partialfair.errors import ConfigError, DataError, PluginError
 
 if TYPE_CHECKING:
     from partialfair.datasets.table import Dataset
@@ -135,3 +135,36 @@ def split_rule(value: Any, where: str) -> SplitRule:
         return SplitRule(float(value["train"]), float(value["validation"]), float(value["test"]))
     except DataError as error:
         raise ConfigError(f"{where}: {error}; {form}") from error
+
+
+def check_entry(name: str, options: Mapping[str, Any], source: str) -> None:
+    """Refuse an entry of ``datasets`` that cannot be used, without importing its module.
+
+    Args:
+        name: key of the entry.
+        options: the entry.
+        source: the file it stands in.
+
+    Raises:
+        ConfigError: an unknown module, options that its ``load`` does not take or lacks, or bad proportions.
+    """
+    known, where = plugins.names("datasets"), f"{source}: datasets.{name}"
+    if name not in known and "module" not in options:
+        hint = f"{plugins.did_you_mean(name, known)} For a table of your own, add module: csv_table"
+        raise ConfigError(f"{where}: unknown dataset {name!r}; {hint}")
+    try:
+        module = module_name(name, options)
+        accepted = plugins.parameters("datasets", module, "load")
+    except PluginError as error:
+        raise ConfigError(f"{where}.module: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from error
+    for option in options:
+        if accepted is not None and option not in (*accepted[1:], *GENERIC):
+            hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this dataset takes none"
+            raise ConfigError(f"{where}.{option}: unknown option; {hint}")
+    for option in plugins.required("datasets", module, "load"):
+        if option not in options:
+            raise ConfigError(f"{where}.{option}: the option is missing; add it")
+    if "split" in options:
+        split_rule(options["split"], f"{where}.split")
