@@ -27,3 +27,11 @@ class NotEstimableError(PartialFairError):
 
 class InfeasibleError(PartialFairError):
     """A solver found no point that satisfies the constraints to its tolerance."""
+
+
+class StorageError(PartialFairError):
+    """A file cannot be written: the disk is full, or the folder is read-only."""
+
+
+class ResourceError(PartialFairError):
+    """A job needs more memory than it was given, or files it relies on outside the project are damaged."""

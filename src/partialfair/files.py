@@ -1,11 +1,19 @@
 """Atomic writes: a file is either the old one, whole, or the new one, whole."""
 
+import errno
+import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from partialfair.errors import StorageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_BARRED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @contextmanager
@@ -13,16 +21,33 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``target``; rename it onto ``target`` if the block succeeds.
 
     The temporary name keeps the target's suffix, because writers such as ``numpy.savez`` and pandas
-    choose a format by it. On any error the temporary file is removed and ``target`` is untouched.
+    choose a format by it. On any error the temporary file is removed and ``target`` is untouched. What a
+    killed process of this machine has left beside ``target`` is removed first.
+
+    Raises:
+        StorageError: the disk is full, or the folder cannot be written to.
     """
     target = Path(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}.partial{target.suffix}")
+    temporary = target.with_name(f"{_stem(target)}{os.getpid()}.partial{target.suffix}")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(target)
         yield temporary
         os.replace(temporary, target)
+    except Exception as error:
+        reason = _storage_fault(error, target)
+        if reason is None:
+            raise
+        raise StorageError(f"{target}: {reason}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal digits."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_json(target: str | Path, content: Any) -> None:
@@ -34,3 +59,74 @@ def write_json(target: str | Path, content: Any) -> None:
 def read_json(source: str | Path) -> Any:
     """Read a JSON file."""
     return json.loads(Path(source).read_text(encoding="utf-8"))
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``content`` with its own checksum under ``seal``, so that a later edit by hand is noticed."""
+    return {**content, "seal": _seal(content)}
+
+
+def is_sealed(content: Mapping[str, Any]) -> bool:
+    """Whether ``content`` is as :func:`sealed` left it."""
+    return content.get("seal") == _seal(content)
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    text = json.dumps({key: value for key, value in content.items() if key != "seal"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _stem(target: Path) -> str:
+    """What the temporary names of a target begin with on this machine, up to the process number."""
+    return f".{target.stem}.{platform.node()}-"
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of processes of this machine that no longer exist."""
+    begin, end = _stem(target), f".partial{target.suffix}"
+    for name in os.listdir(target.parent):
+        process = name[len(begin) : -len(end)] if name.startswith(begin) and name.endswith(end) else ""
+        if process.isdigit() and not _is_alive(int(process)):
+            with suppress(OSError):
+                target.with_name(name).unlink()
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of that number exists; another user's does, too."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _storage_fault(error: BaseException, target: Path) -> str | None:
+    """Say what is wrong with the place of ``target`` and what to do; ``None`` if the error is another one.
+
+    Writers hide the first error behind others (a zip file that cannot be closed), so the chain is searched.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            if cause.errno in _FULL:
+                return (
+                    f"the disk is full ({cause.strerror}); the file was not written, one that was there before is "
+                    "unchanged; free space there and run the same command again"
+                )
+            # A file that is read inside the block can be barred as well; that is for its reader to report.
+            here = (
+                cause.errno == errno.EROFS
+                or Path(str(cause.filename)) in (*target.parents, target)
+                or (Path(str(cause.filename)).parent == target.parent)
+            )
+            if cause.errno in _BARRED and here:
+                return (
+                    f"its folder cannot be written to ({cause.strerror}); nothing was changed; make the folder "
+                    "writable, or work in a copy of the project elsewhere, and run the same command again"
+                )
+            if cause.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR) and here:
+                return f"{cause.filename} stands in the way ({cause.strerror}); move it away and run again"
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -197,4 +197,5 @@ def _length(pairs: Pairs) -> float:
 
 
 def _number(value: float) -> str:
-    return f"{value:.12g}"
+    """Shortest decimal text that reads back as the same number, without an exponent (its minus sign would join)."""
+    return np.format_float_positional(value, trim="-")

@@ -12,15 +12,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from partialfair.errors import PluginError
+from partialfair.errors import PartialFairError, PluginError
 
 ROOT = Path(__file__).parent
 
 MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION", "losses": "LOSS"}
 """Top-level name that makes a module of the folder a plug-in; other modules there are helpers."""
+
+CONTRACT = {
+    "datasets": ("SPEC.name", "SPEC.files", "SPEC.split", "load"),
+    "algorithms": (
+        "ALGORITHM.needs_gpu",
+        "ALGORITHM.constrained",
+        "ALGORITHM.settings_model",
+        "ALGORITHM.applies_to",
+        "ALGORITHM.fit",
+    ),
+    "constraints": ("VIOLATION", "build"),
+}
+"""What a plug-in of each folder must offer."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -63,9 +77,10 @@ def load(package: str, name: str) -> ModuleType:
     """Import and return the module that is the plug-in ``name``.
 
     Raises:
-        PluginError: there is no such plug-in.
+        PluginError: there is no such plug-in, it cannot be imported, or it lacks a part of its contract.
     """
-    return import_module(module_of(package, name))
+    module = module_of(package, name)
+    return _imported(module, _short(package), ROOT / _short(package) / f"{name}.py")
 
 
 def discover(package: str) -> Mapping[str, ModuleType]:
@@ -146,6 +161,31 @@ def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return node.args
     return None
+
+
+@cache
+def _imported(module: str, package: str, path: Path) -> ModuleType:
+    """Import a plug-in and look for what its contract asks."""
+    where = f"{package}/{path.name}"
+    try:
+        found = import_module(module)
+    except SyntaxError as error:
+        raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
+    except ModuleNotFoundError as error:
+        raise PluginError(f"{where} needs the package {error.name!r}, which is not installed; install it") from error
+    except PartialFairError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename) == path]
+        at = f", line {lines[-1]}" if lines else ""
+        raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
+    for part in CONTRACT.get(package, ()):
+        holder: object = found
+        for attribute in part.split("."):
+            if not hasattr(holder, attribute):
+                raise PluginError(f"{where}: there is no {part}, which every plug-in of this folder has; add it")
+            holder = getattr(holder, attribute)
+    return found
 
 
 class _LazyModules(Mapping[str, ModuleType]):

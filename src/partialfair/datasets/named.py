@@ -53,9 +53,15 @@ class NamedDataset:
         Raises:
             ConfigError: an option that the module does not take.
             DataError: a file is missing or differs from its checksum.
+            PluginError: the module returns something else than a table.
         """
+        from partialfair.datasets.table import Dataset
+
         self.check_file()
-        table: Dataset = self.module.load(Path(raw_dir), **self.options)
+        table = self.module.load(Path(raw_dir), **self.options)
+        if not isinstance(table, Dataset):
+            where = f"datasets/{Path(str(self.module.__file__)).name}"
+            raise PluginError(f"{where}: load returned {type(table).__name__}, not a Dataset; correct the plug-in")
         return table if table.name == self.name else dataclasses.replace(table, name=self.name)
 
     def check_file(self) -> list[Path]:

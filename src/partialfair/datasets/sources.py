@@ -10,6 +10,7 @@ import configparser
 import hashlib
 import http.client
 import os
+import re
 import tempfile
 import urllib.error
 import urllib.request
@@ -59,7 +60,7 @@ def obtain(file: RawFile, target: Path, offline: bool = False) -> str:
             f"that has it, or run `dvc pull`{', ' + file.remedy if file.remedy else ''}"
         )
     _download(file, target, file.url)
-    return file.url
+    return masked(file.url)
 
 
 def check(file: RawFile, path: Path) -> None:
@@ -87,11 +88,22 @@ def mirrors() -> list[Path]:
     Raises:
         DataError: one of them is not a folder.
     """
-    folders = [Path(part) for part in os.environ.get(MIRROR_VARIABLE, "").split(os.pathsep) if part]
+    value = os.environ.get(MIRROR_VARIABLE, "")
+    if "://" in value:
+        raise DataError(f"{MIRROR_VARIABLE}: {masked(value)} is an address; name a folder that holds a copy of it")
+    folders = [Path(part) for part in value.split(os.pathsep) if part]
     for folder in folders:
         if not folder.is_dir():
             raise DataError(f"{MIRROR_VARIABLE}: {folder} is not a folder; correct or unset the variable")
     return folders
+
+
+def masked(text: object) -> str:
+    """Text in which the passwords and the keys of addresses are replaced by ``***``."""
+    hidden = re.sub(r"(://)[^/@\s]*@", r"\1***@", str(text))
+    return re.sub(
+        r"(?i)([?&;](?:[a-z_-]*(?:token|key|password|secret|signature|sig|auth))=)[^&#;\s]*", r"\1***", hidden
+    )
 
 
 def _local_sources(file: RawFile, target: Path) -> Iterator[tuple[str, Path, str]]:
@@ -161,11 +173,11 @@ def _download(file: RawFile, target: Path, url: str) -> None:
             with _progress(file.name, total) as advance:
                 received = _counted(_chunks(answer), advance)
                 if file.archive_member is None:
-                    _write_verified(file, target, received, url, remedy)
+                    _write_verified(file, target, received, masked(url), remedy)
                 else:
-                    _write_member(file, target, received, url, remedy)
-    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-        raise DataError(f"{target}: {url} could not be read ({error}); {remedy}") from error
+                    _write_member(file, target, received, masked(url), remedy)
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        raise DataError(f"{target}: {masked(url)} could not be read ({masked(error)}); {remedy}") from error
 
 
 def _write_member(file: RawFile, target: Path, received: Iterable[bytes], url: str, remedy: str) -> None:

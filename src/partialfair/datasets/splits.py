@@ -28,6 +28,7 @@ def make_split(dataset: Dataset, seed: int, rule: SplitRule | None = None) -> Sp
     """
     if rule is None:
         rule = _rule_of(dataset.name)
+    _check_whole(dataset)
     if rule.published_test:
         if dataset.partition is None:
             raise DataError(f"{dataset.name}: no published test file to split by; give proportions that sum to 1")
@@ -42,6 +43,19 @@ def make_split(dataset: Dataset, seed: int, rule: SplitRule | None = None) -> Sp
     for part in ("train", "validation", "test"):
         _check_part(dataset, getattr(split, part), part, seed)
     return split
+
+
+def _check_whole(dataset: Dataset) -> None:
+    """Refuse a table that no split makes usable: without rows, with an empty group, or with one label."""
+    if not dataset.n_rows or not dataset.n_features:
+        raise DataError(f"{dataset.name}: the table has shape {dataset.X.shape}; prepare it with rows and features")
+    sizes = np.bincount(dataset.group, minlength=dataset.n_groups)
+    if not sizes.all():
+        empty = dataset.group_names[int(np.argmin(sizes))]
+        raise DataError(f"{dataset.name}: group {empty!r} has no rows; drop it from group_names or add rows")
+    labels = np.unique(dataset.y)
+    if dataset.task == "classification" and labels.size < 2:
+        raise DataError(f"{dataset.name}: all labels are {labels[0]:+.0f}; give rows of both classes")
 
 
 def _rule_of(name: str) -> SplitRule:

@@ -1,5 +1,6 @@
 """The table every dataset module produces and every algorithm reads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,12 @@ from partialfair.errors import DataError
 from partialfair.files import atomic_path
 
 Matrix: TypeAlias = NDArray[np.float32] | sparse.csr_array
+
+LARGEST = 1e12
+"""A larger feature value is taken for a mistake: sums of its products would leave single precision."""
+
+UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError, AttributeError, MemoryError)
+"""What NumPy raises on files that are damaged, or are something else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +142,7 @@ class Dataset:
                 partition=arrays.get("partition"),
                 task=str(arrays["task"]),  # type: ignore[arg-type]
             )
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except UNREADABLE as error:
             raise DataError(
                 f"{path}: not a readable table ({error}); delete the file and prepare the dataset again"
             ) from error
@@ -155,21 +162,38 @@ class Split:
             np.savez(stream, train=self.train, validation=self.validation, test=self.test)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Split":
+    def load(cls, path: str | Path, n_rows: int | None = None) -> "Split":
         """Read a split written by :meth:`save`.
 
+        Args:
+            path: the file.
+            n_rows: rows of the table it belongs to; they must be the ones that it divides.
+
         Raises:
-            DataError: the file is missing, truncated or not a split.
+            DataError: the file is missing, truncated, not a split, or the split of another table.
         """
         try:
             with np.load(path, allow_pickle=False) as stored:
-                return cls(stored["train"], stored["validation"], stored["test"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+                found = cls(stored["train"], stored["validation"], stored["test"])
+            rows = np.sort(np.concatenate([found.train, found.validation, found.test]))
+        except UNREADABLE as error:
             raise DataError(f"{path}: not a readable split ({error}); delete the file and split again") from error
+        remedy = "delete the file and split again"
+        if rows.dtype.kind not in "iu" or rows.ndim != 1:
+            raise DataError(f"{path}: row numbers are of type {rows.dtype}, not whole numbers; {remedy}")
+        twice = rows[1:][rows[1:] == rows[:-1]]
+        if twice.size:
+            raise DataError(f"{path}: row {twice[0]} stands in two parts; {remedy}")
+        if n_rows is not None and rows.size and (rows[0] < 0 or rows[-1] >= n_rows):
+            row = rows[0] if rows[0] < 0 else rows[-1]
+            raise DataError(f"{path}: row {row} is not one of the table's {n_rows} rows; {remedy}")
+        return found
 
 
 def _check(data: Dataset) -> None:
     """Refuse a table that an algorithm could not use, naming the column or row."""
+    if len(data.X.shape) != 2:
+        raise DataError(f"{data.name}: X has shape {data.X.shape}; give it rows and columns, (n, d)")
     n, d = data.X.shape
     for label, length, expected in (
         ("y", len(data.y), n),
@@ -178,9 +202,13 @@ def _check(data: Dataset) -> None:
     ):
         if length != expected:
             raise DataError(f"{data.name}: {label} has {length} entries, X has shape {(n, d)}; make them agree")
+    _check_names(data)
     values = data.X if isinstance(data.X, np.ndarray) else getattr(data.X, "data", np.zeros(0))  # bytes are finite
     if not np.isfinite(values).all():
-        raise DataError(f"{data.name}: {_first_bad_entry(data)}; impute or drop such rows first")
+        raise DataError(f"{data.name}: {_first_bad_entry(data, np.isfinite)}; impute or drop such rows first")
+    if values.size and max(values.max(), -values.min()) > LARGEST:
+        entry = _first_bad_entry(data, lambda entries: np.abs(entries) <= LARGEST)
+        raise DataError(f"{data.name}: {entry}, beyond {LARGEST:g}; correct it or rescale the column")
     bad_y = np.flatnonzero(~np.isfinite(data.y))
     if data.task == "classification":
         bad_y = np.flatnonzero((data.y != 1) & (data.y != -1))
@@ -195,13 +223,24 @@ def _check(data: Dataset) -> None:
         )
 
 
-def _first_bad_entry(data: Dataset) -> str:
-    """Describe the first entry of X that is not finite."""
+def _check_names(data: Dataset) -> None:
+    """Refuse names that stand twice, and numeric columns that do not exist."""
+    for label, names in (("feature", data.feature_names), ("group", data.group_names)):
+        if len(set(names)) < len(names):
+            twice = next(name for position, name in enumerate(names) if name in names[:position])
+            raise DataError(f"{data.name}: {label} name {twice!r} stands twice; rename one of them")
+    d = data.X.shape[1]
+    if data.numeric.size and (data.numeric.min() < 0 or data.numeric.max() >= d):
+        raise DataError(f"{data.name}: numeric lists column {data.numeric.max()}, X has {d}; list columns 0..{d - 1}")
+
+
+def _first_bad_entry(data: Dataset, is_good: Callable[[Any], Any]) -> str:
+    """Describe the first entry of X that is not good."""
     if isinstance(data.X, np.ndarray):
-        row, column = (int(index[0]) for index in np.nonzero(~np.isfinite(data.X)))
+        row, column = (int(index[0]) for index in np.nonzero(~is_good(data.X)))
         value = data.X[row, column]
     else:
-        position = int(np.flatnonzero(~np.isfinite(data.X.data))[0])
+        position = int(np.flatnonzero(~is_good(data.X.data))[0])
         row = int(np.searchsorted(data.X.indptr, position, side="right")) - 1
         column, value = int(data.X.indices[position]), data.X.data[position]
     return f"feature {data.feature_names[column]!r} is {value} in row {row}"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import arrow, intervals, seeding
+from partialfair import arrow, closure, intervals, seeding
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.files import read_json, write_json
+from partialfair.files import read_json, sealed, sha256, write_json
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.uncertainty import bootstrap
 
@@ -47,22 +47,27 @@ def evaluate(
         DataError: table or split unreadable, or the model gives scores that are not finite.
     """
     out = Path(out_dir)
-    fit = read_json(fit_json)
+    fit = _read_fit(Path(fit_json))
     result: dict[str, Any] = {"status": fit["status"], "reason": fit.get("reason"), "splits": {}, "bootstrap": {}}
-    data, parts = Dataset.load(table), Split.load(split)
+    data = Dataset.load(table)
+    parts = Split.load(split, data.n_rows)
     model = _usable_model(model_path, fit)
-    if model is None:
-        _write_scores(out / "scores.parquet", data, {})
-        write_json(out / "metrics.json", result)
-        return result
     scored: dict[str, tuple[NDArray, NDArray]] = {}
-    for name in SPLITS:
+    for name in SPLITS if model is not None else ():
         rows = getattr(parts, name)
         part = data.take(rows)
-        scored[name] = (rows, np.asarray(model.scores(part.X, part.group), np.float32))
+        with np.errstate(over="ignore"):  # what overflows is refused in the next line
+            scored[name] = (rows, np.asarray(model.scores(part.X, part.group), np.float32))
         _require_finite(scored[name][1], name, model_path)
     _write_scores(out / "scores.parquet", data, scored)
-    result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
+    if scored:
+        result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
+    # What these numbers were made from: the links of the chain that `partialfair verify` follows.
+    result["settings"] = dict(settings)
+    result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
+    result["outputs"] = {"scores.parquet": sha256(out / "scores.parquet")}
+    result["closure_hash"] = closure.evaluation_hash()
+    result = sealed(result)
     write_json(out / "metrics.json", result)
     return result
 
@@ -125,6 +130,15 @@ def _bootstrap_test(
     except NotEstimableError:
         return {}  # the same condition is already listed, with its reason, for every metric it concerns
     return {name: list(ends) for name, ends in found.items()}
+
+
+def _read_fit(path: Path) -> dict[str, Any]:
+    """What the training job wrote down."""
+    try:
+        content: dict[str, Any] = read_json(path)
+        return content | {key: content[key] for key in ("status", "dataset", "seed")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a readable fit.json ({error}); delete the file and train again") from error
 
 
 def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:

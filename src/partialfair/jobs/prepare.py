@@ -12,6 +12,7 @@ from partialfair.datasets.named import named_dataset
 from partialfair.datasets.splits import make_split
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, DataError
+from partialfair.guard import run_plugin
 
 ALL = "all"
 
@@ -108,7 +109,7 @@ def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping
         The table as written.
 
     Raises:
-        PluginError: the name is unknown.
+        PluginError: the name is unknown, or its module is at fault.
         ConfigError: the dataset does not take an option.
         DataError: a raw file is missing or differs.
     """
@@ -122,7 +123,7 @@ def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping
         path = named.spec.directory(raw_dir) / file.name
         if file.needed and path.exists():
             sources.check(file, path)
-    table = named.load(raw_dir)
+    table = run_plugin(f"dataset {dataset!r}: load", named.module.__file__, named.load, raw_dir)
     table.save(out)
     return table
 

@@ -20,8 +20,9 @@ from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.checkpoint import Checkpoint
 from partialfair.config import job_settings, load_config
 from partialfair.datasets.table import Dataset, Split
-from partialfair.errors import ConfigError, InfeasibleError
-from partialfair.files import write_json
+from partialfair.errors import ConfigError, InfeasibleError, PluginError
+from partialfair.files import sealed, sha256, write_json
+from partialfair.guard import run_plugin
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore
 
@@ -46,14 +47,16 @@ def train(
     Raises:
         ConfigError: the grid has no such job, or the algorithm refuses its settings.
         DataError: the table or the split is missing or damaged.
+        PluginError: the algorithm is at fault.
     """
     started = time.perf_counter(), time.process_time()
     config = load_config(config_path)
     job = config.job(experiment, dataset, algorithm, kappa, seed)
     settings = job_settings(config, job)
     out = Path(out_dir) if out_dir is not None else job.path
-    data = Dataset.load(TABLE.format(dataset=dataset))
-    parts = Split.load(SPLIT.format(dataset=dataset, seed=seed))
+    table, split = TABLE.format(dataset=dataset), SPLIT.format(dataset=dataset, seed=seed)
+    data = Dataset.load(table)
+    parts = Split.load(split, data.n_rows)
     plugin = plugins.load("algorithms", algorithm).ALGORITHM
     code = closure.training_hash(algorithm, settings["constraint"])
     checkpoint = Checkpoint(out / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {code}")
@@ -74,31 +77,58 @@ def train(
     )
     fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
     model = fit.model if fit else _no_model(data, status)
-    out.mkdir(parents=True, exist_ok=True)
     violation = _true_violation(plugin, task, fit)
     content = _fit_json(settings, fit, violation, status, reason, started)
     _write_history(out / "history.parquet", fit, violation)
     model.save(out / "model.npz")
+    # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
+    content["inputs"] = {"table": sha256(table), "split": sha256(split)}
+    content["outputs"] = {name: sha256(out / name) for name in ("model.npz", "history.parquet")}
+    content = sealed(content)
     write_json(out / "fit.json", content)
     checkpoint.discard()
     return content
 
 
 def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, str, str | None]:
-    """Fit, and return (fit, status, reason)."""
-    applies, why = plugin.applies_to(task.constraint, task.train)
+    """Fit, and return (fit, status, reason).
+
+    Raises:
+        PluginError: the algorithm raised an error of its own, or returned something else than a usable fit.
+    """
+    source = getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+    name = f"algorithm {type(plugin).__name__}"
+    applies, why = run_plugin(f"{name}: applies_to", source, plugin.applies_to, task.constraint, task.train)
     if not applies:
         return None, "not_applicable", why
     if not task.fused and not getattr(plugin, "general", False):
         return None, "not_applicable", "it knows the logistic loss and hinge-mean constraints alone"
     try:
-        fit = plugin.fit(task, settings)
+        fit = run_plugin(f"{name}: fit", source, plugin.fit, task, settings)
     except InfeasibleError as error:
         return None, "infeasible", str(error)
+    _check_fit(fit, task, name)
     if fit.solution.status != "ok":
         status, _, reason = fit.solution.status.partition(": ")
         return fit, status, reason
     return fit, "ok", None
+
+
+def _check_fit(fit: Any, task: Task, name: str) -> None:
+    """Refuse a fit whose model could not be stored and evaluated."""
+    remedy = "correct the plug-in"
+    if not isinstance(fit, Fit):
+        raise PluginError(f"{name}: fit returned {type(fit).__name__}, not a Fit; {remedy}")
+    if not isinstance(fit.model, LinearScore):
+        return
+    weights, status = fit.model.weights, fit.solution.status
+    expected = (task.train.n_groups, task.train.n_features + 1)
+    if weights.size and weights.shape != expected:
+        raise PluginError(
+            f"{name}: fit returned weights of shape {weights.shape}, not {expected} (groups, features + 1); {remedy}"
+        )
+    if status == "ok" and not (weights.size and np.isfinite(weights).all()):
+        raise PluginError(f"{name}: fit returned weights that are absent or not finite with status 'ok'; {remedy}")
 
 
 def validated(plugin: Any, name: str, settings: dict[str, Any]) -> Settings:

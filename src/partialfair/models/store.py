@@ -5,12 +5,11 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import Matrix
+from partialfair.datasets.table import UNREADABLE, Matrix
 from partialfair.errors import DataError
 from partialfair.files import atomic_path
 from partialfair.models.design import Standardiser
@@ -140,10 +139,36 @@ def load_model(path: str | Path) -> Any:
             arrays = dict(stored)
         kind = str(arrays["kind"])
         if kind == "linear":
-            return LinearScore.from_arrays(arrays)
+            return _checked(LinearScore.from_arrays(arrays), path)
         module = f"{__package__}.{kind}"
         if not kind.isidentifier() or importlib.util.find_spec(module) is None:
             raise ValueError(f"unknown kind of model {kind!r}")
         return importlib.import_module(module).from_arrays(arrays)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+    except UNREADABLE as error:
         raise DataError(f"{path}: not a readable model ({error}); delete the file and train again") from error
+
+
+def _checked(model: LinearScore, path: str | Path) -> LinearScore:
+    """Refuse a model that cannot score, though its file is whole."""
+    fault = _fault(model)
+    if fault:
+        raise DataError(f"{path}: {fault}; delete the file and train again")
+    return model
+
+
+def _fault(model: LinearScore) -> str:
+    """Say why a model cannot score; empty if it can, or if it says itself that it is none."""
+    weights, columns = model.weights, model.standardiser.columns
+    if not weights.size:
+        return "" if model.status != "ok" else "there are no weights, though its status is ok"
+    expected = (len(model.group_names), len(model.feature_names) + 1)
+    if weights.shape != expected:
+        return f"weights have shape {weights.shape}, not {expected} (groups, features + 1)"
+    bad = np.argwhere(~np.isfinite(weights))
+    if bad.size:
+        return f"weight {tuple(bad[0].tolist())} is {weights[tuple(bad[0])]}"
+    if columns.size and (columns.min() < 0 or columns.max() >= len(model.feature_names)):
+        return f"numeric column {columns.max()} is none of its {len(model.feature_names)} features"
+    if {columns.shape} != {model.standardiser.mean.shape, model.standardiser.scale.shape}:
+        return "numeric columns, their means and their scales differ in number"
+    return "" if (model.standardiser.scale > 0).all() else "a scale is not positive"
