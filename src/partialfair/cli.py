@@ -28,6 +28,14 @@ PARAMS = Path("params.yaml")
 RAW = Path("data/raw")
 
 
+class Kind(StrEnum):
+    """What a skeleton can be of."""
+
+    DATASET = "dataset"
+    ALGORITHM = "algorithm"
+    METRIC = "metric"
+
+
 class What(StrEnum):
     """What a manifest lists."""
 
@@ -219,6 +227,21 @@ def check(config: ConfigOption = PARAMS) -> None:
     grid = load_config(config, check_plugins=True)
     for name, experiment in grid.experiments.items():
         print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
+
+
+@app.command()
+def new(
+    kind: Kind,
+    name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
+    project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
+) -> None:
+    """Write the skeleton of a dataset, an algorithm or a metric, with its test."""
+    from partialfair.scaffold import create
+
+    made = create(kind.value, name, project)
+    print(f"{made.module}\n{made.test}\nNext:")
+    for step in (*made.next_steps, f"run `pytest {made.test}`, and `partialfair check` once params.yaml names it"):
+        print(f"  - {step}")
 
 
 Limit = Annotated[float | None, typer.Option(min=0, max=1, help="Exit with status 1 if the violation is larger.")]

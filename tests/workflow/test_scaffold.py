@@ -1,0 +1,78 @@
+"""Skeletons of plug-ins: their tests pass, the workflow takes them, and nothing is overwritten."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from partialfair.cli import app
+from partialfair.errors import ConfigError
+from partialfair.scaffold import KINDS, create
+from tests.workflow.project import ROOT
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scaffold")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "tests" / "algorithms").mkdir(parents=True)
+    for name in ("__init__.py", "algorithms/test_algorithm_contract.py"):
+        shutil.copy(ROOT / "tests" / name, folder / "tests" / name)
+    for name in ("pyproject.toml", "params.yaml"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}"}
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> None:
+    for kind in KINDS:
+        result = CliRunner().invoke(app, ["new", kind, f"my_{kind}", "--project", str(checkout)])
+        assert result.exit_code == 0 and f"test_my_{kind}.py" in result.output, result.output
+    created = [f"src/partialfair/{KINDS[kind].folder}/my_{kind}.py" for kind in KINDS]
+    tests = [f"tests/{KINDS[kind].folder}/test_my_{kind}.py" for kind in KINDS]
+    done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "8 passed" in done.stdout
+    for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
+        done = run(checkout, *words, *created, *tests)
+        assert done.returncode == 0, done.stdout
+    params = (checkout / "params.yaml").read_text()
+    params = params.replace("  simulated: {rows: 20000}", "  simulated: {rows: 20000}\n  my_dataset: {}", 1)
+    params = params.replace("          alm: [0.2, 0.1, 0.02]", "          my_algorithm: [0.2, 0.1, 0.02]", 1)
+    assert params.count("my_dataset") == params.count("my_algorithm") == 1
+    (checkout / "params.yaml").write_text(params)
+    done = run(checkout, "partialfair", "check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_test_of_a_skeleton_can_fail(checkout: Path) -> None:
+    create("metric", "broken", checkout)
+    module = checkout / "src/partialfair/metrics/broken.py"
+    module.write_text(module.read_text().replace("max(means) - min(means)", "max(means)"))
+    assert run(checkout, "pytest", "-q", "-p", "no:cacheprovider", "tests/metrics/test_broken.py").returncode == 1
+
+
+def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no src/partialfair and tests"):
+        create("metric", "mine", tmp_path)
+    (tmp_path / "src" / "partialfair").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    for name in ("Mine", "my-metric", "2nd", "", "a/b"):
+        with pytest.raises(ConfigError, match="lower case letters"):
+            create("metric", name, tmp_path)
+    with pytest.raises(ConfigError, match="did you mean 'metric'"):
+        create("metrics", "mine", tmp_path)
+    made = create("metric", "mine", tmp_path)
+    (tmp_path / made.module).write_text("mine")
+    with pytest.raises(ConfigError, match=r"metrics/mine.py exists already"):
+        create("metric", "mine", tmp_path)
+    assert (tmp_path / made.module).read_text() == "mine"
