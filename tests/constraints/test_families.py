@@ -14,6 +14,7 @@ from partialfair.constraints.common import rank_grid
 from partialfair.errors import ConfigError
 
 INTERVAL = [(0.05, 0.3)]
+FUSED = [name for name in plugins.names("constraints") if plugins.is_fused(name)]
 UNION = [(0.0, 0.1), (0.4, 0.6)]
 
 
@@ -73,7 +74,7 @@ def test_relative_slack_is_kappa_times_the_length_of_the_interval():
     assert np.allclose(relative.values(scores, theta), absolute.values(scores, theta), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", plugins.names("constraints"))
+@pytest.mark.parametrize("name", FUSED)
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_convex_parts_are_convex_and_majorants_touch(name, seed):
@@ -97,7 +98,7 @@ def test_convex_parts_are_convex_and_majorants_touch(name, seed):
         assert there[0][i] - linear >= there[0][i] - there[1][i] - 1e-12
 
 
-@pytest.mark.parametrize("name", plugins.names("constraints"))
+@pytest.mark.parametrize("name", FUSED)
 def test_vjp_is_the_directional_derivative(name):
     rng, group, y, scores = rows(5)
     program = plugins.load("constraints", name).build(group, y, interval=INTERVAL, kappa=0.1, grid=4)
@@ -109,7 +110,7 @@ def test_vjp_is_the_directional_derivative(name):
     assert (ahead - behind) / (2 * step) == pytest.approx(by_row @ direction + by_aux @ aux_direction, abs=2e-5)
 
 
-@pytest.mark.parametrize("name", plugins.names("constraints"))
+@pytest.mark.parametrize("name", FUSED)
 @pytest.mark.parametrize("kappa", [0.005, 0.3, 1.5])
 @pytest.mark.parametrize("interval", [INTERVAL, UNION, [(0.7, 1.0)]])
 def test_the_start_is_feasible(name, kappa, interval):

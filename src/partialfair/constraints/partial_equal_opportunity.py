@@ -11,7 +11,7 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.intervals import Interval
 
 TITLE = "partial equality of opportunity"
-VIOLATION = {"absolute": "eop", "relative": "eop"}
+VIOLATION = {"absolute": "eop_gap", "relative": "eop"}
 
 
 def build(

@@ -11,7 +11,7 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.intervals import Interval
 
 TITLE = "partial equality of odds"
-VIOLATION = {"absolute": "eod", "relative": "eod"}
+VIOLATION = {"absolute": "eod_gap", "relative": "eod"}
 
 
 def build(

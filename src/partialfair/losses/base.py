@@ -1,6 +1,6 @@
 """What a loss of the general path must do."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,13 @@ class Loss(Protocol):
     A module of this folder binds ``LOSS`` to a title and offers ``build(y, **options)``, which returns such an
     object for labels y (n,) of -1 and +1. Both parts are convex functions of the scores; a loss that is convex
     itself has the concave part zero.
+
+    Attributes:
+        free_intercept: whether a constant added to all scores leaves the loss as it is, so that somebody else has
+            to choose it.
     """
+
+    free_intercept: ClassVar[bool]
 
     def convex(self, scores: Vector) -> tuple[float, Vector]:
         """Value of the convex part, and a subgradient by the scores (n,)."""
@@ -27,6 +33,8 @@ class Loss(Protocol):
 
 class ConvexLoss:
     """Base of losses that are convex in the scores: nothing is subtracted."""
+
+    free_intercept: ClassVar[bool] = False
 
     def concave(self, scores: Vector) -> tuple[float, Vector]:
         """Zero."""

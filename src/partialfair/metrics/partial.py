@@ -45,12 +45,12 @@ def dp_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold
 
 def eop(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """EOP^I: DP^I among the rows with label +1."""
-    return _parity_of_label(scores, y, group, interval, threshold, label=1)
+    return parity_of_label(scores, y, group, interval, threshold, label=1)
 
 
 def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """EOD^I: the larger of DP^I among the rows with label +1 and among those with label -1."""
-    return max(_parity_of_label(scores, y, group, interval, threshold, label) for label in (1, -1))
+    return max(parity_of_label(scores, y, group, interval, threshold, label) for label in (1, -1))
 
 
 def ranked(scores: NDArray, group: NDArray, interval: Any, what: str = "") -> tuple[ranks.Counts, GroupPairs]:
@@ -71,7 +71,16 @@ def _parity(scores: NDArray, group: NDArray, interval: Any, threshold: float, no
     return float(ranks.rate_distance(rates, unions, normalise))
 
 
-def _parity_of_label(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float, label: int) -> float:
+def parity_of_label(
+    scores: NDArray,
+    y: NDArray,
+    group: NDArray,
+    interval: Any,
+    threshold: float,
+    label: int,
+    normalise: bool = True,
+) -> float:
+    """DP^I among the rows with a label, or the gap that is not divided by the interval's length."""
     ranks.check_scores(scores, y, group)
     require_binary(y)
     rows = y == label
@@ -80,7 +89,7 @@ def _parity_of_label(scores: NDArray, y: NDArray, group: NDArray, interval: Any,
     if not rows.any():
         raise NotEstimableError(f"no row has label {label:+d}; equal opportunity and odds need rows of each label")
     what = f" with label {label:+d}"
-    return _parity(scores[rows], group[rows], unions, threshold, normalise=True, what=what)
+    return _parity(scores[rows], group[rows], unions, threshold, normalise, what)
 
 
 def _replicate_parity(sample: Replicates, interval: GroupPairs, *labels: int | None) -> NDArray:

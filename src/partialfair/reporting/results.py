@@ -43,8 +43,9 @@ class Convention:
 CONVENTIONS = {
     "partial_statistical_parity": Convention("pSP", "rank_gap", "sp"),
     "partial_demographic_parity": Convention("pDP", "dp_gap", "dp"),
-    "partial_equal_opportunity": Convention("pEOP", "eop", "eop"),
-    "partial_equalized_odds": Convention("pEOD", "eod", "eod"),
+    "partial_equal_opportunity": Convention("pEOP", "eop_gap", "eop"),
+    "partial_equalized_odds": Convention("pEOD", "eod_gap", "eod"),
+    "partial_group_auc": Convention("pGAUC", "gauc_gap", "gauc"),
 }
 
 
