@@ -252,7 +252,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         plugin = plugins.load("algorithms", name).ALGORITHM
         options = dict(self.solver_options or {}) if name == self.solver else {}
         settings = solver_settings(plugin, options)
-        if start is None or name != "alm":
+        if start is None or name != "alm" or not task.fused:
             return plugin.fit(task, settings)
         solution = solve_directly(task.problem, budget=Budget(**settings.model_dump()), start=start)
         return Fit(solution, task.linear_score(solution.params, solution.aux), {}, {"alm": solution.history}, "alm")
