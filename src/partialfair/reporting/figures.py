@@ -1,13 +1,10 @@
 """Figures: accuracy against fairness, one panel per constraint and dataset."""
 
-import csv
-import io
 import math
 from pathlib import Path
 from typing import Any
 
-from partialfair.files import atomic_path
-from partialfair.reporting import published, style
+from partialfair.reporting import canvas, cells, published, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.results import Convention, convention
 
@@ -15,20 +12,22 @@ COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
     "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "note",
 )  # fmt: skip
-FORMATS = ("pdf", "svg", "png")
-_PIXELS = 125  # largest width of an inline figure, per inch
 
 
 def tradeoff_points(context: Context) -> list[dict[str, Any]]:
     """Return what the trade-off figure shows, one dictionary of ``COLUMNS`` per point.
 
     A setting without any value is a point without numbers and with a note. Published points come from the
-    exhibit named by the option ``published_points``, for the panels whose interval they share.
+    exhibit named by the option ``published_points``, for the panels whose interval they share. The option
+    ``algorithms`` restricts what is shown.
     """
     points = []
+    shown_algorithms = context.options.get("algorithms")
     for experiment in context.experiments:
         shown = _convention(context, experiment)
         for setting in context.results.settings(experiment):
+            if shown_algorithms is not None and setting.algorithm not in shown_algorithms:
+                continue
             fairness = context.results.estimate(setting, shown.absolute)
             accuracy = context.results.estimate(setting, "accuracy")
             points.append(
@@ -74,11 +73,8 @@ def tradeoff(context: Context) -> list[Path]:
     bars are t-intervals over seeds in both directions.
     """
     points = tradeoff_points(context)
-    with style.applied():
-        figure = _draw(context, points)
-        paths = [_save(figure, context.path(suffix)) for suffix in FORMATS]
-        _close(figure)
-    return [_write_csv(context.path("csv"), points), *paths]
+    paths = canvas.write(context, lambda: _draw(context, points))
+    return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
 def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
@@ -97,12 +93,6 @@ def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
             axis.set_xlabel(f"1 − max {_convention(context, experiment).title} violation on test")
     _legend(figure, axes)
     return figure
-
-
-def _close(figure: Any) -> None:
-    from matplotlib import pyplot as plt
-
-    plt.close(figure)
 
 
 def _title(context: Context, experiment: str, dataset: str) -> str:
@@ -130,9 +120,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], title: str) -> None:
             ms=11 if look.marker == "*" else 8, mew=1.1, label=f"{look.label}, published", zorder=2, ls="none",
         )  # fmt: skip
     if not points or not (drawn or any(p["source"] == "published" for p in points)):
-        axis.text(0.5, 0.5, "not run", ha="center", va="center", transform=axis.transAxes)
-        axis.set_xticks([])
-        axis.set_yticks([])
+        canvas.empty(axis, "not run")
     axis.margins(0.08)
 
 
@@ -173,38 +161,9 @@ def _legend(figure: Any, axes: Any) -> None:
         figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
 
 
-def _save(figure: Any, target: Path) -> Path:
-    """Write one format without a time stamp, so that equal numbers give equal files."""
-    stamp = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[target.suffix[1:]]
-    face = "white" if target.suffix == ".png" else "none"
-    with atomic_path(target) as path:
-        figure.savefig(path, metadata=stamp, facecolor=face)
-    return target
-
-
-def _write_csv(target: Path, points: list[dict[str, Any]]) -> Path:
-    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, restval="")
-        writer.writeheader()
-        writer.writerows(points)
-    return target
-
-
 def figure_fragment(context: Context) -> str:
-    """Return the figure as inline SVG: ink and grid take the page's colours, so that dark pages work."""
-    with style.applied():
-        figure = _draw(context, tradeoff_points(context))
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-        width = figure.get_size_inches()[0]
-        _close(figure)
-    text = stream.getvalue()
-    text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
-    text = text.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
-    # Identifiers must differ between figures of one page.
-    for mark in ('id="', 'href="#', "url(#"):
-        text = text.replace(mark, f"{mark}{context.name}-")
-    return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{text}</div>"
+    """Return the figure as a piece of HTML."""
+    return canvas.fragment(context, lambda: _draw(context, tradeoff_points(context)))
 
 
 KINDS = {"tradeoff": Kind(tradeoff, figure_fragment)}

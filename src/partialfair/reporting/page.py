@@ -65,9 +65,11 @@ def _counts(lines: list[dict[str, Any]]) -> list[tuple[str, Mapping[str, int]]]:
     """Verdicts by what the numbers are held against."""
     findings = [line for line in lines if line["metric"].startswith("1 - ")]
     closed = [line for line in lines if line["paper"] == "closed form"]
-    rest = [line for line in lines if line not in findings and line not in closed]
+    stated = [line for line in lines if isinstance(line["published"], str)]
+    rest = [line for line in lines if line not in findings and line not in closed and line not in stated]
     kinds = (
         ("published numbers, in the convention they follow", rest),
+        ("statements that the paper's figures show, tested over seeds", stated),
         ("published fairness, held against the definition", findings),
         ("closed-form values of the simulated benchmark", closed),
     )

@@ -5,13 +5,18 @@ algorithm also has a marker and a dash pattern of its own, so that figures survi
 """
 
 import importlib
+import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from partialfair import intervals
+from partialfair.intervals import Pairs
+
 INK = "#262626"
 GRID = "#dcdcdc"
+INSIDE = "#c8102e"  # what lies inside the interval of ranks
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ ALGORITHMS: Mapping[str, Look] = {
     "inter_group": Look("Inter-group", "#CC79A7", "D", (0, (3, 1))),
     "intra_group": Look("Intra-group", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
     "regularization": Look("Regularization", "#56B4E9", "P", (0, (1.5, 1))),
+    "ssg": Look("SSG direct", "#7a6a00", "d", (0, (4, 1.5))),
 }
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
@@ -87,6 +93,22 @@ def dataset_title(dataset: str) -> str:
         return str(importlib.import_module(f"partialfair.datasets.{dataset}").SPEC.title)
     except ModuleNotFoundError:
         return dataset.replace("_", " ")
+
+
+def kappa_title(kappa: float) -> str:
+    """Return a tolerance as it stands in titles."""
+    return "unconstrained" if math.isinf(kappa) else f"κ = {kappa:g}"
+
+
+def kappa_words(kappa: float) -> str:
+    """Return a tolerance as it stands within a sentence, after ``than``."""
+    return "without a constraint" if math.isinf(kappa) else f"at kappa {kappa:g}"
+
+
+def pairs_of(interval: Any) -> Pairs:
+    """Return the pairs of an interval; those of the first group where groups have their own."""
+    parsed = intervals.parse(interval)
+    return parsed[0] if intervals.is_per_group(parsed) else parsed  # type: ignore[return-value]
 
 
 def applied() -> AbstractContextManager[None]:

@@ -114,22 +114,30 @@ def reproduce_pair(context: Context, row: Published) -> Outcome:
 
 
 def pair_lines(context: Context) -> list[dict[str, Any]]:
-    """One line per published number: ``PAIR_COLUMNS``, with the relative convention beside the absolute one."""
-    lines = []
-    for row in context.published:
-        compared = scorecard.compare(context, row)
-        setting = setting_of(context, row)
-        line = compared | {"half_width": math.nan, "relative_scale": math.nan, "kappa": math.nan}
-        if setting is not None:
-            outcome = reproduce_pair(context, row)
-            line |= {"experiment": setting.experiment, "kappa": setting.kappa}
-            line |= {"half_width": outcome.estimate.half_width, "n_seeds": outcome.estimate.n}  # type: ignore[union-attr]
-            if row.metric != "accuracy":
-                shown = convention(context.config.experiment(setting.experiment).constraint)
-                relative = context.results.estimate(setting, shown.relative)
-                line |= {"relative_scale": relative.mean, "relative_half_width": relative.half_width}
-        lines.append(line)
-    return lines
+    """One line per published number; see :func:`pair_line`."""
+    return [pair_line(context, row, setting_of(context, row)) for row in context.published]
+
+
+def pair_line(context: Context, row: Published, setting: Setting | None) -> dict[str, Any]:
+    """Return ``PAIR_COLUMNS`` of a published number, with the relative convention beside the absolute one.
+
+    Args:
+        context: of the exhibit.
+        row: the published number.
+        setting: the run that stands for it.
+    """
+    line = scorecard.compare(context, row) | {"half_width": math.nan, "relative_scale": math.nan, "kappa": math.nan}
+    if setting is None:
+        return line
+    shown = convention(context.config.experiment(setting.experiment).constraint)
+    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
+    estimate = context.results.estimate(setting, metric)
+    line |= {"experiment": setting.experiment, "kappa": setting.kappa}
+    line |= {"half_width": estimate.half_width, "n_seeds": estimate.n}
+    if metric != "accuracy":
+        relative = context.results.estimate(setting, shown.relative)
+        line |= {"relative_scale": relative.mean, "relative_half_width": relative.half_width}
+    return line
 
 
 def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
@@ -151,7 +159,7 @@ def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_k
         cell_row = [cells.text(style.dataset_title(dataset) if dataset != previous else ""), cells.text(label)]
         for side, _ in sides:
             fair, right = (found.get((dataset, label, side, metric)) for metric in (fairness, "accuracy"))
-            cell_row += _side(fair, right)[0 if show_kappa else 1 :]
+            cell_row += side_cells(fair, right)[0 if show_kappa else 1 :]
         rows.append(cell_row)
         previous = dataset
     inner = ["κ"] if show_kappa else []
@@ -160,7 +168,7 @@ def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_k
     return Table(groups, ["dataset", "setting", *inner * len(sides)], rows, frozenset(breaks))
 
 
-def _side(fair: dict[str, Any] | None, right: dict[str, Any] | None) -> list[Cell]:
+def side_cells(fair: dict[str, Any] | None, right: dict[str, Any] | None) -> list[Cell]:
     """Cells of one block: kappa, fairness (published, absolute, relative), accuracy (published, reproduced)."""
     if fair is None or right is None:
         return [Cell("–", "none")] * 6

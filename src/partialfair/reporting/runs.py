@@ -1,0 +1,98 @@
+"""Files of single runs that figures draw from: scores of the test rows, and the history of training."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from partialfair.errors import ConfigError, DataError
+from partialfair.files import read_json
+from partialfair.reporting.exhibit import Context
+from partialfair.reporting.results import Setting
+
+
+@dataclass(frozen=True)
+class TestScores:
+    """Scores of the test rows of one model.
+
+    Attributes:
+        scores: shape (n,).
+        group: codes, shape (n,).
+        y: labels -1/+1, shape (n,).
+    """
+
+    __test__ = False  # not a test class
+
+    scores: NDArray[np.float64]
+    group: NDArray[np.int64]
+    y: NDArray[np.float64]
+
+    def of_group(self, code: int) -> NDArray[np.float64]:
+        """Scores of one group."""
+        return self.scores[self.group == code]
+
+
+def test_scores(context: Context, setting: Setting, seed: int) -> tuple[TestScores | None, str]:
+    """Return the test scores of a run, or ``None`` and the reason why there are none."""
+    folder, reason = _folder(context, setting, seed)
+    if folder is None or not (folder / "scores.parquet").exists():
+        return None, reason or "not run, or not evaluated"
+    table = _test_rows(folder / "scores.parquet", (folder / "scores.parquet").stat().st_mtime_ns)
+    return (table, "") if len(table.scores) else (None, _status(folder))
+
+
+def history(context: Context, setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:
+    """Return the history of the candidate that the run chose, or ``None`` and the reason why there is none.
+
+    Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
+    """
+    folder, reason = _folder(context, setting, seed)
+    if folder is None or not (folder / "history.parquet").exists() or not (folder / "fit.json").exists():
+        return None, reason or "not run"
+    chosen = read_json(folder / "fit.json").get("chosen")
+    table = _parquet(folder / "history.parquet")
+    table = table[table["candidate"] == chosen].sort_values("inner_steps", ignore_index=True)
+    return (table, "") if len(table) else (None, _status(folder))
+
+
+def group_names(context: Context, dataset: str) -> list[str]:
+    """Names of the groups, from the prepared table; their codes where it is absent."""
+    path = context.root / "data" / "processed" / dataset / "table.npz"
+    if not path.exists():
+        return ["group 0", "group 1"]
+    with np.load(path, allow_pickle=False) as stored:
+        return [str(name) for name in stored["group_names"]]
+
+
+def _folder(context: Context, setting: Setting, seed: int) -> tuple[Path | None, str]:
+    """Return the folder of a run, or the reason why the grid has no such run."""
+    try:
+        job = context.config.job(*setting[:3], str(setting.kappa), seed)
+    except ConfigError as error:
+        return None, str(error)
+    return context.root / job.path, ""
+
+
+@lru_cache(maxsize=256)
+def _test_rows(path: Path, changed: int) -> TestScores:  # ``changed`` makes a rewritten file a new entry
+    table = _parquet(path)
+    table = table[table["split"] == "test"]
+    return TestScores(*(table[name].to_numpy(kind) for name, kind in (("score", float), ("group", int), ("y", float))))
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pyarrow's complaints are ValueErrors
+        raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
+
+
+def _status(folder: Path) -> str:
+    """Why a run that has ended has no model."""
+    found: dict[str, Any] = read_json(folder / "fit.json") if (folder / "fit.json").exists() else {}
+    status, reason = str(found.get("status", "no fit.json")), found.get("reason")
+    return f"{status}: {reason}" if reason else f"status {status}, without a model"
