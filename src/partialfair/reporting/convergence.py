@@ -94,6 +94,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], name: str) -> None:
                 axis.plot(at[-1:], height[-1:], look.marker, color=look.colour, ms=6, zorder=5)
     axis.set_xscale("symlog", linthresh=100, linscale=0.3)
     axis.set_xticks([0, 1_000, 10_000], ["0", "1,000", "10,000"])
+    axis.set_xticks([], minor=True)
     axis.set_xlim(left=0)
     if name == "infeasibility":
         axis.axhline(0.0, color=style.INK, lw=0.8)
