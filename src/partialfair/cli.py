@@ -50,6 +50,14 @@ def main() -> None:
     except PartialFairError as error:
         print(f"partialfair: {error}", file=sys.stderr)
         sys.exit(2)
+    except Exception as error:
+        from partialfair.guard import machine_fault
+
+        fault = machine_fault(error)
+        if fault is None:
+            raise
+        print(f"partialfair: {fault}", file=sys.stderr)
+        sys.exit(2)
 
 
 @data_app.command("fetch")

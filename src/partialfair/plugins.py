@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from partialfair.errors import PartialFairError, PluginError
+from partialfair.guard import machine_fault
 
 ROOT = Path(__file__).parent
 
@@ -172,10 +173,14 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
     except SyntaxError as error:
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("partialfair"):
+            raise PluginError(f"{where}: there is no module {error.name}; correct the import") from error
         raise PluginError(f"{where} needs the package {error.name!r}, which is not installed; install it") from error
-    except PartialFairError:
+    except (PartialFairError, MemoryError, OSError):
         raise
     except Exception as error:
+        if machine_fault(error) is not None:
+            raise
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename) == path]
         at = f", line {lines[-1]}" if lines else ""
         raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
