@@ -103,9 +103,12 @@ class Results:
 
     def settings(self, experiment: str | None = None) -> Iterator[Setting]:
         """Settings in the order of the tables, those without a value included."""
-        frame = self.metrics if experiment is None else self.metrics[self.metrics["experiment"] == experiment]
-        for key in frame[list(Setting._fields)].drop_duplicates().itertuples(index=False):
-            yield Setting(*key)
+        yield from (setting for setting in self._settings if experiment in (None, setting.experiment))
+
+    @cached_property
+    def _settings(self) -> list[Setting]:
+        rows = self.metrics[list(Setting._fields)].drop_duplicates()
+        return [Setting(*key) for key in rows.itertuples(index=False)]
 
 
 def is_estimated(estimate: Estimate) -> bool:

@@ -17,7 +17,7 @@ from partialfair.reporting.results import is_estimated
 
 COLUMNS = (
     "paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric", "published",
-    "reproduced", "ci_low", "ci_high", "tolerance", "verdict", "note",
+    "reproduced", "ci_low", "ci_high", "tolerance", "verdict", "claim", "test", "statistic", "p_value", "note",
 )  # fmt: skip
 VERDICTS = ("reproduced", "differs", "not run")
 _ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit

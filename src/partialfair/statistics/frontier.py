@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from partialfair.statistics.paired import Difference, paired_difference
 
+LEVELS = 10
+"""Levels of fairness at which two frontiers are compared."""
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Fairness and accuracy of some models, (m,) each."""
 
@@ -73,7 +75,7 @@ def compare(
     first: Mapping[int, Points],
     second: Mapping[int, Points],
     start: Mapping[int, float],
-    count: int = 10,
+    count: int = LEVELS,
     level: float = 0.95,
 ) -> Comparison:
     """Compare two frontiers seed by seed on the range of fairness that both reach at every seed.
