@@ -1,5 +1,6 @@
 """A small project folder with invented results, written as the collecting job writes them."""
 
+import json
 import math
 from pathlib import Path
 
@@ -55,7 +56,11 @@ def params():
             },
             "kappa_scale": {
                 "kind": "kappa_scale", "title": "Scale of kappa", "experiments": ["psp", "pdp"],
-                "compare": ["table3"], "tolerance": TOLERANCE,
+                "compare": ["table3"], "tolerance": TOLERANCE, "section": "Beyond the paper",
+            },
+            "claims": {
+                "kind": "claims", "title": "Claims", "experiments": ["psp", "pdp", "psp_full", "psp_grid20"],
+                "tolerance": TOLERANCE,
             },
         },
     }  # fmt: skip
@@ -95,6 +100,7 @@ def run_facts(seed):
     return {
         "wall_seconds": 10.0 + seed, "cpu_seconds": 9.0, "peak_memory_mib": 200.0 + seed, "objective": 0.33,
         "max_violation": 1e-3, "kkt_residual": 2e-4, "git_revision": "0123456789abcdef",
+        "versions": json.dumps({"numpy": f"2.4.{6 + seed % 2}"}), "table_sha256": "feedbeef",
     }  # fmt: skip
 
 

@@ -53,6 +53,9 @@ RUN_COLUMNS = {
     "threads": int,
     "git_revision": str,
     "closure_hash": str,
+    "true_violation": float,
+    "versions": str,
+    "table_sha256": str,
 }
 
 
@@ -174,11 +177,13 @@ def _run_row(
         return row | {"status": "not_run", "reason": f"no fit.json in {folder.as_posix()}"}
     certificate, time = fit.get("certificate") or {}, fit.get("time") or {}
     return row | {
-        **{name: certificate.get(name) for name in ("objective", "max_violation", "kkt_residual")},
+        **{name: certificate.get(name) for name in ("objective", "max_violation", "true_violation", "kkt_residual")},
         **{name: time.get(name) for name in ("wall_seconds", "cpu_seconds")},
         **{name: fit.get(name) for name in ("status", "reason", "peak_memory_mib", "device", "threads")},
         **{name: fit.get(name) for name in ("git_revision", "closure_hash")},
         "selected": json.dumps(fit.get("selected") or {}, sort_keys=True),
+        "versions": json.dumps(fit["versions"], sort_keys=True) if fit.get("versions") else None,
+        "table_sha256": (fit.get("inputs") or {}).get("table"),
     }
 
 

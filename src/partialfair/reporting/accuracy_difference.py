@@ -156,7 +156,7 @@ def _summary(compared: Comparison) -> Sequence[Cell]:
     if compared.average is None:
         return [Cell("not compared", "none", compared.reason), *([Cell("–", "none")] * 3)]
     average, levels = compared.average, compared.levels
-    kind = {"ahead": "good", "behind": "bad"}.get(decision(average), "number")
+    kind = decision(average)
     reach = f"at every seed the two reach {compared.reach[0]:.3f} and {compared.reach[1]:.3f}"
     test = f"t = {average.statistic:.2f}, two-sided p = {average.p_two_sided:.3g}, {average.n} seeds"
     return [

@@ -20,7 +20,8 @@ class Cell:
 
     Attributes:
         text: what it says.
-        kind: class name: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``none``.
+        kind: class names: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``none``, ``ahead``,
+            ``behind``, ``wrap``, ``hash``.
         note: shown on hovering.
     """
 

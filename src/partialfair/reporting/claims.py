@@ -14,6 +14,7 @@ from partialfair.reporting import cells, claim_tests
 from partialfair.reporting.cells import Cell, Table
 from partialfair.reporting.claim import Claim, Finding, load
 from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.results import convention
 
 COLUMNS = (
     "claim", "exhibit", "dataset", "constraint", "algorithm", "setting", "metric", "statement", "test", "statistic",
@@ -69,12 +70,13 @@ def table(lines: Sequence[Mapping[str, Any]]) -> Table:
         if new:
             breaks.add(len(rows))
         kind = {"reproduced": "good", "differs": "bad"}.get(line["verdict"], "none")
-        where = " ".join(filter(None, [line["dataset"], line["setting"]]))
+        title = convention(line["constraint"]).title if line["constraint"] else ""
         rows.append(
             [
                 Cell(f"{line['published']} ({line['exhibit']})" if new else "", "text wrap"),
-                cells.text(where or "–"),
-                cells.text(line["metric"] or "–"),
+                cells.text(" ".join(filter(None, [line["dataset"].replace("_", " "), title])) or "–"),
+                Cell(line["setting"] or "–", "text wrap"),
+                Cell(line["metric"] or "–", "text wrap"),
                 _interval(line),
                 _p_value(line["p_value"]),
                 Cell(line["verdict"], kind),
@@ -82,7 +84,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> Table:
             ]
         )
         previous = line["claim"]
-    columns = ["claim", "where", "measured", "estimate", "p", "verdict", "note"]
+    columns = ["claim", "where", "comparison", "measured", "estimate", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from partialfair.config import Config
 from partialfair.files import atomic_path
-from partialfair.reporting import cells, exhibit, scorecard, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.reporting import cells, exhibit, run_tables, scorecard, style
+from partialfair.reporting.papers import paper
 from partialfair.reporting.results import Results
+
+FILTERS = ("paper", "exhibit", "dataset", "algorithm", "verdict", "claim")
 
 
 def write(config: Config, target: Path, root: Path = Path()) -> Path:
@@ -24,19 +24,23 @@ def write(config: Config, target: Path, root: Path = Path()) -> Path:
     """
     lines = scorecard.build(config, root)
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
+    shown = [_shown(line) for line in lines]
     content = (
         cells.environment()
         .get_template("page.html.j2")
         .render(
             facts=_facts(config, results),
-            counts=_counts(lines),
-            exhibits=[_exhibit(config, name, root) for name in config.params.exhibits],
-            columns=scorecard.COLUMNS,
-            lines=[_shown(line) for line in lines],
+            claims=_claims(config, lines),
+            papers=_papers(config, root),
+            lines=shown,
+            filters=[(name, _values(shown, name)) for name in FILTERS],
             verdicts=scorecard.VERDICTS,
             failures=_failures(lines),
-            runs=cells.html(_run_table(results.runs)),
-            problems=_problems(results.runs),
+            certificates=cells.html(run_tables.certificates(results.runs)),
+            runs=cells.html(run_tables.by_setting(results.runs)),
+            problems=run_tables.problems(results.runs),
+            environment=run_tables.environment(results.runs),
+            checksums=cells.html(run_tables.checksums(config, results.runs)),
         )
     )
     with atomic_path(target) as path:
@@ -48,32 +52,66 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     """What was run: one (name, value) pair per line of the header."""
     runs = results.runs
     done = runs[runs["status"] != "not_run"]
-    revisions = [str(value) for value in done["git_revision"].dropna().unique()]
     seeds = sorted({seed for name in config.experiments for seed in config.seeds(name)})
     algorithms = list(dict.fromkeys(runs["algorithm"]))
+    minutes = float(runs["cpu_seconds"].sum()) / 60
     return [
         ("Experiments", ", ".join(f"{e.title} ({name})" for name, e in config.experiments.items())),
         ("Datasets", ", ".join(style.dataset_title(name) for name in dict.fromkeys(runs["dataset"])) or "none yet"),
         ("Algorithms", ", ".join(style.look(name, algorithms).label for name in algorithms) or "none yet"),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Runs", f"{len(done)} of {len(runs)} trained, {int((runs['status'] == 'ok').sum())} with a usable model"),
-        ("Code revision", ", ".join(value[:12] for value in revisions) or "none recorded"),
+        ("Training", f"{minutes:.0f} minutes of processor time"),
     ]
 
 
-def _counts(lines: list[dict[str, Any]]) -> list[tuple[str, Mapping[str, int]]]:
-    """Verdicts by what the numbers are held against."""
-    findings = [line for line in lines if line["metric"].startswith("1 - ")]
-    closed = [line for line in lines if line["paper"] == "closed form"]
-    stated = [line for line in lines if isinstance(line["published"], str)]
-    rest = [line for line in lines if line not in findings and line not in closed and line not in stated]
-    kinds = (
-        ("published numbers, in the convention they follow", rest),
-        ("statements that the paper's figures show, tested over seeds", stated),
-        ("published fairness, held against the definition", findings),
-        ("closed-form values of the simulated benchmark", closed),
-    )
-    return [(title, scorecard.counts(part)) for title, part in kinds if part]
+def _claims(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Verdicts by claim, claims in words first; lines without a claim by exhibit and by what they are held against."""
+    grouped: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+    for line in lines:
+        claim = str(line.get("claim") or "")
+        text = str(line["published"]) if claim else _against(config, line)
+        grouped.setdefault((str(line["paper"]), str(line["exhibit"]), claim, text), []).append(line)
+    entries = [
+        {
+            "paper": name, "exhibit": where, "text": text, "counts": scorecard.counts(members), "in_words": bool(claim),
+            "show": {"paper": name, "exhibit": where} | ({"claim": claim} if claim else {}),
+        }
+        for (name, where, claim, text), members in grouped.items()
+    ]  # fmt: skip
+    order = list(dict.fromkeys(entry["paper"] for entry in entries))
+    return sorted(entries, key=lambda entry: (order.index(entry["paper"]), not entry["in_words"]))
+
+
+def _against(config: Config, line: Mapping[str, Any]) -> str:
+    """What a line without a claim of its own is held against."""
+    entry = config.params.exhibits.get(str(line["exhibit"]))
+    title = entry.title if entry is not None else f"{line['exhibit']}"
+    if isinstance(line["published"], str):
+        return f"{title}: what the figure shows"
+    if line["paper"] == "closed form":
+        return f"{title}: closed-form values"
+    if line["metric"].startswith("1 - "):
+        return f"{title}: published fairness held against the definition"
+    return f"{title}: published numbers"
+
+
+def _values(shown: list[dict[str, str]], name: str) -> list[str]:
+    """What a filter offers: every value that occurs, in order of appearance."""
+    return [value for value in dict.fromkeys(line[name] for line in shown) if value != "–"]
+
+
+def _papers(config: Config, root: Path) -> list[dict[str, Any]]:
+    """Exhibits by paper, in the grid's order; those with a ``section`` of their own come under that heading."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in config.params.exhibits:
+        context = exhibit.context(config, name, root)
+        section = context.options.get("section")
+        key = context.paper if section is None else str(section).lower().replace(" ", "-")
+        title, year = (str(section), "") if section is not None else (paper(key).title, paper(key).year)
+        found.setdefault(key, {"name": key, "title": title, "year": year, "exhibits": []})
+        found[key]["exhibits"].append(_exhibit(config, name, root))
+    return list(found.values())
 
 
 def _exhibit(config: Config, name: str, root: Path) -> dict[str, str]:
@@ -87,11 +125,15 @@ def _exhibit(config: Config, name: str, root: Path) -> dict[str, str]:
 
 def _shown(line: Mapping[str, Any]) -> dict[str, str]:
     """A scorecard line as text."""
-    return {name: _text(line.get(name)) for name in scorecard.COLUMNS}
+    p = line.get("p_value")
+    small = isinstance(p, float) and p < 5e-5
+    return {name: _text(line.get(name)) for name in scorecard.COLUMNS} | ({"p_value": "< 0.0001"} if small else {})
 
 
 def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if value == "":
         return "–"
     if isinstance(value, float):
         return f"{value:.0f}" if abs(value) >= 100 else f"{value:.4f}".rstrip("0").rstrip(".") or "0"
@@ -102,7 +144,8 @@ def _failures(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What differs or was not run: one entry per reason, with the settings it concerns."""
     grouped: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for line in lines:
-        if line["verdict"] == "reproduced" or line["metric"].startswith("1 - "):
+        against_definition = line["metric"].startswith("1 - ") and not isinstance(line["published"], str)
+        if line["verdict"] == "reproduced" or against_definition:
             continue
         reason = "" if line["verdict"] == "differs" else str(line["note"])
         grouped.setdefault((line["verdict"], line["exhibit"], line["dataset"], reason), []).append(line)
@@ -116,42 +159,3 @@ def _failures(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for (verdict, name, dataset, reason), members in grouped.items()
     ]
-
-
-def _run_table(runs: pd.DataFrame) -> Table:
-    """Time, memory and certificate by setting: means over seeds, largest memory, violation and residual."""
-    keys = ["experiment", "dataset", "algorithm", "kappa"]
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
-    for key, group in runs.groupby(keys, sort=False, dropna=False):
-        if key[:2] != previous:
-            breaks.add(len(rows))
-        good = int((group["status"] == "ok").sum())
-        status = Cell(f"{good} of {len(group)}", "number" if good == len(group) else "bad")
-        rows.append(
-            [
-                *(cells.text(str(part) if key[:2] != previous else "") for part in key[:2]),
-                cells.text(style.look(str(key[2])).label),
-                Cell("∞" if math.isinf(key[3]) else f"{key[3]:g}"),
-                status,
-                *(_number(group[name].mean(), "{:.1f}") for name in ("wall_seconds", "cpu_seconds")),
-                _number(group["peak_memory_mib"].max(), "{:.0f}"),
-                _number(group["objective"].mean(), "{:.5f}"),
-                *(_number(group[name].max(), "{:.1e}") for name in ("max_violation", "kkt_residual")),
-            ]
-        )
-        previous = key[:2]
-    columns = ["experiment", "dataset", "algorithm", "κ", "ok", "wall s", "CPU s", "peak MiB", "objective"]
-    groups = [("", 5), ("mean time of one run", 2), ("", 1), ("certificate", 3)]
-    return Table(groups, [*columns, "max violation", "KKT residual"], rows, frozenset(breaks))
-
-
-def _number(value: float, layout: str) -> Cell:
-    return Cell("–", "none") if pd.isna(value) else Cell(layout.format(value))
-
-
-def _problems(runs: pd.DataFrame) -> list[dict[str, str]]:
-    """Runs that did not end well, with their reasons."""
-    bad = runs[~runs["status"].isin(["ok", "not_run"])]
-    names = ("experiment", "dataset", "algorithm", "kappa", "seed", "status", "reason")
-    return [{name: str(row[name]) for name in names} for _, row in bad.iterrows()]

@@ -77,13 +77,14 @@ class Results:
         return cls(frames["metrics"], frames["runs"], level)
 
     @cached_property
-    def _by_setting(self) -> dict[tuple[Any, ...], pd.DataFrame]:
+    def _places(self) -> dict[tuple[Any, ...], Any]:
+        """Row numbers by setting, split and metric."""
         keys = ["experiment", "dataset", "algorithm", "kappa", "split", "metric"]
-        return dict(iter(self.metrics.groupby(keys, sort=False, dropna=False)))
+        return dict(self.metrics.groupby(keys, sort=False, dropna=False).indices)
 
     def rows(self, setting: Setting, metric: str, split: str = "test") -> pd.DataFrame:
         """Rows of one metric over the seeds of a setting; empty if it has none."""
-        return self._by_setting.get((*setting, split, metric), self.metrics.iloc[:0])
+        return self.metrics.iloc[self._places.get((*setting, split, metric), [])]
 
     def estimate(self, setting: Setting, metric: str, split: str = "test") -> Estimate:
         """Mean and t-interval over seeds of what exhibits show: the value, or 1 - value of a violation."""
