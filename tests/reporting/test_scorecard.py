@@ -109,8 +109,9 @@ def test_verdict_changes_with_the_number(tmp_path):
     assert find(scorecard.build(config, tmp_path), **place)["verdict"] == "differs"
 
 
-def test_written_file_has_the_contract_columns(project, tmp_path, lines):
+def test_written_file_has_the_contract_columns(project, tmp_path):
     root, config = project
+    lines = scorecard.build(config, root)
     path = report.write_scorecard(config, tmp_path, root)
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
