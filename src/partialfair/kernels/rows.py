@@ -13,6 +13,26 @@ from partialfair.kernels import BLOCK, JIT
 
 
 @njit(**JIT)
+def expand(tables, members, coded):
+    """Coded tables: ``coded[g, e] = sum of tables[g, members[e]]``, for (G, d+2), (E, M) and (G, E)."""
+    for g in range(tables.shape[0]):
+        for e in range(members.shape[0]):
+            total = tables.dtype.type(0)
+            for m in range(members.shape[1]):
+                total += tables[g, members[e, m]]
+            coded[g, e] = total
+
+
+@njit(**JIT)
+def collapse(coded, members, tables):
+    """Adjoint of :func:`expand`; adds to ``tables``."""
+    for g in range(tables.shape[0]):
+        for e in range(members.shape[0]):
+            for m in range(members.shape[1]):
+                tables[g, members[e, m]] += coded[g, e]
+
+
+@njit(**JIT)
 def forward_one(ones, dense, dense_columns, starts, subset_group, weights, scores):
     """Scores of one column: ``scores[i] = intercept + sum of weights at ones + dense . weights``.
 

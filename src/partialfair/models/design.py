@@ -8,6 +8,7 @@ from scipy import sparse
 
 from partialfair.datasets.table import Matrix
 from partialfair.errors import DataError
+from partialfair.kernels.rows import collapse, expand
 
 GATHER_DENSITY = 0.5  # a binary column with fewer ones than this share is cheaper gathered than multiplied
 LARGEST_CODE = 256  # combinations per code; more would push the tables out of the first-level cache
@@ -80,15 +81,15 @@ class GroupedDesign:
 
     def expand(self, table: NDArray) -> NDArray:
         """Coded table (..., E) of a weight table (..., d+2) whose last position is zero."""
-        return table[..., self.members].sum(axis=-1)
+        out = np.empty((*table.shape[:-1], len(self.members)), table.dtype)
+        expand(table.reshape(-1, table.shape[-1]), self.members, out.reshape(-1, out.shape[-1]))
+        return out
 
     def collapse(self, coded: NDArray) -> NDArray:
         """Adjoint of :meth:`expand`: (..., E) to (..., d+2)."""
-        rows = coded.reshape(-1, coded.shape[-1])
-        out = np.zeros((self.n_features + 2, len(rows)), coded.dtype)
-        for member in self.members.T:
-            np.add.at(out, member, rows.T)
-        return out.T.reshape(*coded.shape[:-1], self.n_features + 2)
+        out = np.zeros((*coded.shape[:-1], self.n_features + 2), coded.dtype)
+        collapse(coded.reshape(-1, coded.shape[-1]), self.members, out.reshape(-1, out.shape[-1]))
+        return out
 
     @classmethod
     def build(
