@@ -1,5 +1,6 @@
 """The direct solver: augmented Lagrangian on the constrained problem. It has nothing to tune."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import PositiveFloat, PositiveInt
@@ -7,13 +8,20 @@ from pydantic import PositiveFloat, PositiveInt
 from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
-from partialfair.solvers.augmented_lagrangian import Budget, solve
+from partialfair.solvers.augmented_lagrangian import Budget, Point, solve
 from partialfair.solvers.solution import Record
 
 
 class ALMSettings(Settings):
-    """Settings of the solver; see :class:`partialfair.solvers.augmented_lagrangian.Budget`."""
+    """Settings of the solver (see :class:`partialfair.solvers.augmented_lagrangian.Budget`) and of its problem.
 
+    Attributes:
+        closed_grid: constrain the end of the interval, too. On the paper's half-open grid the optimum uses the
+            freedom of the ranks above the last one: on a9a, kappa .1, the largest difference inside I is .166
+            with it and .106 without, at the same accuracy.
+    """
+
+    closed_grid: bool = True
     tolerance: PositiveFloat = 1e-4
     stationarity: PositiveFloat = 1e-3
     rounds: PositiveInt = 40
@@ -21,6 +29,14 @@ class ALMSettings(Settings):
     penalty: PositiveFloat = 10.0
     growth: PositiveFloat = 3.0
     warm_iterations: PositiveInt = 4
+
+    def budget(self) -> Budget:
+        """Those of the solver."""
+        return Budget(**self.model_dump(exclude={"closed_grid"}))
+
+    def task(self, task: Task) -> Task:
+        """The task with the grid that these settings ask for."""
+        return replace(task, closed_grid=self.closed_grid)
 
 
 class ALM:
@@ -36,11 +52,13 @@ class ALM:
         """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
         return classification_only(dataset)
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
-        """Solve on the training rows; validation rows are not used."""
+    def fit(self, task: Task, settings: Settings, start: Point | None = None) -> Fit:
+        """Solve on the training rows, from ``start`` if given; validation rows are not used."""
+        assert isinstance(settings, ALMSettings)
         if not task.fused:
             return plugins.general_path().fit_alm(task, settings)
-        budget = Budget(**settings.model_dump())
+        task = settings.task(task)
+        budget = settings.budget()
 
         def report(record: Record) -> None:
             task.report(
@@ -48,9 +66,9 @@ class ALM:
                 f"violation {record.max_violation:.1e}, {record.inner_steps} evaluations"
             )
 
-        solution = solve(task.problem, budget=budget, report=report)
+        solution = solve(task.problem, budget=budget, start=start, report=report)
         model = task.linear_score(solution.params, solution.aux)
-        return Fit(solution, model, {}, {"alm": solution.history}, "alm")
+        return Fit(solution, model, {}, {"alm": solution.history}, "alm", task.problem.true_violation)
 
 
 ALGORITHM = ALM()

@@ -34,6 +34,7 @@ class Task:
         constraint: name of the constraint family.
         interval, grid, kappa_scale: options of the family.
         kappa: tolerance; infinity for none.
+        closed_grid: whether families with a grid constrain the end of the interval, too.
         seed: seed of the algorithm's own randomness.
         device: "cpu", "cuda" or "auto".
         uses_group: whether the score may depend on the group.
@@ -50,6 +51,7 @@ class Task:
     kappa: float
     grid: int = 10
     kappa_scale: str = "relative"
+    closed_grid: bool = False
     seed: int = 0
     device: str = "cpu"
     uses_group: bool = True
@@ -67,13 +69,16 @@ class Task:
         """The constraints on the training rows; ``None`` if kappa is infinite."""
         if np.isinf(self.kappa):
             return None
-        return plugins.load("constraints", self.constraint).build(
+        family = plugins.load("constraints", self.constraint)
+        options = {"closed": True} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
+        return family.build(
             self.train.group,
             self.train.y,
             interval=self.interval,
             kappa=self.kappa,
             grid=self.grid,
             kappa_scale=self.kappa_scale,
+            **options,
         )
 
     @cached_property

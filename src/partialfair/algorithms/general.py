@@ -14,9 +14,10 @@ from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
 from partialfair import plugins, surrogates
+from partialfair.algorithms.alm import ALMSettings
 from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.constraints.parts import constraints_of
-from partialfair.solvers.augmented_lagrangian import Budget, solve
+from partialfair.solvers.augmented_lagrangian import solve
 from partialfair.solvers.certificate import certify
 from partialfair.solvers.dc_idca import advance
 from partialfair.solvers.dc_problem import DCProblem
@@ -58,7 +59,8 @@ def build_problem(task: Task) -> DCProblem:
 def fit_alm(task: Task, settings: Settings) -> Fit:
     """Solve the problem directly, by the solver that serves the usual combination, too."""
     problem: Any = task.problem
-    budget = Budget(**settings.model_dump())
+    assert isinstance(settings, ALMSettings)
+    budget = settings.budget()
 
     def report(record: Record) -> None:
         task.report(

@@ -20,12 +20,13 @@ def slack_per_group(intervals: GroupPairs, kappa: float, kappa_scale: str) -> ND
     return np.full(len(intervals), kappa) if kappa_scale == "absolute" else kappa * lengths
 
 
-def rank_grid(interval: Pairs, grid: int) -> NDArray[np.float64]:
+def rank_grid(interval: Pairs, grid: int, closed: bool = False) -> NDArray[np.float64]:
     """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
 
     The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
     sizes in the ratio of their lengths, as in the paper's comparison (10 ranks on [0.05, 0.3), 40 on [0, 1)).
-    It is measured along the union: a gap between two pairs holds no rank.
+    It is measured along the union: a gap between two pairs holds no rank. A ``closed`` grid has the last pair's
+    beta besides, unless that is 1, where all rows are counted and nothing is left to constrain.
     """
     if grid < 1:
         raise ConfigError(f"grid is {grid}; use at least 1 rank")
@@ -34,7 +35,9 @@ def rank_grid(interval: Pairs, grid: int) -> NDArray[np.float64]:
     position = np.arange(grid) * (ends[-1] / grid)
     piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
     lows = np.array([alpha for alpha, _ in interval])
-    return lows[piece] + position - (ends - lengths)[piece]
+    ranks = lows[piece] + position - (ends - lengths)[piece]
+    last = interval[-1][1]
+    return np.append(ranks, last) if closed and last < 1 else ranks
 
 
 def rate_program(

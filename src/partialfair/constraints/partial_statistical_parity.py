@@ -13,6 +13,7 @@ from partialfair.constraints.program import HingeProgram, Side, Term
 from partialfair.intervals import Interval, for_groups
 
 TITLE = "partial statistical parity"
+HAS_GRID = True  # the grid of ranks can be closed
 VIOLATION = {"absolute": "rank_gap", "relative": "sp"}  # the metric that an exhibit reports
 
 
@@ -24,8 +25,9 @@ def build(
     kappa: float,
     grid: int = 10,
     kappa_scale: str = "relative",
+    closed: bool = False,
 ) -> HingeProgram:
-    """Build the 2 * grid * G constraints.
+    """Build the 2 * grid * G constraints (2 * (grid + 1) * G on a closed grid).
 
     Args:
         group: (n,) group codes.
@@ -34,6 +36,7 @@ def build(
         kappa: tolerance; the slack is kappa ("absolute") or kappa times the interval's length ("relative").
         grid: number of ranks p at which the constraint is imposed.
         kappa_scale: "relative" (the definition) or "absolute" (the published numbers).
+        closed: also at the interval's end beta, where a half-open grid leaves the ranks above its last one free.
 
     Raises:
         ConfigError: an interval, kappa or grid that cannot be used.
@@ -41,11 +44,13 @@ def build(
     n_groups = int(group.max()) + 1
     intervals = for_groups(interval, n_groups)
     slack = slack_per_group(intervals, kappa, kappa_scale)
-    ranks = np.array([rank_grid(pairs, grid) for pairs in intervals])  # (G, P)
+    grids = [rank_grid(pairs, grid, closed) for pairs in intervals]
+    size = min(len(ranks) for ranks in grids)  # a group whose interval ends at 1 has no rank there
+    ranks = np.array([found[:size] for found in grids])  # (G, P)
     convex: list[list[Term]] = []
     concave: list[list[Term]] = []
     labels: list[str] = []
-    for j in range(grid):
+    for j in range(size):
         wide, narrow = 2 * j, 2 * j + 1  # thresholds theta_j - 1/2 (A) and theta_j + 1/2 (B)
         for k in range(n_groups):
             p = float(ranks[k, j])
@@ -55,8 +60,8 @@ def build(
     return HingeProgram(
         row_subset=group.astype(np.int64),
         subset_group=np.arange(n_groups),
-        aux_index=np.repeat(np.arange(grid), 2),
-        shift=np.tile([-0.5, 0.5], grid),
+        aux_index=np.repeat(np.arange(size), 2),
+        shift=np.tile([-0.5, 0.5], size),
         convex=Side.from_terms(convex),
         concave=Side.from_terms(concave),
         start=0.5 - _feasible_share(ranks, slack),

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from partialfair import plugins
+from partialfair.algorithms.alm import ALM
 from partialfair.algorithms.base import Fit, Task
 from partialfair.datasets.table import Dataset, Matrix
 from partialfair.errors import DataError
@@ -29,8 +30,7 @@ from partialfair.estimators.inputs import (
 )
 from partialfair.frames import to_pandas
 from partialfair.groups import codes_for, group_labels
-from partialfair.solvers.augmented_lagrangian import Budget, Point
-from partialfair.solvers.augmented_lagrangian import solve as solve_directly
+from partialfair.solvers.augmented_lagrangian import Point
 from partialfair.solvers.solution import Certificate
 
 SOLVERS = ("alm", "idca")
@@ -254,8 +254,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         settings = solver_settings(plugin, options)
         if start is None or name != "alm" or not task.fused:
             return plugin.fit(task, settings)
-        solution = solve_directly(task.problem, budget=Budget(**settings.model_dump()), start=start)
-        return Fit(solution, task.linear_score(solution.params, solution.aux), {}, {"alm": solution.history}, "alm")
+        return ALM().fit(task, settings, start)
 
     def _adopt(self, task: Task, fit: Fit) -> Self:
         """Set the fitted attributes."""
