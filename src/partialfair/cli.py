@@ -193,6 +193,7 @@ def scorecard(
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
     from partialfair.config import load_config
+    from partialfair.jobs.headline import write_headline
     from partialfair.jobs.report import render_page, write_scorecard
 
     grid, folder = load_config(config), Path("reports")
@@ -200,6 +201,7 @@ def scorecard(
         grid, folder = grid.restricted(experiment), folder / experiment
     print(write_scorecard(grid, folder))
     print(render_page(grid, folder))
+    print(write_headline(grid, folder))
 
 
 @app.command()
@@ -225,6 +227,28 @@ def summary(
 
     for line in run(config, experiment):
         print(line)
+
+
+@app.command()
+def verify(
+    experiment: Annotated[str | None, typer.Argument(help="Name; by default everything.")] = None,
+    config: ConfigOption = PARAMS,
+    deep: Annotated[bool, typer.Option("--deep", help="Also compute all metrics again from the models.")] = False,
+    damage: Annotated[
+        bool, typer.Option("--damage", help="Only look for damaged data and runs; what is outdated may be.")
+    ] = False,
+) -> None:
+    """Check that every number in reports/ follows from raw data, settings, source and lock; exit status 1 if not."""
+    from partialfair.provenance import Fault
+    from partialfair.provenance import verify as run
+
+    chain = run(config, experiment, deep, reports=not damage)
+    if damage:
+        chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
+    for line in chain.lines():
+        print(line)
+    print(f"{'whole' if chain.is_whole else 'BROKEN'}: {len(chain.links)} links, {len(chain.breaks)} breaks")
+    raise typer.Exit(0 if chain.is_whole else 1)
 
 
 @app.command()

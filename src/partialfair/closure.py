@@ -84,8 +84,9 @@ def evaluation_hash() -> str:
 
 @cache
 def report_hash() -> str:
-    """Hash for drawing exhibits: the job, every kind of exhibit, and their templates and published numbers."""
-    digest = hashlib.sha256(closure_hash(f"{PACKAGE}.jobs.report", *_modules_of("reporting")).encode())
+    """Hash for drawing exhibits: the jobs, every kind of exhibit, and their templates and published numbers."""
+    jobs = (f"{PACKAGE}.jobs.report", f"{PACKAGE}.jobs.headline")
+    digest = hashlib.sha256(closure_hash(*jobs, *_modules_of("reporting")).encode())
     for path in sorted((SOURCE / PACKAGE / "reporting").rglob("*")):
         if path.is_file() and path.suffix in DATA_SUFFIXES:
             digest.update(path.name.encode() + path.read_bytes())

@@ -27,6 +27,7 @@ rule scorecard:
     output:
         "reports/scorecard.csv",
         "reports/index.html",
+        "reports/metrics.json",
     log:
         "logs/scorecard.log",
     benchmark:
@@ -49,6 +50,7 @@ rule experiment_scorecard:
     output:
         "reports/{experiment}/scorecard.csv",
         "reports/{experiment}/index.html",
+        "reports/{experiment}/metrics.json",
     log:
         "logs/scorecard/{experiment}.log",
     benchmark:

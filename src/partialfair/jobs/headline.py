@@ -1,0 +1,44 @@
+"""The main numbers as a small JSON file, which ``dvc metrics`` shows and compares between revisions."""
+
+from pathlib import Path
+from typing import Any
+
+from partialfair.config import Config
+from partialfair.files import write_json
+from partialfair.reporting import scorecard
+from partialfair.reporting.results import Results, convention, is_estimated
+
+DIGITS = 6
+
+
+def write_headline(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
+    """Write ``metrics.json``: means over seeds on test rows by experiment, dataset, algorithm and kappa; verdicts.
+
+    Args:
+        config: the grid.
+        out_dir: where to write; by default ``reports``.
+        root: the project's root.
+    """
+    folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
+    target = folder / "metrics.json"
+    write_json(target, headline(config, Path(root)))
+    return target
+
+
+def headline(config: Config, root: Path) -> dict[str, Any]:
+    """Return what :func:`write_headline` writes; a setting without a usable run has no numbers."""
+    results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
+    content: dict[str, Any] = {"verdicts": dict(scorecard.counts(scorecard.build(config, root)))}
+    for setting in results.settings():
+        experiment = config.experiment(setting.experiment)
+        shown = convention(experiment.constraint)
+        fairness = shown.absolute if experiment.kappa_scale == "absolute" else shown.relative
+        found = {
+            name: results.estimate(setting, metric)
+            for name, metric in (("accuracy", "accuracy"), (f"{shown.title} fairness", fairness))
+        }
+        numbers = {name: round(estimate.mean, DIGITS) for name, estimate in found.items() if is_estimated(estimate)}
+        if numbers:
+            block = content.setdefault(setting.experiment, {}).setdefault(setting.dataset, {})
+            block.setdefault(setting.algorithm, {})[f"kappa={setting.kappa:g}"] = numbers
+    return content

@@ -1,0 +1,124 @@
+"""The beginning of the chain: raw files, tables, splits."""
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from partialfair.config import Config
+from partialfair.datasets import sources
+from partialfair.datasets.named import named_dataset
+from partialfair.errors import PartialFairError
+from partialfair.files import read_json, sha256
+from partialfair.jobs import prepare
+from partialfair.provenance.chain import Chain, Fault
+from partialfair.workflow import SPLIT, TABLE, Grid
+
+RAW = Path("data/raw")
+MANIFEST = Path("data/manifest/tables.json")
+
+
+@dataclass
+class Expected:
+    """Checksums that tables and splits have if they are made anew; absent where they could not be made."""
+
+    tables: dict[str, str] = field(default_factory=dict)
+    splits: dict[tuple[str, int], str] = field(default_factory=dict)
+
+
+def check_data(chain: Chain, config: Config) -> Expected:
+    """Check the raw files by their checksums, and tables and splits by making them anew."""
+    expected = Expected()
+    for dataset in config.datasets:
+        if _check_raw(chain, config, dataset):
+            _check_table(chain, config, dataset, expected)
+        _check_splits(chain, config, dataset, expected)
+    return expected
+
+
+def _check_raw(chain: Chain, config: Config, dataset: str) -> bool:
+    """Compare raw files with their declared checksums; return whether all are right."""
+    named = named_dataset(dataset, config.dataset_options(dataset))
+    if hasattr(named.module, "download") and "source" in named.options:
+        return True  # the module finds its files out by itself, and counts their rows
+    good = True
+    remedy = f"move it away and run `partialfair data fetch {dataset}`"
+    if named.file is not None:
+        before = len(chain.breaks)
+        with chain.expects(named.file, f"restore the file, or correct datasets.{dataset} in {config.source}"):
+            named.check_file()
+            chain.link("raw", named.file, "as params.yaml states" if named.sha256 else "no checksum is stated")
+        good = len(chain.breaks) == before
+    for file in named.spec.files:
+        path = named.spec.directory(RAW) / file.name
+        if not file.needed:
+            continue
+        before = len(chain.breaks)
+        with chain.expects(path, remedy):
+            sources.check(file, path)
+            chain.link("raw", path, "as published", file.sha256)
+        good = good and len(chain.breaks) == before
+    return good
+
+
+def _check_table(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
+    """Prepare the table again and compare bytes."""
+    path = TABLE.format(dataset=dataset)
+    options = config.dataset_options(dataset)
+    with tempfile.TemporaryDirectory() as folder:
+        again = Path(folder) / "table.npz"
+        with chain.expects(path, "correct that, then run `snakemake data`"):
+            prepare.prepare(dataset, RAW, again, options)
+            expected.tables[dataset] = sha256(again)
+    if dataset in expected.tables:
+        tie = f"prepared anew, same bytes; code {Grid(config).preparation(dataset)}"
+        _compare(
+            chain, "table", path, expected.tables[dataset], _recorded_table(path), tie, "raw files, params and code"
+        )
+
+
+def _check_splits(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
+    """Split the table again and compare bytes; without a good table, take what training recorded."""
+    table, options = TABLE.format(dataset=dataset), config.dataset_options(dataset)
+    seeds = sorted({job.seed for job in config.jobs() if job.dataset == dataset})
+    usable = dataset in expected.tables and not chain.is_broken([table])
+    good = []
+    for seed in seeds if usable else ():
+        path = SPLIT.format(dataset=dataset, seed=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            again = Path(folder) / "split.npz"
+            with chain.expects(path, "correct that, then run `snakemake splits`"):
+                prepare.split(table, seed, again, options)
+                expected.splits[dataset, seed] = sha256(again)
+        wanted = expected.splits.get((dataset, seed))
+        if wanted and _compare(chain, "", path, wanted, None, "", "the table and its seed"):
+            good.append(path)
+    if good:
+        text = SPLIT.format(dataset=dataset, seed="*")
+        chain.link("split", text, "made anew, same bytes", expected.splits[dataset, seeds[0]], len(good))
+
+
+def _compare(chain: Chain, stage: str, path: str, wanted: str, recorded: str | None, tie: str, made_of: str) -> bool:
+    """Compare a file with the checksum it has if it is made anew; return whether they agree."""
+    remedy = f"delete it and run `snakemake {path}`"
+    try:
+        found = sha256(path)
+    except OSError as error:
+        chain.broken(path, Fault.MISSING, f"cannot be read ({error.strerror})", f"run `dvc pull` or `snakemake {path}`")
+        return False
+    if found != wanted:
+        outdated = recorded is not None and found == recorded
+        fault = Fault.OUTDATED if outdated else Fault.DAMAGED
+        chain.broken(path, fault, f"it is not what {made_of} give (sha256 {found[:12]}, not {wanted[:12]})", remedy)
+        return False
+    if stage:
+        chain.link(stage, path, tie, found)
+    return True
+
+
+def _recorded_table(path: str) -> str | None:
+    """What the manifest says the table was when it was made."""
+    try:
+        found = read_json(MANIFEST).get(path)
+    except (OSError, ValueError, AttributeError, PartialFairError):
+        return None
+    return found if isinstance(found, str) else None

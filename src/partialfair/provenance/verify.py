@@ -1,0 +1,46 @@
+"""Follow the chain from the raw files to the scorecard."""
+
+from pathlib import Path
+
+from partialfair.config import load_config
+from partialfair.files import sha256
+from partialfair.provenance.chain import Chain
+from partialfair.provenance.data import check_data
+from partialfair.provenance.lock import check_lock
+from partialfair.provenance.reports import REPORTS, check_reports
+from partialfair.provenance.runs import check_runs
+
+
+def verify(
+    config_path: str | Path = "params.yaml",
+    experiment: str | None = None,
+    deep: bool = False,
+    reports: bool = True,
+) -> Chain:
+    """Check that every number in ``reports/`` follows from raw data, settings, source and locked packages.
+
+    Raw files are compared with their published checksums. Tables, splits, collected tables, exhibits and the
+    scorecard are made anew in a scratch folder and compared byte by byte. Models and metrics, whose making takes
+    long, are tied by the checksums that their jobs wrote down. Everything is relative to the working directory.
+
+    Args:
+        config_path: the grid.
+        experiment: restrict it to one experiment and the exhibits drawn from it alone.
+        deep: also compute all metrics again from the stored models.
+        reports: also check ``reports/``, not only what it is made from.
+
+    Raises:
+        ConfigError: the grid cannot be read, or has no such experiment.
+    """
+    path = Path(config_path)
+    config, folder = load_config(path), REPORTS
+    if experiment is not None:
+        config, folder = config.restricted(experiment), REPORTS / experiment
+    chain = Chain()
+    expected = check_data(chain, config)
+    pins = check_lock(chain)
+    check_runs(chain, config, expected, pins, deep)
+    if reports:
+        check_reports(chain, config, path, folder)
+    chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
+    return chain
