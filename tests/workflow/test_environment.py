@@ -16,7 +16,7 @@ from tests.workflow.project import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
-WITHOUT_TORCH = ("workflow", "acs", "convex", "dev")
+WITHOUT_TORCH = ("workflow", "acs", "convex", "docs", "dev")
 
 
 def requirement(text: str) -> tuple[str, frozenset[str]]:

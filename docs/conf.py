@@ -1,0 +1,57 @@
+"""Settings of the documentation site: `make docs` builds it into site/, offline."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+from partialfair import __version__
+
+# Imported here, because autodoc's way of importing them is not one that pydantic's models survive.
+for _name in ("partialfair.config", "partialfair.workflow"):
+    import_module(_name)
+
+project = "partialfair"
+author = "the authors of partialfair"
+copyright = "the authors of partialfair; BSD 3-Clause"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "docstrings",
+    "mathml",
+    "facts",
+    "pictures",
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["generated/*.md", "extensions"]
+nitpicky = False
+
+# A page may link to any heading; the anchors are those of the Markdown files themselves.
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings: list[str] = []
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_attr_annotations = True
+
+html_theme = "furo"
+html_title = f"partialfair {__version__}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "footer_icons": [],
+    "light_css_variables": {"font-stack": "system-ui, sans-serif", "color-brand-primary": "#0b5a8a"},
+    "dark_css_variables": {"color-brand-primary": "#7cc4f0"},
+}

@@ -1,0 +1,128 @@
+"""Facts written into pages from the code that they are about, so that they cannot drift.
+
+``{dataset} NAME`` writes what a dataset module declares, ``{settings} NAME`` the settings of an algorithm with their
+defaults, ``{verbs}`` the command line, ``{metrics}`` the metrics.
+"""
+
+import inspect
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from partialfair import plugins
+
+
+class Facts(SphinxDirective):
+    """A directive whose content is Markdown that a function returns."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the parsed content."""
+        writers = {"dataset": dataset, "settings": settings, "verbs": verbs, "metrics": metrics}
+        return self.parse_text_to_nodes(writers[self.name](*self.arguments))
+
+
+def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def dataset(name: str) -> str:
+    """Return what a dataset module declares."""
+    spec = plugins.load("datasets", name).SPEC
+    split = spec.split
+    parts = f"{split.train:g} / {split.validation:g}"
+    division = (
+        f"the published training file {parts} into training and validation; the published test file"
+        if split.published_test
+        else f"{parts} / {split.test:g} into training, validation and test, at random per seed"
+    )
+    inputs = "" if spec.n_attributes is None else spec.n_attributes - spec.other_columns
+    facts = [
+        ("rows, as published", f"{spec.n_rows:,}" if spec.n_rows else "as many as are asked for"),
+        ("attributes, as published", spec.n_attributes or "not published for this reading"),
+        ("of these, inputs", inputs or "see below"),
+        ("label", spec.label),
+        ("groups", spec.groups),
+        ("default interval", ", ".join(f"[{alpha:g}, {beta:g}]" for alpha, beta in spec.interval)),
+        ("split", division),
+        ("terms of use", spec.licence),
+        ("collected by", spec.citation),
+    ]
+    text = table(("fact", "value"), facts)
+    if not spec.files:
+        return text + "\nThere are no raw files.\n"
+    files = [
+        (f"`{file.name}`", f"{file.bytes:,}", f"`{file.sha256[:16]}…`", _address(file), "yes" if file.needed else "no")
+        for file in spec.files
+    ]
+    return text + "\n" + table(("raw file", "bytes", "sha256", "upstream", "needed"), files)
+
+
+def _address(file: Any) -> str:
+    if file.url is None:
+        return "none"
+    member = f", member `{file.archive_member}`" if file.archive_member else ""
+    return f"[address]({file.url}){member}"
+
+
+def settings(name: str) -> str:
+    """Return the settings of an algorithm with their defaults and meaning."""
+    model = plugins.load("algorithms", name).ALGORITHM.settings_model
+    rows = [
+        (f"`{key}`", f"`{_plain(field.get_default(call_default_factory=True))}`")
+        for key, field in model.model_fields.items()
+    ]
+    if not rows:
+        return "It has no settings.\n"
+    return table(("setting", "default"), rows)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def metrics() -> str:
+    """Return the metrics by name."""
+    from partialfair.metrics.registry import registry
+
+    rows = [(f"`{name}`", metric.title, metric.direction) for name, metric in sorted(registry().items())]
+    return table(("name", "meaning", "kind"), rows)
+
+
+def verbs() -> str:
+    """Return every verb of the command line with its arguments and options."""
+    import typer
+
+    from partialfair.cli import app
+
+    return "\n".join(_verb(command, path) for path, command in _commands(typer.main.get_command(app), "partialfair"))
+
+
+def _commands(command: Any, path: str) -> list[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        return [(path, command)]
+    return [found for name, inner in command.commands.items() for found in _commands(inner, f"{path} {name}")]
+
+
+def _verb(command: Any, path: str) -> str:
+    lines = [f"## `{path}`", "", inspect.cleandoc(command.help or ""), ""]
+    rows = []
+    for parameter in command.params:
+        option = parameter.param_type_name == "option"
+        name = ", ".join(f"`{text}`" for text in parameter.opts) if option else f"`{parameter.name.upper()}`"
+        default = "" if parameter.default in (None, False, ()) or callable(parameter.default) else parameter.default
+        needed = "needed" if parameter.required else (f"`{default}`" if default != "" else "")
+        rows.append((name, (getattr(parameter, "help", None) or "").replace("\n", " "), needed))
+    return "\n".join(lines) + (table(("argument or option", "meaning", "default"), rows) if rows else "") + "\n"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    for name in ("dataset", "settings", "verbs", "metrics"):
+        app.add_directive(name, Facts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
