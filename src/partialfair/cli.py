@@ -169,6 +169,24 @@ def evaluate(
 
 
 @app.command()
+def card(
+    run: Annotated[Path, typer.Argument(help="Folder of an evaluated run, below data/runs.")],
+    out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,
+) -> None:
+    """Print the model card of a run: data, use, constraint, metrics with intervals, limits."""
+    from partialfair.files import atomic_path
+    from partialfair.model_card import render
+
+    text = render(run)
+    if out is None:
+        print(text, end="")
+        return
+    with atomic_path(out) as path:
+        path.write_text(text, encoding="utf-8")
+    print(out)
+
+
+@app.command()
 def collect(experiment: str, config: ConfigOption = PARAMS) -> None:
     """Gather the runs of an experiment into tidy tables."""
     from partialfair.jobs.collect import collect_experiment

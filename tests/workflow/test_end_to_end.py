@@ -46,7 +46,7 @@ def test_everything_is_built(built: Project):
     folder = built.folder
     for run in RUNS:
         files = {path.name for path in (folder / "data/runs/demo/simulated" / run).iterdir()}
-        assert files == {"model.npz", "fit.json", "history.parquet", "scores.parquet", "metrics.json"}
+        assert files == {"model.npz", "fit.json", "history.parquet", "scores.parquet", "metrics.json", "model_card.md"}
         assert (folder / "logs/train/demo/simulated" / f"{run}.log").exists()
         assert (folder / "logs/benchmarks/train/demo/simulated" / f"{run}.tsv").exists()
     metrics = pq.read_table(folder / "reports/demo/metrics.parquet").to_pylist()

@@ -10,6 +10,7 @@ rule evaluate:
     output:
         scores="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/scores.parquet",
         metrics="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/metrics.json",
+        card="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/model_card.md",
     log:
         "logs/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log",
     benchmark:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import arrow, closure, intervals, seeding
+from partialfair import arrow, closure, intervals, model_card, seeding
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.files import read_json, sealed, sha256, write_json
@@ -25,7 +25,7 @@ def evaluate(
     out_dir: str | Path,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write ``scores.parquet`` and ``metrics.json`` of one run into ``out_dir``.
+    """Write ``scores.parquet``, ``metrics.json`` and ``model_card.md`` of one run into ``out_dir``.
 
     Metrics are computed from the stored (float32) scores, so that the score file alone gives the same numbers.
     The bootstrap stream depends on dataset and seed only: all models of a dataset see the same resamples, and
@@ -69,6 +69,7 @@ def evaluate(
     result["closure_hash"] = closure.evaluation_hash()
     result = sealed(result)
     write_json(out / "metrics.json", result)
+    model_card.write(out, model_path, fit_json)
     return result
 
 
