@@ -167,7 +167,8 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[
     violation = module.VIOLATION[fit["kappa_scale"]]
     shown = [split for split in SPLITS if split in metrics["splits"]]
     values = ", ".join(f"{split} {_number(metrics['splits'][split].get(violation))}" for split in shown)
-    yield f"Measured by `{violation}` on the ranks {format_interval(measured_on)}: {values}{_bracket(metrics, violation)}."
+    where = format_interval(measured_on)
+    yield f"Measured by `{violation}` on the ranks {where}: {values}{_bracket(metrics, violation)}."
 
 
 def _bracket(metrics: Mapping[str, Any], name: str) -> str:
