@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MEASURES = {"sp": kept_set_distance, "rank_gap": rank_distance, "gauc": kept_set_auc}
 LENGTHS = (0.2, 0.25, 0.3)
 STEP = 0.05
+CANDIDATE, CHOSEN, RATE, REFERENCE = "#0072B2", "#D55E00", "#009E73", "#c8102e"  # colours of the picture
 _SLACK = 1e-9
 
 
@@ -41,22 +42,59 @@ class Suggestion:
     measure: str
     table: "pd.DataFrame"
 
-    def plot(self, axis: Any = None) -> Any:
-        """Draw every candidate as a bar over its ranks at the height of its violation; return the figure."""
+    def violation_of(self, interval: tuple[float, float]) -> float:
+        """Violation on one of the candidates; NaN if it is none of them."""
+        same = np.isclose(self.table["alpha"], interval[0]) & np.isclose(self.table["beta"], interval[1])
+        return float(self.table.loc[same, "violation"].iloc[0]) if same.any() else math.nan
+
+    def place_of(self, interval: tuple[float, float]) -> int:
+        """Place of a candidate by its violation, 1 for the largest; 0 if it is none of them."""
+        own = self.violation_of(interval)
+        return 0 if math.isnan(own) else 1 + int((self.table["violation"] > own + _SLACK).sum())
+
+    def plot(self, axis: Any = None, reference: tuple[float, float] | None = None) -> Any:
+        """Draw every candidate as a bar over its ranks, the least fair on top; return the figure.
+
+        Args:
+            axis: where to draw; a new figure by default.
+            reference: another interval to mark among the candidates, for instance one that was used before.
+        """
         from matplotlib import pyplot as plt
 
-        figure = axis.figure if axis is not None else plt.figure(figsize=(5.2, 3.2))
-        axis = axis if axis is not None else figure.add_subplot()
-        for row in self.table.sort_values("chosen").itertuples():
-            colour, width = ("#D55E00", 3.5) if row.chosen else ("#0072B2", 1.6)
-            axis.plot([row.alpha, row.beta], [row.violation] * 2, color=colour, lw=width, solid_capstyle="butt")
-        axis.axvline(self.positive_rate, color="#009E73", ls="--", lw=1.2, label="positive rate")
-        axis.plot([], [], color="#D55E00", lw=3.5, label="chosen")
+        rows = self.table.dropna(subset="violation").sort_values(["violation", "chosen"], kind="stable")
+        figure = axis.figure if axis is not None else plt.figure(figsize=(5.8, 1.1 + 0.21 * len(rows)))
+        own, axis = axis is None, axis if axis is not None else figure.add_subplot()
+        for place, row in enumerate(rows.itertuples()):
+            used = reference is not None and bool(np.allclose((row.alpha, row.beta), reference))
+            colour = CHOSEN if row.chosen else REFERENCE if used else CANDIDATE
+            axis.barh(
+                place,
+                row.beta - row.alpha,
+                0.62,
+                left=row.alpha,
+                color=colour,
+                alpha=0.9 if row.chosen or used else 0.45,
+            )
+            text = f"{row.violation:.3f}{'  suggested' if row.chosen else ''}{'  used by the paper' if used else ''}"
+            axis.text(
+                row.beta + 0.015, place, text, va="center", fontsize=7.5, color=colour if row.chosen or used else None
+            )
+        axis.axvline(self.positive_rate, color=RATE, ls="--", lw=1.4)
+        axis.text(
+            self.positive_rate,
+            len(rows) - 0.3,
+            f"positive rate {self.positive_rate:.3f}",
+            color=RATE,
+            fontsize=7.5,
+            ha="center",
+        )
         axis.set_xlim(0, 1)
+        axis.set_ylim(-0.7, len(rows) + 0.3)
+        axis.set_yticks([])
         axis.set_xlabel("rank (0 = highest score)")
-        axis.set_ylabel(f"violation ({self.measure})")
-        axis.legend()
-        figure.tight_layout()
+        axis.set_ylabel(f"candidates by violation ({self.measure})")
+        if own:
+            figure.tight_layout()
         return figure
 
 

@@ -338,3 +338,28 @@ def audit(
         source, limits=limits, others=max_other or (), intervals=interval or (), out=out, as_json=as_json, **options
     )
     raise typer.Exit(status)
+
+
+@app.command("choose-interval")
+def choose_interval(
+    source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
+    score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
+    group: Annotated[str, typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    threshold: Annotated[
+        float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
+    ] = None,
+    measure: Annotated[str, typer.Option(help="What is compared: sp, rank_gap or gauc.")] = "sp",
+    length: Annotated[
+        list[float] | None, typer.Option(help="Length of candidates; repeatable. By default 0.2, 0.25 and 0.3.")
+    ] = None,
+    step: Annotated[float, typer.Option(help="Distance of the grid on which candidates begin.")] = 0.05,
+    min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are left out.")] = 30,
+    out: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
+) -> None:
+    """Suggest an interval of ranks: of those that cover the positive rate, the one where groups differ most."""
+    from partialfair.audit.choose import run
+    from partialfair.choose_interval import LENGTHS
+
+    options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
+    run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)

@@ -1,11 +1,17 @@
 """The suggested interval covers the positive rate and is the candidate with the largest violation."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from partialfair.choose_interval import candidates, suggest_interval
-from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.cli import app
+from partialfair.errors import ConfigError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
 
 
@@ -41,8 +47,64 @@ def test_candidates_cover_the_rate_and_stay_in_the_unit_interval() -> None:
 
 def test_plot_marks_the_choice(frame: pd.DataFrame) -> None:
     found = suggest_interval(frame["s"].to_numpy(), (frame["sex"] == "M").to_numpy().astype(int))
-    axis = found.plot().axes[0]
-    assert tuple(axis.lines[len(found.table) - 1].get_xdata()) == found.interval
+    axis = found.plot(reference=(0.0, 0.2)).axes[0]
+    assert len(axis.patches) == len(found.table)
+    top = axis.patches[-1]
+    assert (top.get_x(), top.get_x() + top.get_width()) == pytest.approx(found.interval)
+    texts = [text.get_text() for text in axis.texts]
+    assert sum("suggested" in text for text in texts) == 1
+    assert f"positive rate {found.positive_rate:.3f}" in texts
+
+
+def test_place_among_the_candidates(frame: pd.DataFrame) -> None:
+    found = suggest_interval(frame["s"].to_numpy(), (frame["sex"] == "M").to_numpy().astype(int))
+    assert found.place_of(found.interval) == 1
+    last = found.table.sort_values("violation").iloc[0]
+    assert found.place_of((last["alpha"], last["beta"])) == len(found.table)
+    assert found.violation_of((last["alpha"], last["beta"])) == last["violation"]
+    assert found.place_of((0.9, 0.95)) == 0 and np.isnan(found.violation_of((0.9, 0.95)))
+
+
+def run(frame: pd.DataFrame, folder: Path, *arguments: str) -> Any:
+    frame.to_csv(folder / "scores.csv", index=False)
+    words = ["choose-interval", str(folder / "scores.csv"), "--score", "s", "--group", "sex", *arguments]
+    return CliRunner().invoke(app, words)
+
+
+def test_verb_says_the_same_as_the_function(frame: pd.DataFrame, tmp_path: Path) -> None:
+    codes = (frame["sex"] == "M").to_numpy().astype(int)
+    expected = suggest_interval(frame["s"].to_numpy(), codes, measure="rank_gap", lengths=[0.2, 0.4], step=0.1)
+    options = ("--measure", "rank_gap", "--length", "0.2", "--length", "0.4", "--step", "0.1")
+    content = json.loads(run(frame, tmp_path, *options, "--json").stdout)
+    assert tuple(content["interval"]) == expected.interval
+    assert content["positive_rate"] == expected.positive_rate and content["measure"] == "rank_gap"
+    found = pd.DataFrame(content["candidates"])
+    pd.testing.assert_frame_equal(found, expected.table, check_dtype=False)
+
+
+def test_verb_draws_and_lists(frame: pd.DataFrame, tmp_path: Path) -> None:
+    done = run(frame, tmp_path, "--out", str(tmp_path / "picture.svg"))
+    assert done.exit_code == 0 and "<svg" in (tmp_path / "picture.svg").read_text()
+    assert done.stdout.startswith("suggested interval: ") and done.stdout.count("<- suggested") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--out", "picture.doc"), "ends in .png, .svg, .pdf"),
+        (("--measure", "spp"), "'spp'"),
+        (("--group", "s"), "two purposes"),
+        (("--group", "race", "--min-group-size", "3000"), "fewer than two groups have at least 3000 rows"),
+        (("--score", "race"), "is not a finite number"),
+        (("--group", "sexx"), "did you mean 'sex'"),
+    ],
+)
+def test_verb_refuses_in_one_sentence(
+    frame: pd.DataFrame, tmp_path: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    done = run(frame, tmp_path, *arguments)
+    assert isinstance(done.exception, PartialFairError) and text in str(done.exception)
+    assert {path.name for path in tmp_path.iterdir()} == {"scores.csv"}
 
 
 def test_too_few_rows_and_unknown_measures_are_refused(frame: pd.DataFrame) -> None:

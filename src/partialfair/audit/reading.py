@@ -34,7 +34,7 @@ def audit_file(
     columns = read_columns(Path(path), wanted)
     try:
         return audit_scores(
-            _scores(columns[score], score),
+            scores_of(columns[score], score),
             {name: columns[name] for name in groups},
             columns[label] if label else None,
             source=Path(path).name,
@@ -50,7 +50,7 @@ def audit_file(
         raise DataError(f"{path}: {text}") from None
 
 
-def _scores(column: Any, name: str) -> Any:
+def scores_of(column: Any, name: str) -> Any:
     """Numbers of a text column; the row of the first text that is none is named.
 
     Rows are counted from 1 after the header.

@@ -1,0 +1,116 @@
+"""The verb ``partialfair choose-interval``: from a score file to the interval that the guideline suggests."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair.audit.reading import scores_of
+from partialfair.audit.run import MIN_GROUP_SIZE
+from partialfair.audit.sample import build_sample
+from partialfair.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
+from partialfair.columns import read_columns
+from partialfair.errors import ConfigError, DataError
+from partialfair.files import atomic_path
+from partialfair.metrics.ranks import Counts
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def suggest_for_file(
+    path: str | Path,
+    *,
+    score: str,
+    group: str,
+    threshold: float | None = None,
+    measure: str = "sp",
+    lengths: Sequence[float] = LENGTHS,
+    step: float = STEP,
+    min_group_size: int = MIN_GROUP_SIZE,
+) -> Suggestion:
+    """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
+
+    Args:
+        path: CSV with a header line, or parquet.
+        score: column of the scores; group: column of the groups, several joined by commas are intersected.
+        threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
+        measure, lengths, step: see :func:`partialfair.choose_interval.suggest_interval`.
+        min_group_size: smaller groups are left out.
+
+    Raises:
+        DataError: rows that cannot be used; ConfigError: unsuitable settings; NotEstimableError: too few rows.
+    """
+    names = [name.strip() for name in group.split(",")]
+    if score in names or len(set(names)) < len(names):
+        raise DataError(f"{path}: a column is given for two purposes; name each column once")
+    columns = read_columns(Path(path), [score, *names])
+    try:
+        groups = {name: columns[name] for name in names}
+        sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    count = sample.tally.count[0::2] + sample.tally.count[1::2]
+    sizes = count.sum(axis=1)
+    kept = sizes >= min_group_size
+    if kept.sum() < 2:
+        found = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
+        raise DataError(
+            f"{path}: fewer than two groups have at least {min_group_size} rows ({found}); add rows, merge groups, or "
+            "lower the minimum group size"
+        )
+    above = np.cumsum(count[kept], axis=1) - count[kept]
+    rate = float(np.mean(sample.scores > sample.threshold))
+    return suggest_from_counts(Counts(above, sizes[kept]), rate, lengths, step, measure)
+
+
+def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
+    """Suggest an interval, print the candidates or JSON, and draw the picture.
+
+    Raises:
+        ConfigError: ``out`` has no format that can be drawn.
+    """
+    if out is not None and out.suffix.lower() not in FORMATS:
+        raise ConfigError(f"--out {out}: write a name that ends in {', '.join(FORMATS)}")
+    found = suggest_for_file(source, **options)
+    print(as_text(found) if not as_json else json.dumps(as_dict(found), indent=1))
+    if out is not None:
+        _draw(found, out)
+        if not as_json:
+            print(f"\n{out}")
+
+
+def as_dict(found: Suggestion) -> dict[str, Any]:
+    """The suggestion as JSON has it."""
+    table = found.table.astype(object).where(found.table.notna(), None)
+    return {
+        "interval": list(found.interval), "positive_rate": found.positive_rate, "measure": found.measure,
+        "candidates": table.to_dict("records"),
+    }  # fmt: skip
+
+
+def as_text(found: Suggestion) -> str:
+    """The candidates as a table, the least alike first."""
+    low, high = found.interval
+    lines = [
+        f"suggested interval: {low:g} {high:g}",
+        f"of those that cover the positive rate {found.positive_rate:.3f}, it has the largest {found.measure}",
+        "",
+        f"  {'interval':<14}{found.measure:>10}",
+    ]
+    for row in found.table.sort_values(["violation", "chosen"], ascending=False).itertuples():
+        value = "too few rows" if row.violation != row.violation else f"{row.violation:.4f}"
+        lines.append(f"  {f'{row.alpha:g} {row.beta:g}':<14}{value:>10}{'  <- suggested' if row.chosen else ''}")
+    return "\n".join(lines)
+
+
+def _draw(found: Suggestion, out: Path) -> None:
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    mpl.use("agg")
+    figure = found.plot()
+    with atomic_path(out) as path:
+        figure.savefig(path, dpi=160, facecolor="white")
+    plt.close(figure)
