@@ -70,8 +70,9 @@ class Config:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Datasets that some experiment uses, sorted."""
-        return tuple(sorted({name for experiment in self.experiments.values() for name in experiment.runs}))
+        """Datasets that some experiment or exhibit uses, sorted."""
+        used = {name for experiment in self.experiments.values() for name in experiment.runs}
+        return tuple(sorted(used.union(*(exhibit.datasets for exhibit in self.params.exhibits.values()))))
 
     def experiment(self, name: str) -> ExperimentModel:
         """Return an experiment.
@@ -312,6 +313,8 @@ def _check_names(config: Config) -> None:
             if used not in params.experiments:
                 hint = plugins.did_you_mean(used, params.experiments)
                 raise ConfigError(f"{where}.experiments: unknown experiment {used!r}; {hint}")
+        for dataset in exhibit.datasets:
+            _check_known(dataset, config, f"{where}.datasets")
 
 
 def _check_plugin(package: str, name: str, where: str) -> None:

@@ -117,6 +117,7 @@ class ExhibitModel(BaseModel):
     kind: str = Field(description="what draws it")
     title: str = Field("", description="caption")
     experiments: list[str] = Field([], description="experiments whose results it shows")
+    datasets: list[str] = Field([], description="datasets that it counts besides those of its experiments")
 
 
 class ParamsModel(StrictModel):

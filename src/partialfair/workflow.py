@@ -70,9 +70,10 @@ class Grid:
         raise ValueError(f"{raw_file} is not a raw file of any dataset")
 
     def tables(self, experiments: Iterable[str] | None = None) -> list[str]:
-        """Return the prepared tables that some experiments use, or all of them."""
-        chosen = experiments or self.config.experiments
-        datasets = sorted({dataset for name in chosen for dataset in self.config.experiment(name).runs})
+        """Return the prepared tables that some experiments use, or all that experiments and exhibits use."""
+        if experiments is None:
+            return [TABLE.format(dataset=dataset) for dataset in self.config.datasets]
+        datasets = sorted({dataset for name in experiments for dataset in self.config.experiment(name).runs})
         return [TABLE.format(dataset=dataset) for dataset in datasets]
 
     def splits(self) -> list[str]:
@@ -102,7 +103,8 @@ class Grid:
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
         experiments = self.config.params.exhibits[exhibit].experiments
-        return [*self.evaluated(experiments), *self.tables(experiments)]
+        others = (TABLE.format(dataset=dataset) for dataset in self.config.params.exhibits[exhibit].datasets)
+        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others]))
 
     def exhibit(self, exhibit: str) -> str:
         """Return what determines an exhibit as text that changes if it does."""

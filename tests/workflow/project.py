@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("Snakefile", "workflow", "src", "profiles", "dvc.yaml", ".dvcignore", ".gitignore")
+COPIED = ("Snakefile", "workflow", "src", "profiles", "dvc.yaml", ".dvcignore", ".gitignore", "requirements.lock")
 LIMIT = 900.0  # seconds for one command; a busy machine needs many times what an idle one does
 
 TINY: dict[str, Any] = {
