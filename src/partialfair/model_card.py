@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair import plugins
+from partialfair import intervals, plugins
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
 from partialfair.files import atomic_path, read_json
@@ -203,22 +203,14 @@ def _limits(
     yield ""
     for text in LIMITS:
         yield f"- {text}"
-    length = _length((metrics.get("settings") or {}).get("interval", fit["interval"]))
+    interval = (metrics.get("settings") or {}).get("interval", fit["interval"])
+    unions = intervals.for_groups(interval, len(names)) if names else ()
     for code, name in enumerate(names if "test" in counts else ()):
-        inside = int(counts["test"][0][code] * length)
+        inside = int(counts["test"][0][code] * intervals.measure(unions[code]))
         if inside < FEW_ROWS:
             yield f"- The interval keeps about {inside} test rows of group {name}: its numbers are uncertain."
     if fit["status"] == "ok" and fit["kappa"] is None:
         yield "- No constraint was imposed: differences between groups are those that minimise the loss."
-
-
-def _length(interval: Any) -> float:
-    """Return the length of the shortest union of an interval."""
-    from partialfair.intervals import is_per_group, parse
-
-    parsed = parse(interval)
-    unions = parsed if is_per_group(parsed) else (parsed,)
-    return min(sum(beta - alpha for alpha, beta in union) for union in unions)  # type: ignore[misc, union-attr]
 
 
 def _provenance(fit: Mapping[str, Any]) -> Iterator[str]:
