@@ -13,16 +13,23 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from partialfair.closure import closure_hash, evaluation_hash, report_hash
 from partialfair.config import load_config
 from partialfair.errors import PartialFairError
+from partialfair.folder import require_room, settle_times
 from partialfair.workflow import Grid, set_environment
 
 # Another grid: snakemake --config params=other.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))
 set_environment(workflow.basedir, PARAMS)
 try:
+    require_room()
     CONFIG = load_config(PARAMS, check_plugins=True)
 except PartialFairError as error:
     raise WorkflowError(str(error)) from None
 GRID = Grid(CONFIG)
+
+
+onstart:
+    if settled := settle_times():
+        print(f"{settled} files whose times are in the future (the clock went back?) now bear the time of today")
 
 
 # Software comes from requirements.lock or environment.yml; containers are for those who run with --sdm apptainer.

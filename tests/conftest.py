@@ -1,7 +1,7 @@
 """Fixtures shared by all tests; those that read real data need the folder named by PARTIALFAIR_DATA_MIRROR."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from partialfair import plugins
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.datasets.table import Dataset
 from partialfair.jobs.prepare import fetch
+from tests import network
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +28,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unavailable:
         config.hook.pytest_deselected(items=unavailable)
         items[:] = [item for item in items if not item.get_closest_marker("real_data")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def offline() -> Iterator[None]:
+    """Every test runs without the network; see ``tests/network.py``."""
+    with network.refused():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,9 @@ def main() -> None:
     try:
         app()
     except PartialFairError as error:
-        print(f"partialfair: {error}", file=sys.stderr)
+        from partialfair.masking import masked
+
+        print(f"partialfair: {masked(error)}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
         from partialfair.guard import machine_fault
@@ -140,9 +142,12 @@ def train(
 ) -> None:
     """Train one model of the grid."""
     from partialfair.config import load_config
+    from partialfair.jobs.inputs import require_parts
     from partialfair.jobs.train import train as run
+    from partialfair.workflow import SPLIT
 
     job = load_config(config).job(experiment, dataset, algorithm, kappa, seed)
+    require_parts(SPLIT.format(dataset=dataset, seed=seed))
     run(config, experiment, dataset, algorithm, job.kappa_text, seed, out or job.path)
 
 

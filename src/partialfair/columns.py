@@ -36,7 +36,14 @@ def _read_csv(path: Path, wanted: Sequence[str] | None) -> Any:
     from pyarrow import csv
 
     with path.open("rb") as stream:
-        header = stream.readline().decode("utf-8-sig", errors="replace")
+        line = stream.readline()
+    try:
+        header = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: line 1 is not UTF-8 text (byte {line[error.start]:#x} at position {error.start}); save the file "
+            "as UTF-8"
+        ) from error
     separator = max(SEPARATORS, key=header.count)
     names = [name.strip().strip('"') for name in header.strip("\r\n").split(separator)]
     chosen = names if wanted is None else list(wanted)

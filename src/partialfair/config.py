@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from partialfair import plugins
 from partialfair.config_models import ExperimentModel, ParamsModel
-from partialfair.datasets.named import check_entry
+from partialfair.datasets.named import check_entry, module_name
 from partialfair.errors import ConfigError, PluginError
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -291,6 +291,7 @@ def _check_names(config: Config) -> None:
     params, source = config.params, config.source
     for dataset, options in params.datasets.items():
         check_entry(dataset, options, source)
+        _check_option_types(dataset, options, f"{source}: datasets.{dataset}")
     for algorithm in params.algorithms:
         _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
     for name, experiment in params.experiments.items():
@@ -350,6 +351,19 @@ def _check_known(dataset: str, config: Config, where: str) -> None:
         raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, known)}")
     if dataset not in config.params.datasets:
         check_entry(dataset, {}, config.source)
+
+
+_KINDS = {"int": (int, "a whole number"), "float": (int | float, "a number"), "bool": (bool, "true or false")}
+"""Annotations of options of dataset modules that are checked before a module is imported."""
+
+
+def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> None:
+    """Refuse an option of another type than the ``load`` function of the dataset's module says."""
+    annotations = plugins.annotations("datasets", module_name(dataset, options), "load")
+    for option, value in options.items():
+        kind, wanted = _KINDS.get(annotations.get(option, ""), (object, ""))
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
+            raise ConfigError(f"{where}.{option} is {value!r}: give {wanted}")
 
 
 def _check_settings(config: Config) -> None:

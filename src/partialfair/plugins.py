@@ -150,6 +150,19 @@ def required(package: str, name: str, function: str) -> tuple[str, ...]:
     return tuple(argument.arg for argument in (*positional, *keywords))
 
 
+def annotations(package: str, name: str, function: str) -> dict[str, str]:
+    """Return the annotations of the parameters of a top-level function of a plug-in, read from its text.
+
+    Raises:
+        PluginError: there is no such plug-in, or its file is not valid Python.
+    """
+    arguments = _arguments(package, name, function)
+    if arguments is None:
+        return {}
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return {argument.arg: ast.unparse(argument.annotation) for argument in every if argument.annotation is not None}
+
+
 def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     """Return the signature of a top-level function of a plug-in; ``None`` if it has no such function."""
     module_of(package, name)

@@ -24,6 +24,7 @@ RUN = "data/runs/demo/loans/alm/kappa=0.2/seed=0"
 TABLE = "data/processed/loans/table.npz"
 SPLIT = "data/processed/loans/splits/seed=0.npz"
 RAW = "loans.csv"
+JOB = ("--experiment", "demo", "--dataset", "loans", "--algorithm", "alm", "--kappa", "0.2", "--seed", "0")
 
 
 def loans(rows: int = 400) -> str:
@@ -114,8 +115,7 @@ class Lab:
 
     def train(self, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the constrained training job by itself."""
-        job = ("--experiment", "demo", "--dataset", "loans", "--algorithm", "alm", "--kappa", "0.2", "--seed", "0")
-        return self.cli("train", *job, **environment)
+        return self.cli("train", *JOB, **environment)
 
     def workflow(self, *arguments: str) -> tuple[str, ...]:
         """The command that runs the workflow of this checkout here."""

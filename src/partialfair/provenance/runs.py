@@ -83,7 +83,8 @@ def _check_metrics(chain: Chain, grid: Grid, job: Job, expected: Expected, fit: 
     if metrics is None:
         return False
     before = len(chain.breaks)
-    _compare(chain, f"{job.path}/scores.parquet", metrics["outputs"]["scores.parquet"], "metrics.json", again)
+    scores = f"{job.path}/scores.parquet"
+    _compare(chain, scores, metrics["outputs"]["scores.parquet"], "metrics.json", again.replace(path, scores))
     settings = json.loads(grid.evaluation(SimpleNamespace(experiment=job.experiment, dataset=job.dataset)))
     wanted = {
         "settings": settings,

@@ -1,0 +1,54 @@
+"""Whether the workflow can work where it is started, told before its first job rather than by its last."""
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from partialfair.errors import StorageError
+
+ROOM = 8 << 20
+"""Bytes that must be free: less than this holds the records of a few jobs only."""
+
+
+def require_room(folder: str | Path = ".", room: int = ROOM) -> None:
+    """Refuse a folder that is read-only or on a full disk.
+
+    Raises:
+        StorageError: naming the folder, what is wrong with it, and what to do.
+    """
+    path = Path(folder).absolute()
+    if os.statvfs(path).f_flag & os.ST_RDONLY or not os.access(path, os.W_OK | os.X_OK):
+        raise StorageError(
+            f"{path}: the folder cannot be written to; make it writable, or work in a copy of the project elsewhere, "
+            "and run the same command again"
+        )
+    free = shutil.disk_usage(path).free
+    if free < room:
+        logging.raiseExceptions = False  # a logger that cannot write its file would bury the sentence
+        raise StorageError(
+            f"{path}: the disk is full ({free / 2**20:.1f} MiB free, at least {room / 2**20:.0f} are needed); free "
+            "space there and run the same command again, which goes on where the last one stopped"
+        )
+
+
+def settle_times(folders: Iterable[str | Path] = ("data",)) -> int:
+    """Set the times of files that are in the future to now; their content stays as it is.
+
+    After a clock has gone back, Snakemake refuses every result that is older than what it was made from. Nothing is
+    lost by this, as results are told to be outdated by content (see the profile), not by time.
+
+    Returns:
+        The number of such files.
+    """
+    now, count = time.time(), 0
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)
+                if os.path.getmtime(path) > now:
+                    os.utime(path, (now, now))
+                    count += 1
+    return count
