@@ -159,16 +159,14 @@ class SurrogateMeans:
         """Values and derivatives; O(n Q) for Q thresholds."""
         program = self.program
         base = program.thresholds(aux) - program.shift
-        means = np.empty((program.n_subsets, base.size))
-        slopes = np.empty((scores.size, base.size))
-        for q, t in enumerate(base):
-            part = self.surrogate.upper if program.shift[q] < 0 else self.surrogate.lower
-            values, slopes[:, q] = part(scores - t)
-            means[:, q] = self.average @ values
+        values, slopes = np.empty((2, base.size, scores.size))
+        for part, used in ((self.surrogate.upper, program.shift < 0), (self.surrogate.lower, program.shift > 0)):
+            values[used], slopes[used] = part(scores - base[used, None])
+        means = self.average @ values.T
 
         def pull_back(a: Vector, b: Vector) -> tuple[Vector, Vector]:
             weights = program.convex.pull_back(means, a) + program.concave.pull_back(means, b)
-            by_row = (self.average.T @ weights) * slopes
+            by_row = (self.average.T @ weights) * slopes.T
             return by_row.sum(axis=1), program.fold_thresholds(-by_row.sum(axis=0))
 
         return Parts(program.convex.values(means), program.concave.values(means), pull_back)

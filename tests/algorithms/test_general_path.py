@@ -1,0 +1,159 @@
+"""Losses, surrogates and families chosen by name in a task, an experiment, and the hash of a job."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from partialfair import plugins
+from partialfair.algorithms.base import Task
+from partialfair.closure import closure, training_hash
+from partialfair.config import job_settings, load_config
+from partialfair.datasets import simulated
+from partialfair.datasets.splits import make_split
+from partialfair.errors import ConfigError
+from partialfair.estimators import PartialFairClassifier
+from partialfair.jobs.train import attempt, validated
+from partialfair.metrics import get
+from tests.workflow.project import ROOT
+
+QUICK = {"idca": {"inner_steps": [40], "tolerances": [0.003], "tuning_rounds": 5, "rounds": [5, 20]}}
+INTERVAL = [[0.1, 0.5]]
+COMBINATIONS = [
+    *((family, "logistic", "clipped_linear") for family in plugins.names("constraints")),
+    ("partial_statistical_parity", "hinge", "clipped_linear"),
+    ("partial_equal_opportunity", "quadratic", {"name": "logistic", "sharpness": 2}),
+    ("partial_statistical_parity", {"name": "auc", "surrogate": "squared_hinge"}, "logistic"),
+    ("partial_group_auc", {"name": "partial_auc", "fpr": [0.05, 0.5]}, "clipped_linear"),
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return simulated.load(tmp_path_factory.mktemp("raw"), rows=800)
+
+
+def make_task(data, constraint="partial_group_auc", kappa=0.1, **options):
+    split = make_split(data, 0)
+    train, validation = data.take(split.train), data.take(split.validation)
+    return Task(train, validation, constraint, INTERVAL, kappa, report=lambda line: None, **options)
+
+
+def fit(name, task):
+    algorithm = plugins.load("algorithms", name).ALGORITHM
+    return attempt(algorithm, task, validated(algorithm, name, QUICK.get(name, {})))
+
+
+@pytest.mark.parametrize(("constraint", "loss", "surrogate"), COMBINATIONS)
+@pytest.mark.parametrize("algorithm", ["alm", "idca"])
+def test_every_combination_is_trained_by_both_solvers(data, algorithm, constraint, loss, surrogate):
+    task = make_task(data, constraint, loss=loss, surrogate=surrogate)
+    found, status, _ = fit(algorithm, task)
+    assert status == "ok"
+    certificate = found.solution.certificate
+    assert certificate.max_violation <= (1e-4 if algorithm == "alm" else 3e-3) + 1e-9
+    free, *_ = fit("unconstrained", dataclasses.replace(task, kappa=math.inf))
+    assert certificate.objective >= free.solution.certificate.objective - 1e-3
+    scores = found.model.scores(task.train.X, task.train.group)
+    metric = get(plugins.load("constraints", constraint).VIOLATION["relative"])
+    before, after = (
+        metric(f.model.scores(task.train.X, task.train.group), task.train.y, task.train.group, INTERVAL, 0.0)
+        for f in (free, found)
+    )
+    assert np.isfinite(scores).all() and after < max(0.75 * before, 0.2)
+
+
+def test_a_wide_tolerance_gives_the_unconstrained_model(data):
+    for loss in ("hinge", "quadratic", "auc"):
+        task = make_task(data, "partial_demographic_parity", kappa=1.5, loss=loss)
+        found, free = fit("alm", task)[0], fit("unconstrained", dataclasses.replace(task, kappa=math.inf))[0]
+        assert found.solution.certificate.objective == pytest.approx(free.solution.certificate.objective, abs=2e-3)
+
+
+def test_the_unconstrained_fit_is_the_same_on_both_paths(data):
+    task = make_task(data, kappa=math.inf)
+    assert task.fused
+    usual = fit("unconstrained", task)[0].solution.certificate.objective
+    found = plugins.general_path().fit_unconstrained(
+        make_task(data, kappa=math.inf), plugins.load("algorithms", "unconstrained").UnconstrainedSettings()
+    )
+    assert found.solution.certificate.objective == pytest.approx(usual, abs=1e-6)
+
+
+def test_algorithms_that_know_the_kernels_alone_say_so(data):
+    found, status, reason = fit("ssg", make_task(data))
+    assert found is None and status == "not_applicable" and "hinge-mean" in reason
+    found, status, reason = fit("regularization", make_task(data, "partial_demographic_parity", loss="hinge"))
+    assert found is None and status == "not_applicable" and "logistic loss" in reason
+
+
+def test_the_estimator_takes_a_family_of_the_general_path(data):
+    model = PartialFairClassifier(constraint="partial_group_auc", kappa=0.05, interval=INTERVAL)
+    model.fit(data.X, data.y, sensitive_features=data.group)
+    scores = model.decision_function(data.X, sensitive_features=data.group)
+    assert get("gauc")(scores, data.y, data.group, INTERVAL) < 0.06
+
+
+class TestHashes:
+    """Jobs of the compiled path do not depend on the general one; the others do."""
+
+    GENERAL = "partialfair.algorithms.general"
+
+    def test_no_compiled_job_reaches_the_general_path(self):
+        for name in plugins.names("algorithms"):
+            for constraint in filter(plugins.is_fused, plugins.names("constraints")):
+                modules = (plugins.module_of("algorithms", name), plugins.module_of("constraints", constraint))
+                reached = closure("partialfair.jobs.train", *modules)
+                assert not [m for m in reached if "losses" in m or m in (self.GENERAL, "partialfair.surrogates")]
+
+    def test_other_jobs_depend_on_it_and_on_their_loss(self):
+        usual = training_hash("alm", "partial_demographic_parity")
+        hashes = {
+            usual,
+            training_hash("alm", "partial_demographic_parity", "hinge"),
+            training_hash("alm", "partial_demographic_parity", "quadratic"),
+            training_hash("alm", "partial_demographic_parity", surrogate="logistic"),
+        }
+        assert len(hashes) == 4
+        assert training_hash("alm", "partial_demographic_parity", "logistic", "clipped_linear") == usual
+        assert {self.GENERAL, "partialfair.solvers.dc_problem"} <= set(closure(self.GENERAL))
+
+
+class TestParams:
+    """The fields ``loss`` and ``surrogate`` of an experiment."""
+
+    def config(self, folder, **fields):
+        content = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+        demo = content["experiments"]["demo"] | fields
+        path = folder / "params.yaml"
+        path.write_text(yaml.safe_dump(content | {"experiments": {"demo": demo}, "exhibits": {}}), encoding="utf-8")
+        return load_config(path)
+
+    def test_they_reach_the_job(self, tmp_path):
+        config = self.config(tmp_path, loss={"name": "auc", "surrogate": "hinge"}, surrogate={"name": "logistic"})
+        settings = job_settings(config, config.jobs()[0])
+        assert settings["loss"] == {"name": "auc", "surrogate": "hinge"} and settings["surrogate"] == "logistic"
+        assert json.loads(json.dumps(settings)) == settings
+
+    def test_the_default_is_the_compiled_combination(self, tmp_path):
+        settings = job_settings(config := self.config(tmp_path), config.jobs()[0])
+        assert plugins.is_fused(settings["constraint"], settings["loss"], settings["surrogate"])
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"loss": "hing"}, "experiments.demo.loss: unknown losse? 'hing'; did you mean 'hinge'"),
+            ({"loss": {"name": "auc", "surogate": "hinge"}}, "loss.surogate: unknown option; did you mean 'surrogate'"),
+            ({"loss": {"name": "hinge", "margin": 2}}, "loss.margin: unknown option; this loss takes none"),
+            ({"loss": {"surrogate": "hinge"}}, "experiments.demo.loss is .*key name"),
+            ({"surrogate": "logistc"}, "experiments.demo.surrogate: unknown surrogate 'logistc'"),
+            ({"surrogate": {"name": "logistic", "sharpness": -1}}, "sharpness of surrogate 'logistic' is -1"),
+            ({"surrogate": 3}, "experiments.demo.surrogate is 3"),
+        ],
+    )
+    def test_mistakes_are_refused(self, tmp_path, fields, words):
+        with pytest.raises(ConfigError, match=words):
+            self.config(tmp_path, **fields)
