@@ -40,15 +40,13 @@ def build_problem(task: Task) -> DCProblem:
     """
     rows = task.train
     score = LinearScores.build(rows.X, rows.group, rows.n_groups, task.standardiser, task.uses_group)
-    y, group = rows.y[score.order], rows.group[score.order]
+    y = rows.y[score.order]
     name, options = plugins.chosen(task.loss)
     loss = plugins.load("losses", name).build(y, **options)
     family = None
     if not np.isinf(task.kappa):
-        program = plugins.load("constraints", task.constraint).build(
-            group, y, interval=task.interval, kappa=task.kappa, grid=task.grid, kappa_scale=task.kappa_scale
-        )
-        family = constraints_of(program, surrogates.make(task.surrogate))
+        ordered = dataclasses.replace(task, train=rows.take(score.order))
+        family = constraints_of(ordered.program(), surrogates.make(task.surrogate))
     problem = DCProblem(score, loss, family, positive_share=float(np.mean(y > 0)))
     if family is not None and family.ranks_rows and task.uses_group:
         params = minimise_loss(problem, WARM_ITERATIONS)[0]
@@ -58,8 +56,9 @@ def build_problem(task: Task) -> DCProblem:
 
 def fit_alm(task: Task, settings: Settings) -> Fit:
     """Solve the problem directly, by the solver that serves the usual combination, too."""
-    problem: Any = task.problem
     assert isinstance(settings, ALMSettings)
+    task = settings.task(task)
+    problem: Any = task.problem
     budget = settings.budget()
 
     def report(record: Record) -> None:
@@ -72,7 +71,7 @@ def fit_alm(task: Task, settings: Settings) -> Fit:
     found = solve(problem, budget=budget, start=start, scaling=scaling_at(problem, start[0]), report=report)
     params, aux = problem.placed(found.params, found.aux)
     solution = Solution(params, aux, found.certificate, found.history, found.status)
-    return Fit(solution, task.linear_score(params, aux), {}, {"alm": found.history}, "alm")
+    return Fit(solution, task.linear_score(params, aux), {}, {"alm": found.history}, "alm", problem.true_violation)
 
 
 def fit_unconstrained(task: Task, settings: Any) -> Fit:
