@@ -112,7 +112,7 @@ def check_parts(constraints, n, seed):
 
 @pytest.mark.parametrize("groups", [2, 3])
 @pytest.mark.parametrize(("name", "surrogate"), CASES)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 10**6), interval=st.sampled_from(INTERVALS))
 def test_parts_are_convex_with_subgradients_whose_difference_is_the_derivative(name, surrogate, groups, seed, interval):
     _, group, y, _ = rows(seed, groups)
