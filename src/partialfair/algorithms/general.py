@@ -46,7 +46,8 @@ def build_problem(task: Task) -> DCProblem:
     family = None
     if not np.isinf(task.kappa):
         ordered = dataclasses.replace(task, train=rows.take(score.order))
-        family = constraints_of(ordered.program(), surrogates.make(task.surrogate))
+        program: Any = ordered.program()
+        family = constraints_of(program, surrogates.make(task.surrogate))
     problem = DCProblem(score, loss, family, positive_share=float(np.mean(y > 0)))
     if family is not None and family.ranks_rows and task.uses_group:
         params = minimise_loss(problem, WARM_ITERATIONS)[0]
