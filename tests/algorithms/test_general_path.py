@@ -142,6 +142,13 @@ class TestParams:
         settings = job_settings(config := self.config(tmp_path), config.jobs()[0])
         assert plugins.is_fused(settings["constraint"], settings["loss"], settings["surrogate"])
 
+    def test_the_shipped_grid_of_families_has_every_family_and_loss(self):
+        config = load_config(ROOT / "grids" / "families.yaml", check_plugins=True)
+        experiments = config.experiments.values()
+        assert {experiment.constraint for experiment in experiments} == set(plugins.names("constraints"))
+        assert {plugins.chosen(experiment.loss)[0] for experiment in experiments} == set(plugins.names("losses"))
+        assert config.params.exhibits["constraint_families"].experiments == list(config.experiments)
+
     @pytest.mark.parametrize(
         ("fields", "words"),
         [
