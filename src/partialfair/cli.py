@@ -121,7 +121,7 @@ def data_split(
 ) -> None:
     """Divide a table into training, validation and test rows."""
     from partialfair.config import load_config
-    from partialfair.jobs.prepare import split
+    from partialfair.jobs.split import split
     from partialfair.workflow import SPLIT, TABLE
 
     target = out or Path(SPLIT.format(dataset=dataset, seed=seed))

@@ -9,7 +9,7 @@ from partialfair.datasets import sources
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import PartialFairError
 from partialfair.files import read_json, sha256
-from partialfair.jobs import prepare
+from partialfair.jobs import prepare, split
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.workflow import SPLIT, TABLE, Grid
 
@@ -87,7 +87,7 @@ def _check_splits(chain: Chain, config: Config, dataset: str, expected: Expected
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / "split.npz"
             with chain.expects(path, "correct that, then run `snakemake splits`"):
-                prepare.split(table, seed, again, options)
+                split.split(table, seed, again, options)
                 expected.splits[dataset, seed] = sha256(again)
         wanted = expected.splits.get((dataset, seed))
         if wanted and _compare(chain, "", path, wanted, None, "", "the table and its seed"):
