@@ -10,7 +10,7 @@ min_version("9.0")
 # The source beside this file is the one that runs, whatever else is installed.
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from partialfair.closure import closure_hash, evaluation_hash, report_hash
+from partialfair.closure import closure_hash, report_hash
 from partialfair.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.folder import require_room, settle_times

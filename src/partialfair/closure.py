@@ -77,12 +77,20 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
     return closure_hash(f"{PACKAGE}.jobs.train", *modules)
 
 
-def evaluation_hash() -> str:
-    """Hash for evaluating a run: the job, every metric (they are found by scanning their folder), linear models.
+def evaluation_hash(on_request: Iterable[str] = ()) -> str:
+    """Hash for evaluating a run: the job, every common metric (they are found by scanning their folder), linear models.
+
+    Metrics on request count for the runs of experiments that name them.
 
     Other kinds of model are part of the training hash of the algorithms that make them: an edit trains them anew.
     """
-    return closure_hash(f"{PACKAGE}.jobs.evaluate", f"{PACKAGE}.models.linear", *_modules_of("metrics"))
+    modules = [f"{PACKAGE}.jobs.evaluate", f"{PACKAGE}.models.linear", *_modules_of("metrics")]
+    wanted = list(on_request)
+    if wanted:
+        from partialfair.metrics import registry
+
+        modules += registry.modules_on_request(wanted)
+    return closure_hash(*modules)
 
 
 @cache

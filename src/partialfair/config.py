@@ -200,7 +200,12 @@ def job_settings(config: Config, job: Job) -> dict[str, Any]:
 def evaluation_settings(config: Config, experiment: str, dataset: str) -> dict[str, Any]:
     """Return everything in the configuration that determines the evaluation of a trained run."""
     run = config.experiment(experiment).runs[dataset]
-    return {"interval": _lists(run.metric_interval or run.interval), "bootstrap": config.params.bootstrap.model_dump()}
+    settings = {
+        "interval": _lists(run.metric_interval or run.interval),
+        "bootstrap": config.params.bootstrap.model_dump(),
+    }
+    wanted = config.experiment(experiment).metrics
+    return settings | {"on_request": wanted} if wanted else settings
 
 
 def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False) -> Config:
@@ -215,14 +220,62 @@ def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False
         ConfigError: the file cannot be read or says something that cannot be run.
     """
     source = Path(path).name
-    config = Config(_validated(_read(Path(path)), ParamsModel, source, ()), source)
+    config = Config(_validated(_with_included(Path(path)), ParamsModel, source, ()), source)
     _check_names(config)
     if check_plugins:
         _check_settings(config)
     return config
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
+INCLUDABLE = ("datasets", "algorithms", "experiments", "exhibits")
+"""Blocks that an included file may add entries to."""
+
+
+def _with_included(path: Path) -> dict[str, Any]:
+    """Return the content of a configuration with the entries of the files that it includes.
+
+    An included file can also stand alone (with ``seeds``, ``bootstrap`` and the like of its own, which do not
+    count where it is included): each paper's grid is a file that runs by itself.
+    """
+    whole = _read(path)
+    for name in _list(whole.get("include"), path):
+        file = path.parent / name
+        if not file.is_file():
+            raise ConfigError(f"{path.name}: include: there is no file {file}; paths are relative to {path.name}")
+        content = _read(file)
+        for block in INCLUDABLE:
+            _add_entries(whole, block, content.get(block) or {}, file, path)
+        _own_values(whole, content)
+    return whole
+
+
+def _list(names: Any, path: Path) -> list[str]:
+    """Return the names of the included files."""
+    if not isinstance(names or [], list):
+        raise ConfigError(f"{path.name}: include is {names!r}: give a list of files")
+    return [str(name) for name in names or []]
+
+
+def _add_entries(whole: dict[str, Any], block: str, entries: Any, file: Path, path: Path) -> None:
+    """Add the entries of one block, refusing names that exist with another content."""
+    if not isinstance(entries, dict):
+        raise ConfigError(f"{file.name}: {block} is {entries!r}: give names and their entries")
+    present = whole.setdefault(block, {}) or {}
+    for name, entry in entries.items():
+        if name in present and present[name] != entry:
+            raise ConfigError(f"{file.name}: {block}.{name} also stands, otherwise, in {path.name}; rename one of them")
+    whole[block] = {**present, **entries}
+
+
+def _own_values(whole: dict[str, Any], content: dict[str, Any]) -> None:
+    """Give the experiments of an included file the seeds that stand at its top."""
+    for name in (content.get("experiments") or {}) if "seeds" in content else ():
+        entry = whole["experiments"][name]
+        if isinstance(entry, dict):
+            whole["experiments"][name] = {"seeds": content["seeds"], **entry}
+
+
+class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times faster
     """Refuses a mapping that has a key twice, which YAML would settle silently by the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -299,6 +352,7 @@ def _check_names(config: Config) -> None:
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
+        _check_metrics(experiment.metrics, f"{where}.metrics")
         _check_choices(experiment, where)
         for algorithm in experiment.algorithms:
             _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
@@ -324,6 +378,17 @@ def _check_plugin(package: str, name: str, where: str) -> None:
         plugins.module_of(package, name)
     except PluginError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_metrics(names: list[str], where: str) -> None:
+    """Refuse metrics that no module offers on request."""
+    if names:
+        from partialfair.metrics import registry
+
+        try:
+            registry.modules_on_request(names)
+        except PluginError as error:
+            raise ConfigError(f"{where}: {error}") from error
 
 
 def _check_choices(experiment: ExperimentModel, where: str) -> None:

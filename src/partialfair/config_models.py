@@ -105,6 +105,9 @@ class ExperimentModel(StrictModel):
         "clipped_linear", description="stand-in for the indicator in the constraint: a name, or name and options"
     )
     seeds: Seeds | None = Field(None, description="seeds, if not the common ones")
+    metrics: Annotated[list[str], BeforeValidator(_unique)] = Field(
+        [], description="metrics on request (modules of metrics/on_request) that are computed besides the common ones"
+    )
     algorithms: dict[str, Settings] = Field({}, description="settings that differ from the common ones")
     runs: Annotated[dict[str, RunModel], Field(min_length=1)] = Field(description="dataset -> what is run on it")
 
@@ -123,6 +126,9 @@ class ExhibitModel(BaseModel):
 class ParamsModel(StrictModel):
     """The whole file."""
 
+    include: Annotated[list[str], BeforeValidator(_unique)] = Field(
+        [], description="further files with blocks datasets, algorithms, experiments and exhibits, beside this one"
+    )
     seeds: Seeds = Field(description="seeds of every experiment that does not name its own")
     device: Literal["auto", "cpu", "cuda"] = Field("cpu", description="where algorithms that can use a GPU run")
     threads: Annotated[int, Field(ge=1)] = Field(1, description="threads of one training job")

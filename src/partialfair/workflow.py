@@ -131,6 +131,10 @@ class Grid:
         """Return what determines an evaluation as text that changes if it does."""
         return _text(evaluation_settings(self.config, wildcards.experiment, wildcards.dataset))
 
+    def evaluation_code(self, wildcards: Any) -> str:
+        """Return the hash of the source that an evaluation can execute."""
+        return closure.evaluation_hash(self.config.experiment(wildcards.experiment).metrics)
+
     def code(self, wildcards: Any) -> str:
         """Return the hash of the source that a training run can execute."""
         experiment = self.config.experiment(wildcards.experiment)

@@ -63,7 +63,8 @@ def write_run(root, run, status="ok", reason=None, weights=None, seed=0):
     LinearScore(weights, plain, np.zeros(0), *names, status=status).save(run / "model.npz")
     fit = {
         "experiment": "e", "dataset": "small", "algorithm": "idca", "kappa": 0.1, "seed": seed,
-        "status": status, "reason": reason, "selected": {"tolerance": 0.001},
+        "status": status, "reason": reason, "settings": {}, "selected": {"tolerance": 0.001},
+        "constraint": "partial_statistical_parity", "interval": INTERVAL, "grid": 10, "kappa_scale": "relative",
         "certificate": {"objective": 0.3, "max_violation": 0.001, "kkt_residual": None, "multipliers": []},
         "time": {"wall_seconds": 1.5, "cpu_seconds": 1.25}, "peak_memory_mib": 100.0, "device": "cpu",
         "threads": 1, "git_revision": "abc", "closure_hash": "def",

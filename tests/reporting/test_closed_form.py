@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partialfair import metrics
-from partialfair.config import load_config
+from partialfair.config import job_settings, load_config
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.files import write_json
@@ -56,7 +56,7 @@ def project(tmp_path_factory):
         folder = root / job.path
         folder.mkdir(parents=True)
         model(job.seed).save(folder / "model.npz")
-        write_json(folder / "fit.json", {"status": "ok", "dataset": "simulated", "seed": job.seed})
+        write_json(folder / "fit.json", {"status": "ok", **job_settings(config, job)})
         paths = folder / "model.npz", folder / "fit.json", root / "table.npz", root / f"split{job.seed}.npz", folder
         evaluate(*paths, {"interval": [[0.1, 0.4]], "bootstrap": {"replicates": 50}})
     return root, config

@@ -20,7 +20,7 @@ rule evaluate:
         runtime=30,
     params:
         settings=GRID.evaluation,
-        code=lambda wildcards: evaluation_hash(),
+        code=GRID.evaluation_code,
     shell:
         "NUMBA_NUM_THREADS={threads} python -m partialfair evaluate"
         " --experiment {wildcards.experiment} --dataset {wildcards.dataset} --algorithm {wildcards.algorithm}"

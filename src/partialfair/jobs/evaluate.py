@@ -11,7 +11,7 @@ from partialfair import arrow, closure, intervals, model_card, seeding
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.files import read_json, sealed, sha256, write_json
-from partialfair.metrics import evaluate_all
+from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
 
 SPLITS = ("train", "validation", "test")
@@ -38,7 +38,7 @@ def evaluate(
         split: stored split of the run's seed.
         out_dir: the run folder.
         settings: ``interval``; optionally ``bootstrap`` ({"replicates", "level"}; replicates 0 for none),
-            ``threshold`` (default 0) and ``metrics`` (names; default all).
+            ``threshold`` (default 0), ``metrics`` (names; default the common ones) and ``on_request`` (further names).
 
     Returns:
         The content of metrics.json.
@@ -66,7 +66,7 @@ def evaluate(
     result["settings"] = dict(settings)
     result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
     result["outputs"] = {"scores.parquet": sha256(out / "scores.parquet")}
-    result["closure_hash"] = closure.evaluation_hash()
+    result["closure_hash"] = closure.evaluation_hash(settings.get("on_request") or ())
     result = sealed(result)
     write_json(out / "metrics.json", result)
     model_card.write(out, model_path, fit_json)
@@ -93,12 +93,11 @@ def measure(
     # One union per group also states which groups must be present in every split.
     interval = intervals.for_groups(settings["interval"], data.n_groups)
     threshold = float(settings.get("threshold", 0.0))
+    wanted = [*(settings.get("metrics") or names()), *(settings.get("on_request") or ())]
     values: dict[str, Any] = {}
     reasons: dict[str, Any] = {}
     for name, (rows, scores) in scored.items():
-        values[name], missing = evaluate_all(
-            scores, data.y[rows], data.group[rows], interval, threshold, settings.get("metrics")
-        )
+        values[name], missing = evaluate_all(scores, data.y[rows], data.group[rows], interval, threshold, wanted)
         if missing:
             reasons[name] = {metric: _with_names(reason, data) for metric, reason in missing.items()}
     content = {"splits": values, "bootstrap": {}, "not_estimable": reasons}

@@ -1,7 +1,8 @@
 """Metrics by name.
 
 A metric is one function ``(scores, y, group, interval, threshold) -> float`` listed in the dictionary
-``METRICS`` of any module of this folder; modules are found by scanning.
+``METRICS`` of any module of this folder, or of its folder ``on_request``; modules are found by scanning.
+Those of this folder are computed for every run, those on request where an experiment names them.
 """
 
 import pkgutil
@@ -19,6 +20,9 @@ from partialfair.plugins import did_you_mean
 
 if TYPE_CHECKING:
     from partialfair.metrics.resampling import Replicates
+
+PACKAGE = "partialfair.metrics"
+ON_REQUEST = f"{PACKAGE}.on_request"
 
 MetricFunction = Callable[[NDArray, NDArray, NDArray, Any, float], float]
 Direction = Literal["violation", "quality"]
@@ -48,27 +52,65 @@ class Metric:
 
 @cache
 def registry() -> Mapping[str, Metric]:
-    """Return all metrics by name, from the ``METRICS`` of every module of this folder.
+    """Return the metrics of every run by name, from the ``METRICS`` of every module of this folder.
 
     Raises:
         PluginError: an entry is not a Metric, or two modules offer the same name.
     """
-    found: dict[str, Metric] = {}
-    for module in pkgutil.iter_modules(import_module("partialfair.metrics").__path__):
-        entries = getattr(import_module(f"partialfair.metrics.{module.name}"), "METRICS", {})
-        for name, entry in entries.items():
+    return _collected(PACKAGE)
+
+
+@cache
+def on_request() -> Mapping[str, Metric]:
+    """Return the metrics that are computed where an experiment names them, from the folder ``on_request``.
+
+    Raises:
+        PluginError: an entry is not a Metric, or a name is taken.
+    """
+    return _collected(ON_REQUEST, taken=registry())
+
+
+def modules_on_request(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the dotted names of the modules that offer some metrics on request.
+
+    Raises:
+        PluginError: there is no such metric.
+    """
+    found = set()
+    for name in names:
+        if name not in on_request():
+            raise PluginError(f"unknown metric on request {name!r}; {did_you_mean(name, on_request())}")
+        found.add(next(module for module in _modules(ON_REQUEST) if name in _entries(module)))
+    return tuple(sorted(found))
+
+
+def _collected(package: str, taken: Mapping[str, Metric] | None = None) -> dict[str, Metric]:
+    """Return the entries of all modules of a package."""
+    found: dict[str, Metric] = dict(taken or {})
+    for module in _modules(package):
+        for name, entry in _entries(module).items():
+            where = f"{module.removeprefix('partialfair.').replace('.', '/')}.py: METRICS[{name!r}]"
             if not isinstance(entry, Metric):
-                raise PluginError(
-                    f"metrics/{module.name}.py: METRICS[{name!r}] is no Metric; write Metric(function, title)"
-                )
+                raise PluginError(f"{where} is no Metric; write Metric(function, title)")
             if name in found:
-                raise PluginError(f"metrics/{module.name}.py: METRICS[{name!r}] exists in another module; rename it")
+                raise PluginError(f"{where} exists in another module; rename it")
             found[name] = entry
-    return found
+    return {name: entry for name, entry in found.items() if name not in (taken or {})}
+
+
+def _modules(package: str) -> list[str]:
+    """Return the dotted names of the modules of a package, not of those in its folders."""
+    found = pkgutil.iter_modules(import_module(package).__path__)
+    return [f"{package}.{module.name}" for module in found if not module.ispkg]
+
+
+def _entries(module: str) -> Mapping[str, Any]:
+    """Return what a module offers."""
+    return getattr(import_module(module), "METRICS", {})
 
 
 def names() -> tuple[str, ...]:
-    """Names of all metrics, sorted."""
+    """Names of the metrics of every run, sorted."""
     return tuple(sorted(registry()))
 
 
@@ -78,9 +120,11 @@ def get(name: str) -> Metric:
     Raises:
         PluginError: there is none; the message gives the nearest name.
     """
-    if name not in registry():
-        raise PluginError(f"unknown metric {name!r}; {did_you_mean(name, registry())}")
-    return registry()[name]
+    if name in registry():  # looked up first: what is on request is not imported for nothing
+        return registry()[name]
+    if name not in on_request():
+        raise PluginError(f"unknown metric {name!r}; {did_you_mean(name, [*registry(), *on_request()])}")
+    return on_request()[name]
 
 
 def evaluate_all(

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from partialfair.closure import evaluation_hash
 from partialfair.config import Config, Job
 from partialfair.files import is_sealed, read_json, sha256
 from partialfair.jobs.evaluate import evaluate
@@ -41,7 +40,8 @@ def check_runs(chain: Chain, config: Config, expected: Expected, pins: Mapping[s
         chain.link("model", f"{folder}/model.npz", tie, first, len(found))
         again = "computed anew, same bytes" if deep else "of that model"
         metrics = sha256(f"{found[0][0].path}/metrics.json")
-        chain.link("metrics", f"{folder}/metrics.json", f"{again}; code {evaluation_hash()}", metrics, len(found))
+        tie = f"{again}; code {grid.evaluation_code(_wildcards(found[0][0]))}"
+        chain.link("metrics", f"{folder}/metrics.json", tie, metrics, len(found))
 
 
 def _check_fit(
@@ -56,8 +56,7 @@ def _check_fit(
     before = len(chain.breaks)
     for name, recorded in fit["outputs"].items():
         _compare(chain, f"{job.path}/{name}", recorded, "fit.json", again.replace(path, f"{job.path}/{name}"))
-    wildcards = SimpleNamespace(**{part: getattr(job, part) for part in ("experiment", "dataset", "algorithm", "seed")})
-    wildcards.kappa = job.kappa_text
+    wildcards = _wildcards(job)
     wanted = {
         **{f"settings: {key}": value for key, value in json.loads(grid.settings(wildcards)).items()},
         "hash of its code": grid.code(wildcards),
@@ -85,10 +84,10 @@ def _check_metrics(chain: Chain, grid: Grid, job: Job, expected: Expected, fit: 
     before = len(chain.breaks)
     scores = f"{job.path}/scores.parquet"
     _compare(chain, scores, metrics["outputs"]["scores.parquet"], "metrics.json", again.replace(path, scores))
-    settings = json.loads(grid.evaluation(SimpleNamespace(experiment=job.experiment, dataset=job.dataset)))
+    settings = json.loads(grid.evaluation(_wildcards(job)))
     wanted = {
         "settings": settings,
-        "hash of its code": evaluation_hash(),
+        "hash of its code": grid.evaluation_code(_wildcards(job)),
         "model.npz": fit["outputs"]["model.npz"],
         "table": expected.tables.get(job.dataset, fit["inputs"]["table"]),
         "split": expected.splits.get((job.dataset, job.seed), fit["inputs"]["split"]),
@@ -98,6 +97,13 @@ def _check_metrics(chain: Chain, grid: Grid, job: Job, expected: Expected, fit: 
     if deep and len(chain.breaks) == before:
         _evaluate_again(chain, job, settings, again)
     return len(chain.breaks) == before
+
+
+def _wildcards(job: Job) -> SimpleNamespace:
+    """Return a job as the rules know it."""
+    return SimpleNamespace(
+        experiment=job.experiment, dataset=job.dataset, algorithm=job.algorithm, kappa=job.kappa_text, seed=job.seed
+    )
 
 
 def _evaluate_again(chain: Chain, job: Job, settings: Mapping[str, Any], remedy: str) -> None:

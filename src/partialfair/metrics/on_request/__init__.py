@@ -1,0 +1,1 @@
+"""Metrics of particular papers: computed where an experiment names them under ``metrics``."""

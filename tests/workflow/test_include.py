@@ -1,0 +1,66 @@
+"""A configuration that is divided into files: one per paper, each of which also runs alone."""
+
+import pytest
+import yaml
+
+from partialfair.config import evaluation_settings, job_settings, load_config
+from partialfair.errors import ConfigError
+
+EXPERIMENT = {
+    "title": "One",
+    "paper": "partial_fairness",
+    "constraint": "partial_statistical_parity",
+    "runs": {"simulated": {"interval": [[0.1, 0.4]], "algorithms": {"alm": [0.1]}}},
+}
+
+
+def write(folder, name, **content):
+    """Write a configuration and return its path."""
+    (folder / name).write_text(yaml.safe_dump(content, sort_keys=False))
+    return folder / name
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A configuration that includes another one, which has seeds of its own."""
+    write(tmp_path, "other.yaml", seeds=[3], algorithms={"alm": {"tolerance": 0.01}}, experiments={"two": EXPERIMENT})
+    return write(tmp_path, "params.yaml", include=["other.yaml"], seeds=[0, 1], experiments={"one": EXPERIMENT})
+
+
+def test_entries_of_an_included_file_are_added(files):
+    config = load_config(files, check_plugins=True)
+    assert list(config.experiments) == ["one", "two"]
+    assert config.algorithm_settings("one", "alm") == {"tolerance": 0.01}
+    assert (config.seeds("one"), config.seeds("two")) == ([0, 1], [3])
+
+
+def test_a_job_is_the_same_alone_and_included(files):
+    whole, alone = load_config(files), load_config(files.parent / "other.yaml")
+    assert [job_settings(whole, job) for job in whole.jobs("two")] == [
+        job_settings(alone, job) for job in alone.jobs("two")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"include": ["absent.yaml"]}, "there is no file .*absent.yaml"),
+        ({"include": "other.yaml"}, "include is 'other.yaml': give a list"),
+        ({"include": ["other.yaml"], "experiments": {"two": {**EXPERIMENT, "title": "Else"}}}, "experiments.two also"),
+        ({"include": ["other.yaml"], "algorithms": {"alm": {"tolerance": 0.5}}}, "algorithms.alm also stands"),
+    ],
+)
+def test_a_mistake_is_named(files, content, said):
+    bad = write(files.parent, "bad.yaml", **({"seeds": [0], "experiments": {"one": EXPERIMENT}} | content))
+    with pytest.raises(ConfigError, match=said):
+        load_config(bad)
+
+
+def test_an_unknown_metric_on_request_is_refused(tmp_path):
+    bad = write(tmp_path, "params.yaml", seeds=[0], experiments={"one": {**EXPERIMENT, "metrics": ["no_such"]}})
+    with pytest.raises(ConfigError, match="experiments.one.metrics: unknown metric on request 'no_such'"):
+        load_config(bad)
+
+
+def test_settings_of_an_evaluation_without_request_do_not_mention_any(files):
+    assert "on_request" not in evaluation_settings(load_config(files), "one", "simulated")
