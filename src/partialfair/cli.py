@@ -174,6 +174,28 @@ def evaluate(
 
 
 @app.command()
+def batch(
+    experiment: Annotated[list[str] | None, typer.Option(help="Only these experiments; by default all.")] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Train and evaluate all outdated runs from one process: less start-up than a job each; same files.
+
+    Afterwards `snakemake --touch runs evaluation` records them.
+    """
+    from partialfair.config import load_config
+    from partialfair.jobs.batch import outdated, run_batch
+
+    grid = load_config(config, check_plugins=True)
+    chosen = [job for name in experiment or grid.experiments for job in grid.jobs(name)]
+    todo = outdated(grid, chosen)
+    print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
+    failed = run_batch(config, grid, todo, cores, lambda line: print(line, flush=True))
+    if failed:
+        raise PartialFairError(f"{len(failed)} of {len(todo)} runs failed, the first is {failed[0].path}; see its log")
+
+
+@app.command()
 def card(
     run: Annotated[Path, typer.Argument(help="Folder of an evaluated run, below data/runs.")],
     out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,

@@ -1,0 +1,168 @@
+"""Train and evaluate many runs of the grid from one process that has imported everything once.
+
+A small job spends most of its time on starting Python, importing and loading compiled kernels. Here each run is a
+fork of a process that has done so, with its own log. The functions are those of the single jobs, so the files
+are the same; Snakemake then only has to be told (``snakemake --touch runs evaluation``), and verifies as ever
+what is outdated.
+"""
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from partialfair import closure
+from partialfair.config import Config, Job, evaluation_settings, job_settings
+from partialfair.errors import DataError, PartialFairError
+from partialfair.files import read_json
+from partialfair.workflow import SPLIT, TABLE
+
+TRAIN_LOG = "logs/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log"
+
+
+def outdated(config: Config, jobs: Sequence[Job]) -> list[Job]:
+    """Return the runs that are missing, or made by other code or settings than the present ones."""
+    return [job for job in jobs if not (_trained(config, job) and _evaluated(config, job))]
+
+
+def run_batch(
+    config_path: str | Path,
+    config: Config,
+    jobs: Sequence[Job],
+    cores: int,
+    report: Callable[[str], None] = print,
+) -> list[Job]:
+    """Train and evaluate runs, ``cores`` at a time; return those that failed.
+
+    A run that fails leaves its message in its log, like a job of the workflow, and the others go on.
+
+    Args:
+        config_path: the configuration, for the jobs.
+        config: the same, read.
+        jobs: runs to make.
+        cores: runs at a time.
+        report: receives a line of progress per run.
+
+    Raises:
+        DataError: a table or split that a run needs has not been prepared.
+    """
+    _require_inputs(jobs)
+    _warm_up(jobs)
+    waiting, running, failed = list(reversed(jobs)), dict[int, tuple[Job, float]](), []
+    while waiting or running:
+        while waiting and len(running) < cores:
+            job = waiting.pop()
+            running[_start(config_path, config, job)] = job, time.perf_counter()
+        pid, status = os.wait()
+        if pid not in running:
+            continue
+        job, started = running.pop(pid)
+        done = len(jobs) - len(waiting) - len(running)
+        if status:
+            failed.append(job)
+        word = f"failed, see {_log(job)}" if status else f"{time.perf_counter() - started:.1f} s"
+        report(f"[{done}/{len(jobs)}] {job.path}: {word}")
+    return failed
+
+
+def _start(config_path: str | Path, config: Config, job: Job) -> int:
+    """Fork a process that makes one run; return its number."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        code = _child(config_path, config, job)
+    finally:
+        os._exit(code)
+
+
+def _child(config_path: str | Path, config: Config, job: Job) -> int:
+    """Make one run in this process, with its output in the run's log; return the exit status."""
+    log = Path(_log(job))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    try:
+        make(config_path, config, job)
+    except PartialFairError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        return 1
+    return 0
+
+
+def make(config_path: str | Path, config: Config, job: Job) -> None:
+    """Train and evaluate one run, unless what is there is up to date."""
+    from partialfair.jobs.evaluate import evaluate
+    from partialfair.jobs.train import train
+
+    if not _trained(config, job):
+        job.path.mkdir(parents=True, exist_ok=True)
+        train(config_path, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed)
+    table, split = _inputs(job)
+    settings = evaluation_settings(config, job.experiment, job.dataset)
+    evaluate(job.path / "model.npz", job.path / "fit.json", table, split, job.path, settings)
+
+
+def _trained(config: Config, job: Job) -> bool:
+    """Whether the run's fit.json is of the present code and settings, and its files are there."""
+    experiment = config.experiment(job.experiment)
+    code = closure.training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
+    found = _content(job.path / "fit.json")
+    settings = job_settings(config, job)
+    same = found.get("closure_hash") == code and all(found.get(key) == value for key, value in settings.items())
+    return same and all((job.path / name).is_file() for name in ("model.npz", "history.parquet"))
+
+
+def _evaluated(config: Config, job: Job) -> bool:
+    """Whether the run's metrics.json is of the present code and settings."""
+    found = _content(job.path / "metrics.json")
+    settings = evaluation_settings(config, job.experiment, job.dataset)
+    code = closure.evaluation_hash(settings.get("on_request") or ())
+    return found.get("closure_hash") == code and found.get("settings") == settings
+
+
+def _content(path: Path) -> dict[str, object]:
+    """The content of a JSON file, nothing if it is missing or damaged."""
+    try:
+        content = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _require_inputs(jobs: Sequence[Job]) -> None:
+    """Refuse to start where a table or split is missing."""
+    for path in dict.fromkeys(path for job in jobs for path in _inputs(job)):
+        if not Path(path).is_file():
+            raise DataError(f"{path}: not prepared yet; run `snakemake --cores all splits` first")
+
+
+def _warm_up(jobs: Sequence[Job]) -> None:
+    """Import what the runs need, so that their processes begin with it."""
+    from partialfair import plugins
+    from partialfair.jobs import evaluate, train  # noqa: F401
+
+    for algorithm in {job.algorithm for job in jobs}:
+        plugins.load("algorithms", algorithm)
+
+
+def _inputs(job: Job) -> tuple[str, str]:
+    """The table and the split of a run."""
+    return TABLE.format(dataset=job.dataset), SPLIT.format(dataset=job.dataset, seed=job.seed)
+
+
+def _log(job: Job) -> str:
+    """The log of a run's training, where the workflow has it."""
+    return TRAIN_LOG.format(
+        experiment=job.experiment, dataset=job.dataset, algorithm=job.algorithm, kappa=job.kappa_text, seed=job.seed
+    )
