@@ -62,7 +62,7 @@ def render(folder: str | Path, model_path: str | Path | None = None, fit_json: s
     sections = (
         _model(fit, model),
         _use(fit),
-        _data(fit, names, counts),
+        _data(fit, names, counts, not _is_regression(model)),
         _constraint(fit, metrics),
         _metrics(metrics),
         _limits(fit, metrics, names, counts),
@@ -86,15 +86,22 @@ def _model(fit: Mapping[str, Any], model: Any) -> Iterator[str]:
     yield ""
     kind = "linear score" if type(model).__name__ == "LinearScore" else "score model"
     groups = "with an intercept and coefficients per group" if model.uses_group else "that does not use the group"
-    loss = fit.get("loss", "logistic")
-    yield f"A {kind} {groups}, trained by `{fit['algorithm']}` on the {_chosen(loss)} loss. A positive score is a"
-    yield "positive decision. " + (
-        "Prediction needs the group." if model.uses_group else "Prediction does not need the group."
-    )
+    needs = "Prediction needs the group." if model.uses_group else "Prediction does not need the group."
+    if _is_regression(model):
+        yield f"A predictor of a real-valued label, made by `{fit['algorithm']}`. {needs}"
+    else:
+        loss = fit.get("loss", "logistic")
+        yield f"A {kind} {groups}, trained by `{fit['algorithm']}` on the {_chosen(loss)} loss. A positive score is a"
+        yield f"positive decision. {needs}"
     for title, content in (("Settings", fit["settings"]), ("Chosen on validation rows", fit.get("selected") or {})):
         if content:
             yield ""
             yield f"{title}: " + ", ".join(f"`{key}` = `{value}`" for key, value in content.items()) + "."
+
+
+def _is_regression(model: Any) -> bool:
+    """Whether a model predicts numbers, so that the sign of a label means nothing."""
+    return hasattr(model, "predictions")
 
 
 def _chosen(choice: Any) -> str:
@@ -110,20 +117,21 @@ def _use(fit: Mapping[str, Any]) -> Iterator[str]:
     yield "> not stated"
 
 
-def _data(fit: Mapping[str, Any], names: Sequence[str], counts: Mapping[str, Any]) -> Iterator[str]:
+def _data(fit: Mapping[str, Any], names: Sequence[str], counts: Mapping[str, Any], classes: bool) -> Iterator[str]:
     yield "## Data"
     yield ""
     yield f"`{fit['dataset']}`" + _declared(fit)
     if not counts:
         return
     yield ""
-    yield "| group | " + " | ".join(f"{split} rows (positive)" for split in counts) + " |"
+    what = "rows (positive)" if classes else "rows"
+    yield "| group | " + " | ".join(f"{split} {what}" for split in counts) + " |"
     yield "|---|" + "---|" * len(counts)
     for code, name in enumerate(names):
         cells = []
         for rows, positive in counts.values():
             share = f"{positive[code] / rows[code]:.1%}" if rows[code] else "none"
-            cells.append(f"{rows[code]:,} ({share})")
+            cells.append(f"{rows[code]:,} ({share})" if classes else f"{rows[code]:,}")
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 

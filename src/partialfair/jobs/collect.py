@@ -158,6 +158,10 @@ def _metric_rows(
             low, high = ends.get(name, (None, None))
             row = {"split": split, "metric": name, "value": value, "ci_low": low, "ci_high": high}
             yield {**key, **row, "status": metrics["status"], "reason": reasons.get(name) or metrics.get("reason")}
+    for tolerance, level in metrics.get("levels", {}).items():  # further models of the same job
+        for name, value in level["values"].items():
+            row = {"kappa": float(tolerance), "split": "test", "metric": name, "value": value}
+            yield {**key, **row, "status": metrics["status"], "reason": level["not_estimable"].get(name)}
 
 
 def _why_absent(fit: Mapping[str, Any] | None, metrics: Mapping[str, Any] | None, folder: Path) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
 
 SPLITS = ("train", "validation", "test")
+REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
+"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 
 
 def evaluate(
@@ -57,11 +59,12 @@ def evaluate(
         rows = getattr(parts, name)
         part = data.take(rows)
         with np.errstate(over="ignore"):  # what overflows is refused in the next line
-            scored[name] = (rows, np.asarray(model.scores(part.X, part.group), np.float32))
-        _require_finite(scored[name][1], name, model_path)
-    _write_scores(out / "scores.parquet", data, scored)
+            scored[name] = (rows, _predicted(model, part))
+        _require_finite(_numbers(scored[name][1]), name, model_path)
+    _write_scores(out / "scores.parquet", data, {name: (rows, _numbers(of)) for name, (rows, of) in scored.items()})
     if scored:
         result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
+        result |= _further(model, data, parts.test, settings)
     # What these numbers were made from: the links of the chain that `partialfair verify` follows.
     result["settings"] = dict(settings)
     result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
@@ -93,7 +96,7 @@ def measure(
     # One union per group also states which groups must be present in every split.
     interval = intervals.for_groups(settings["interval"], data.n_groups)
     threshold = float(settings.get("threshold", 0.0))
-    wanted = [*(settings.get("metrics") or names()), *(settings.get("on_request") or ())]
+    wanted = _wanted(data, settings)
     values: dict[str, Any] = {}
     reasons: dict[str, Any] = {}
     for name, (rows, scores) in scored.items():
@@ -102,9 +105,48 @@ def measure(
             reasons[name] = {metric: _with_names(reason, data) for metric, reason in missing.items()}
     content = {"splits": values, "bootstrap": {}, "not_estimable": reasons}
     options = settings.get("bootstrap") or {}
-    if "test" in scored and int(options.get("replicates", 200)):
+    if "test" in scored and data.task == "classification" and int(options.get("replicates", 200)):
         content["bootstrap"] = {"test": _bootstrap_test(data, *scored["test"], interval, threshold, options, stream)}
     return content
+
+
+def _wanted(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
+    """Names of the metrics to compute; those of a table with real-valued labels are others than the common ones."""
+    on_request = list(settings.get("on_request") or ())
+    common = settings.get("metrics") or (names() if data.task == "classification" else REGRESSION)
+    return list(dict.fromkeys([*common, *on_request]))
+
+
+def _predicted(model: Any, part: Dataset) -> Any:
+    """Scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
+    if part.task == "regression" and hasattr(model, "predictions"):
+        return model.predictions(part.X, part.group)
+    return np.asarray(model.scores(part.X, part.group), np.float32)
+
+
+def _numbers(predicted: Any) -> NDArray:
+    """The scores to be stored, one number per row."""
+    return np.asarray(getattr(predicted, "values", predicted), np.float32)
+
+
+def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Test metrics of further models of a run: at other tolerances (``levels``), or on the way (``steps``)."""
+    test, interval = data.take(rows), intervals.for_groups(settings["interval"], data.n_groups)
+    found: dict[str, Any] = {}
+    for tolerance, other in getattr(model, "levels", {}).items():
+        values, missing = evaluate_all(
+            _predicted(other, test), test.y, test.group, interval, only=_wanted(data, settings)
+        )
+        found.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
+    if getattr(model, "traced", None) is not None:
+        chosen = [name for name in model.traced if name in _wanted(data, settings)]
+        points = [
+            (count, evaluate_all(of, test.y, test.group, interval, only=chosen)[0])
+            for count, of in model.on_the_way(test.X)
+        ]
+        found["steps"] = {"evaluations": [count for count, _ in points]}
+        found["steps"] |= {name: [values[name] for _, values in points] for name in chosen}
+    return found
 
 
 def _bootstrap_test(
