@@ -1,16 +1,21 @@
 """Train and evaluate many runs of the grid from one process that has imported everything once.
 
-A small job spends most of its time on starting Python, importing and loading compiled kernels. Here each run is a
-fork of a process that has done so, with its own log. The functions are those of the single jobs, so the files
-are the same; Snakemake then only has to be told (``snakemake --touch runs evaluation``), and verifies as ever
-what is outdated.
+A small job spends most of its time on starting Python, importing and loading compiled kernels. Here a few
+processes do so once and then make one run after the other, each with its own log. The functions are those of the
+single jobs, so the files are the same (``peak_memory_mib`` excepted: it is that of the process so far); Snakemake
+then only has to be told (``snakemake --touch runs evaluation``), and sees as ever what is outdated.
 """
 
+import multiprocessing
 import os
 import sys
+import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from partialfair import closure
@@ -50,39 +55,45 @@ def run_batch(
     """
     _require_inputs(jobs)
     _warm_up(jobs)
-    waiting, running, failed = list(reversed(jobs)), dict[int, tuple[Job, float]](), []
-    while waiting or running:
-        while waiting and len(running) < cores:
-            job = waiting.pop()
-            running[_start(config_path, config, job)] = job, time.perf_counter()
-        pid, status = os.wait()
-        if pid not in running:
-            continue
-        job, started = running.pop(pid)
-        done = len(jobs) - len(waiting) - len(running)
-        if status:
-            failed.append(job)
-        word = f"failed, see {_log(job)}" if status else f"{time.perf_counter() - started:.1f} s"
-        report(f"[{done}/{len(jobs)}] {job.path}: {word}")
+    waiting, failed, lock = deque(jobs), [], threading.Lock()
+
+    def serve() -> None:
+        """Have one process make runs until none is left; one that is killed costs its run alone."""
+        pool = _one_process()
+        while waiting:
+            with lock:
+                job = waiting.popleft() if waiting else None
+            if job is None:
+                break
+            started = time.perf_counter()
+            try:
+                good = pool.submit(_make_logged, config_path, config, job).result() == 0
+            except BrokenProcessPool:
+                good, pool = False, _one_process()
+            with lock:
+                if not good:
+                    failed.append(job)
+                done[0] += 1
+                word = f"{time.perf_counter() - started:.1f} s" if good else f"failed, see {_log(job)}"
+                report(f"[{done[0]}/{len(jobs)}] {job.path}: {word}")
+        pool.shutdown()
+
+    done = [0]
+    threads = [threading.Thread(target=serve) for _ in range(min(cores, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return failed
 
 
-def _start(config_path: str | Path, config: Config, job: Job) -> int:
-    """Fork a process that makes one run; return its number."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        code = _child(config_path, config, job)
-    finally:
-        os._exit(code)
+def _one_process() -> ProcessPoolExecutor:
+    """A process beside this one, begun with what this one has imported."""
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
 
 
-def _child(config_path: str | Path, config: Config, job: Job) -> int:
-    """Make one run in this process, with its output in the run's log; return the exit status."""
+def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
+    """Make one run with the output in the run's log; return an exit status."""
     log = Path(_log(job))
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as stream:
@@ -93,7 +104,7 @@ def _child(config_path: str | Path, config: Config, job: Job) -> int:
     except PartialFairError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return 1
-    except BaseException:
+    except Exception:
         traceback.print_exc()
         sys.stderr.flush()
         return 1

@@ -1,0 +1,93 @@
+"""Runs made from one process: the same files as single jobs, failures recorded, nothing made twice."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from partialfair.config import load_config
+from partialfair.datasets import simulated
+from partialfair.datasets.splits import make_split
+from partialfair.errors import DataError
+from partialfair.jobs import batch
+from partialfair.jobs.train import train
+from partialfair.workflow import SPLIT, TABLE
+
+PARAMS = """
+seeds: [0, 1]
+bootstrap: {replicates: 10}
+datasets: {simulated: {rows: 1500}}
+experiments:
+  small:
+    title: Small
+    paper: partial_fairness
+    constraint: partial_statistical_parity
+    runs: {simulated: {interval: [[0.1, 0.4]], algorithms: {unconstrained: [inf], alm: [0.1]}}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    """A prepared project as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    data = simulated.load(rows=1500)
+    for seed in (0, 1):
+        split = tmp_path / SPLIT.format(dataset="simulated", seed=seed)
+        split.parent.mkdir(parents=True, exist_ok=True)
+        make_split(data, seed).save(split)
+    data.save(tmp_path / TABLE.format(dataset="simulated"))
+    return load_config("params.yaml")
+
+
+def test_runs_are_made_once_and_equal_those_of_single_jobs(config, tmp_path):
+    jobs = config.jobs()
+    lines = []
+    assert batch.outdated(config, jobs) == jobs
+    assert batch.run_batch("params.yaml", config, jobs, cores=2, report=lines.append) == []
+    assert batch.outdated(config, jobs) == []
+    assert len(lines) == len(jobs)
+    job = jobs[-1]
+    train("params.yaml", job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed, tmp_path)
+    assert (tmp_path / "model.npz").read_bytes() == (job.path / "model.npz").read_bytes()
+    assert json.loads((job.path / "metrics.json").read_text())["status"] == "ok"
+
+
+def test_what_other_code_or_settings_made_is_outdated(config):
+    job = config.jobs()[0]
+    batch.make("params.yaml", config, job)
+    fit = job.path / "fit.json"
+    content = json.loads(fit.read_text())
+    for changed in ({"closure_hash": "other"}, {"grid": 11}):
+        fit.write_text(json.dumps(content | changed))
+        assert batch.outdated(config, [job]) == [job]
+    fit.write_text("{")
+    assert batch.outdated(config, [job]) == [job]
+
+
+def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
+    jobs = config.jobs()
+    real = batch.make
+
+    def make(path, grid, job):
+        if job == jobs[0]:
+            raise DataError("no such row")
+        if job == jobs[1]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(path, grid, job)
+
+    monkeypatch.setattr(batch, "make", make)
+    failed = batch.run_batch("params.yaml", config, jobs, cores=1, report=lambda line: None)
+    assert failed == jobs[:2]
+    assert batch.outdated(config, jobs) == jobs[:2]
+    log = batch.TRAIN_LOG.format(
+        experiment="small", dataset="simulated", algorithm="unconstrained", kappa="inf", seed=0
+    )
+    assert open(log).read() == "error: no such row\n"
+
+
+def test_missing_tables_are_named_before_anything_runs(config):
+    os.remove(TABLE.format(dataset="simulated"))
+    with pytest.raises(DataError, match="table.npz: not prepared yet; run `snakemake"):
+        batch.run_batch("params.yaml", config, config.jobs(), cores=1)
