@@ -176,6 +176,7 @@ def evaluate(
 @app.command()
 def batch(
     experiment: Annotated[list[str] | None, typer.Option(help="Only these experiments; by default all.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Only these algorithms; by default all.")] = None,
     cores: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
     config: ConfigOption = PARAMS,
 ) -> None:
@@ -188,6 +189,7 @@ def batch(
 
     grid = load_config(config, check_plugins=True)
     chosen = [job for name in experiment or grid.experiments for job in grid.jobs(name)]
+    chosen = [job for job in chosen if not algorithm or job.algorithm in algorithm]
     todo = outdated(grid, chosen)
     print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
     failed = run_batch(config, grid, todo, cores, lambda line: print(line, flush=True))

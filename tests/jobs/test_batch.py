@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
     log = batch.TRAIN_LOG.format(
         experiment="small", dataset="simulated", algorithm="unconstrained", kappa="inf", seed=0
     )
-    assert open(log).read() == "error: no such row\n"
+    assert Path(log).read_text() == "error: no such row\n"
 
 
 def test_missing_tables_are_named_before_anything_runs(config):

@@ -8,7 +8,6 @@ then only has to be told (``snakemake --touch runs evaluation``), and sees as ev
 
 import multiprocessing
 import os
-import sys
 import threading
 import time
 import traceback
@@ -16,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from partialfair import closure
@@ -96,18 +96,17 @@ def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
     """Make one run with the output in the run's log; return an exit status."""
     log = Path(_log(job))
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as stream:
-        os.dup2(stream.fileno(), 1)
+    with log.open("w", encoding="utf-8", buffering=1) as stream, redirect_stdout(stream), redirect_stderr(stream):
+        os.dup2(stream.fileno(), 1)  # what compiled code prints
         os.dup2(stream.fileno(), 2)
-    try:
-        make(config_path, config, job)
-    except PartialFairError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return 1
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        return 1
+        try:
+            make(config_path, config, job)
+        except PartialFairError as error:
+            stream.write(f"error: {error}\n")
+            return 1
+        except Exception:
+            traceback.print_exc(file=stream)
+            return 1
     return 0
 
 

@@ -113,7 +113,9 @@ class ConEx(_Inner):
         self.y = np.zeros(centre.shape[1])
 
     def _subgradient(self, state):
-        return self.problem.combined(state, np.zeros(state.loss.size), active_subgradient(self.problem, state.gaps, 1.0))
+        return self.problem.combined(
+            state, np.zeros(state.loss.size), active_subgradient(self.problem, state.gaps, 1.0)
+        )
 
     def step(self) -> None:
         """Do one iteration: two products with the data for derivatives, one for values."""

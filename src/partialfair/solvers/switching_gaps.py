@@ -64,7 +64,9 @@ class SwitchingGaps:
         better = feasible & (state.loss < self.best_loss)
         self.best_loss = np.where(better, state.loss, self.best_loss)
         self.best = np.where(better, state.theta, self.best)
-        direction = self.problem.combined(state, feasible * 1.0, active_subgradient(self.problem, state.gaps, ~feasible))
+        direction = self.problem.combined(
+            state, feasible * 1.0, active_subgradient(self.problem, state.gaps, ~feasible)
+        )
         if self.rule.infeasible == "polyak":
             square = np.sum(direction**2, axis=0)
             step = np.where(feasible, step, g / np.maximum(square, np.finfo(float).tiny))
