@@ -1,0 +1,176 @@
+"""What the families on AUC gaps share: ``|AUC(G1, G1') - AUC(G2, G2')| <= kappa`` with a surrogate for the indicator.
+
+``AUC(A, B)`` becomes the mean over pairs (i in A, j in B) of ``sigma(s_i - s_j)``, a difference of convex functions of
+the scores; with a piecewise-linear sigma all pair sums take O(n log n). (The quadratic surrogate of the AUC fairness
+paper, which makes the constraint convex, is in :mod:`partialfair.solvers.quadratic_auc`.)
+
+Every group in turn is the protected one and the rest are the others; where that only swaps the sign of the gap, the
+second group's constraints are left out. All rows count: the interval is not used, and kappa means the same on either
+scale.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.auc_sets import FourSets, cell_counts, cells_of
+from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
+from partialfair.errors import ConfigError
+from partialfair.intervals import Interval, for_groups
+from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
+from partialfair.surrogates import ClippedLinear, Surrogate
+
+SIGN_ONLY = ("group", "inter_group", "intra_group")
+"""Metrics whose sign alone changes when two groups swap roles."""
+
+Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class AUCGap:
+    """The family on fixed rows, before a surrogate is chosen.
+
+    Attributes:
+        sets: the four sets.
+        pairs: for every protected group the rows of (G1, G1') and of (G2, G2'); ``None`` for a set against itself.
+        protected: codes of those groups.
+        group: (n,) group codes.
+        kappa: tolerance.
+        start_score: score of the feasible start.
+    """
+
+    sets: FourSets
+    pairs: tuple[tuple[Pair | None, Pair | None], ...]
+    protected: tuple[int, ...]
+    group: NDArray[np.int64]
+    kappa: float
+    start_score: float
+
+    @property
+    def start(self) -> Vector:
+        """The family has no auxiliary variables."""
+        return np.zeros(0)
+
+    def on(self, surrogate: Surrogate) -> Constraints:
+        """The constraints with a piecewise-linear surrogate.
+
+        Raises:
+            ConfigError: the surrogate is not piecewise linear.
+        """
+        if surrogate.hinges is None:
+            raise ConfigError(
+                f"surrogate: auc_gap_{self.sets.name} sums over all pairs of rows, which takes O(n log n) only with a "
+                "piecewise-linear one; use clipped_linear (option sharpness)"
+            )
+        return AUCGapConstraints(self, surrogate, surrogate.hinges)
+
+
+@dataclass(frozen=True, eq=False)
+class AUCGapConstraints:
+    """The constraints ``Delta - kappa <= 0`` and ``-Delta - kappa <= 0`` of every protected group."""
+
+    ranks_rows: ClassVar[bool] = True
+    family: AUCGap
+    surrogate: Surrogate
+    hinges: tuple[float, float]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the constraints."""
+        title, kappa = self.family.sets.title, self.family.kappa
+        found = []
+        for k in self.family.protected:
+            found += [f"{title} of group {k} <= {kappa:.4g}", f"... >= -{kappa:.4g}"]
+        return tuple(found)
+
+    @property
+    def start(self) -> Vector:
+        """The family has no auxiliary variables."""
+        return np.zeros(0)
+
+    @property
+    def start_score(self) -> float:
+        """Any constant score is feasible."""
+        return self.family.start_score
+
+    def sharp(self) -> "AUCGapConstraints":
+        """The same with a steep clipped-linear surrogate."""
+        steep = ClippedLinear(STEEP)
+        return AUCGapConstraints(self.family, steep, steep.hinges)
+
+    def parts(self, scores: Vector, aux: Vector) -> Parts:
+        """Values and derivatives; O(n log n)."""
+        m = len(self.family.protected)
+        convex, concave = np.empty((m, 2)), np.empty((m, 2))
+        gradients = []
+        for i, (first, second) in enumerate(self.family.pairs):
+            plus1, minus1, by_plus1, by_minus1 = self._share(scores, first)
+            plus2, minus2, by_plus2, by_minus2 = self._share(scores, second)
+            one, other = plus1 + minus2, minus1 + plus2
+            convex[i], concave[i] = (one, other), (other + self.family.kappa, one + self.family.kappa)
+            gradients.append((by_plus1 + by_minus2, by_minus1 + by_plus2))
+
+        def pull_back(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+            # The second constraint of a group has the parts of the first one swapped.
+            weights = a.reshape(m, 2) + b.reshape(m, 2)[:, ::-1]
+            residual = np.zeros(scores.size)
+            for (one, other), (by_one, by_other) in zip(weights, gradients, strict=True):
+                residual += one * by_one + other * by_other
+            return residual, np.zeros(0)
+
+        return Parts(convex.ravel(), concave.ravel(), pull_back)
+
+    def _share(self, scores: Vector, pair: Pair | None) -> tuple[float, float, Vector, Vector]:
+        """Convex functions whose difference is the mean of sigma over the pairs, and their subgradients (n,)."""
+        by_plus, by_minus = np.zeros(scores.size), np.zeros(scores.size)
+        if pair is None:
+            return 0.5, 0.0, by_plus, by_minus
+        a, b = (rows[np.argsort(scores[rows], kind="stable")] for rows in pair)
+        s, values = self.surrogate.sharpness, []
+        scale, ones_a, ones_b = s / (a.size * b.size), np.ones(a.size), np.ones(b.size)
+        for shift, out in zip(self.hinges, (by_plus, by_minus), strict=True):
+            total, by_a, by_b = sorted_pair_sum(pair_hinge, scores[a], ones_a, scores[b], ones_b, shift / s)
+            out[a] += scale * by_a
+            out[b] += scale * by_b
+            values.append(scale * total)
+        return values[0], values[1], by_plus, by_minus
+
+    def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:
+        """Shifts that give all groups the same mean score; a gap within groups does not depend on them."""
+        sizes = np.bincount(group)
+        means = np.bincount(group, weights=scores) / np.maximum(sizes, 1)
+        return float(scores.mean()) - means, np.zeros(0)
+
+
+def build_gap(
+    sets: FourSets,
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    interval: Interval,
+    kappa: float,
+    kappa_scale: str,
+) -> AUCGap:
+    """Build two constraints per protected group.
+
+    Raises:
+        ConfigError: an interval or kappa that cannot be used.
+        NotEstimableError: one of the sets has no rows.
+    """
+    n_groups = int(group.max()) + 1
+    slack_per_group(for_groups(interval, n_groups), kappa, kappa_scale)  # refuses what cannot be used
+    protected = (0,) if n_groups == 2 and sets.name in SIGN_ONLY else tuple(range(n_groups))
+    pairs = []
+    for k in protected:
+        cells = cells_of(y, group, k)
+        sets.require(cell_counts(cells))
+        rows = [np.flatnonzero(np.isin(cells, members)) for members in sets.sets]
+        first, second = (
+            None if sets.sets[j] == sets.sets[j + 1] else (rows[j], rows[j + 1]) for j in (0, 2)
+        )  # AUC(all, all) is 1/2
+        pairs.append((first, second))
+    start_score = float(np.mean(y > 0)) - 0.5
+    return AUCGap(sets, tuple(pairs), protected, np.asarray(group, np.int64), kappa, start_score)

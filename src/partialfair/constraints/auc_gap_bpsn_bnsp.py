@@ -1,0 +1,28 @@
+"""BPSN-BNSP gap: background positives over subgroup negatives as often as the reverse (Example 5).
+
+Source: AUC fairness paper, section 3.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.auc_gap import AUCGap, build_gap
+from partialfair.constraints.auc_sets import PRESETS
+from partialfair.intervals import Interval
+
+TITLE = PRESETS["bpsn_bnsp"].title
+VIOLATION = {"absolute": "auc_gap_bpsn_bnsp", "relative": "auc_gap_bpsn_bnsp"}
+FUSED = False
+
+
+def build(
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    *,
+    interval: Interval,
+    kappa: float,
+    grid: int = 10,
+    kappa_scale: str = "relative",
+) -> AUCGap:
+    """Build the constraints; see :mod:`partialfair.constraints.auc_gap` for what is not used."""
+    return build_gap(PRESETS["bpsn_bnsp"], group, y, interval, kappa, kappa_scale)

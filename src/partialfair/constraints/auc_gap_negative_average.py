@@ -1,0 +1,28 @@
+"""Negative average equality gap: a group's negatives against all negatives (Example 4, second part).
+
+Source: AUC fairness paper, section 3.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.auc_gap import AUCGap, build_gap
+from partialfair.constraints.auc_sets import PRESETS
+from partialfair.intervals import Interval
+
+TITLE = PRESETS["negative_average"].title
+VIOLATION = {"absolute": "auc_gap_negative_average", "relative": "auc_gap_negative_average"}
+FUSED = False
+
+
+def build(
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    *,
+    interval: Interval,
+    kappa: float,
+    grid: int = 10,
+    kappa_scale: str = "relative",
+) -> AUCGap:
+    """Build the constraints; see :mod:`partialfair.constraints.auc_gap` for what is not used."""
+    return build_gap(PRESETS["negative_average"], group, y, interval, kappa, kappa_scale)
