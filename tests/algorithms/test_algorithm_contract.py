@@ -13,7 +13,12 @@ from partialfair.datasets.splits import make_split
 from partialfair.jobs.train import attempt, validated
 from partialfair.solvers.solution import Certificate, Solution
 
-QUICK = {"idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]}}
+QUICK = {
+    "idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]},
+    "stochastic_ghost": {"steps": 10, "records": 2},
+    **{name: {"steps": 200, "records": 4} for name in ("sgd", "sgd_fairret", "ssl_alm", "stochastic_alm")},
+    "stochastic_switching": {"steps": 200, "records": 4},
+}
 
 
 @pytest.fixture(scope="module")

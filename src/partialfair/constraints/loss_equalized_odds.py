@@ -1,0 +1,43 @@
+"""Equalized odds of losses: the absolute loss differences on either label sum to at most delta.
+
+Source: Benchmark of stochastic approximation algorithms,
+Table 1 ("equalized odds") and section 2: the sum over both labels
+of ``|L_k - L_k'|`` on the rows of that label is at most delta; as the four constraints with either sign of each term.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.constraints.loss_gaps import LossGaps, build_gaps
+from partialfair.intervals import Interval
+
+TITLE = "equalized odds of losses"
+VIOLATION = {"absolute": "loss_gap_odds", "relative": "loss_gap_odds"}  # the metric that an exhibit reports
+FUSED = False
+STRATUM_MEANS = True
+
+
+def build(
+    group: NDArray[np.integer],
+    y: NDArray[np.float64],
+    *,
+    interval: Interval,
+    kappa: float,
+    grid: int = 10,
+    kappa_scale: str = "relative",
+) -> LossGaps:
+    """Build the constraints.
+
+    Args:
+        group: (n,) group codes.
+        y: (n,) labels.
+        interval: not used: all rows count.
+        kappa: tolerance delta.
+        grid: not used by this family.
+        kappa_scale: not used: there is no interval to be relative to.
+
+    Raises:
+        ConfigError: kappa is not positive.
+        NotEstimableError: a stratum has no rows.
+    """
+    return build_gaps(group, y, kappa, kappa_scale, [1.0, -1.0], summed=True)

@@ -1,0 +1,81 @@
+"""ACSIncome 2018, Oklahoma, by race: nine raw codes and one fixed split, the reading of the stochastic benchmark.
+
+Source: Benchmark of stochastic approximation algorithms, section 4.1, and its published code. The codes of the nine
+features are numbers to it (no one-hot encoding), RAC1P = 1 makes the first group, and one stratified split serves all
+runs, which differ by initial weights and drawn rows alone.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from partialfair.datasets import acs_income, acs_income_ok
+from partialfair.datasets.spec import DatasetSpec
+from partialfair.datasets.table import Dataset, Split
+from partialfair.errors import DataError
+
+FEATURES = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX")
+SPLIT_STATE = 42  # of the published code
+VALIDATION = 0.1  # share of the training rows
+
+SPEC = DatasetSpec(
+    name="acs_income_ok_race",
+    title="ACSIncome (OK, race)",
+    groups="race: 0 = white (RAC1P 1), 1 = non-white",
+    label=acs_income.LABEL_TEXT,
+    interval=((0.2, 0.4),),
+    folder="acs_income",
+    files=acs_income_ok.SPEC.files,
+    n_rows=17_917,
+    n_attributes=10,
+    licence=acs_income.LICENCE,
+    citation=acs_income.CITATION,
+)
+
+
+def load(raw_dir: Path) -> Dataset:
+    """Read the Oklahoma table in the order of its file, on which the split depends.
+
+    Args:
+        raw_dir: the raw root; the file lies in ``raw_dir/acs_income``.
+
+    Returns:
+        17,917 rows, 9 numeric features.
+
+    Raises:
+        DataError: the file is missing or not the table.
+    """
+    import pandas as pd
+
+    path = SPEC.path(raw_dir, SPEC.files[0].name)
+    try:
+        table = pd.read_csv(path, dtype="int32")
+    except ValueError as error:
+        raise DataError(f"{path}: not a readable ACSIncome table ({error}); fetch it again") from error
+    missing = [name for name in (*FEATURES, "RAC1P", acs_income.LABEL) if name not in table.columns]
+    if missing:
+        raise DataError(f"{path}: column {missing[0]!r} is missing; fetch the file again")
+    return Dataset(
+        X=table[list(FEATURES)].to_numpy(np.float32),
+        y=2.0 * table[acs_income.LABEL].to_numpy(np.float64) - 1.0,
+        group=(table["RAC1P"] != 1).to_numpy(np.int16),
+        feature_names=FEATURES,
+        group_names=("white", "non-white"),
+        name=SPEC.name,
+        numeric=np.arange(len(FEATURES), dtype=np.int64),
+    )
+
+
+def split(data: Dataset, seed: int) -> Split:
+    """Return the published split, the same for every seed; its order is that of the published code.
+
+    The paper has no validation rows. A tenth of its training rows stands as such here; the paper's methods, which
+    select nothing, train on both parts together.
+    """
+    from sklearn.model_selection import train_test_split
+
+    pool, test = train_test_split(
+        np.arange(data.n_rows), test_size=0.2, stratify=data.group == 0, random_state=SPLIT_STATE
+    )
+    last = len(pool) - round(VALIDATION * len(pool))
+    return Split(pool[:last].astype(np.int64), pool[last:].astype(np.int64), test.astype(np.int64))

@@ -1,0 +1,144 @@
+"""Several copies of one small score model at once, one per seed: stacked parameters, explicit derivatives, NumPy.
+
+A step of a stochastic method on a small network costs little arithmetic and many calls. Stacking the runs of R seeds in
+a leading axis makes the calls once for all of them; each run computes exactly what it would alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+class StackedScore(Protocol):
+    """A score model with parameters theta (R, n), applied to inputs (R, B, p) or, the same for all, (1, B, p)."""
+
+    @property
+    def size(self) -> int:
+        """Number of parameters, n."""
+        ...
+
+    def initial(self, generator: np.random.Generator) -> Array:
+        """Parameters (n,) from which a run begins."""
+        ...
+
+    def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
+        """Scores (R, B), and what :meth:`backward` needs."""
+        ...
+
+    def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
+        """Derivative (R, n) of ``sum_b residual[r, b] score[r, b]`` by the parameters."""
+        ...
+
+
+@dataclass(frozen=True)
+class StackedLinear:
+    """``score = <theta, x>``; an intercept is a column of ones."""
+
+    n_inputs: int
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.n_inputs
+
+    def initial(self, generator: np.random.Generator) -> Array:
+        """All zero."""
+        return np.zeros(self.n_inputs)
+
+    def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
+        """Scores (R, B)."""
+        return (X @ theta[:, :, None])[..., 0], X
+
+    def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
+        """Derivative (R, n)."""
+        return (residual[:, None, :] @ cache)[:, 0]
+
+
+@dataclass(frozen=True)
+class StackedMLP:
+    """Affine layers with ReLU between them and one output.
+
+    Parameters stand in the order of :class:`partialfair.models.mlp.MLP`: weight (out, in) and bias of each layer, from
+    the inputs on.
+
+    Attributes:
+        n_inputs: width of the input.
+        hidden: widths of the hidden layers.
+    """
+
+    n_inputs: int
+    hidden: tuple[int, ...]
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """(out, in) of each layer."""
+        widths = (self.n_inputs, *self.hidden, 1)
+        return tuple((n_out, n_in) for n_in, n_out in zip(widths, widths[1:], strict=False))
+
+    @cached_property
+    def size(self) -> int:
+        """Number of parameters."""
+        return sum((n_in + 1) * n_out for n_out, n_in in self.shapes)
+
+    def layers(self, theta: Array) -> list[tuple[Array, Array]]:
+        """Views of weights (R, out, in) and biases (R, out) in theta (R, n)."""
+        out, first = [], 0
+        for n_out, n_in in self.shapes:
+            middle, last = first + n_out * n_in, first + n_out * (n_in + 1)
+            out.append((theta[:, first:middle].reshape(-1, n_out, n_in), theta[:, middle:last]))
+            first = last
+        return out
+
+    def initial(self, generator: np.random.Generator) -> Array:
+        """Weights and biases uniform on ``+-1/sqrt(fan_in)``, PyTorch's default; as ``MLP.initialise`` draws them."""
+        parts = []
+        for n_out, n_in in self.shapes:
+            bound = n_in**-0.5
+            parts += [generator.uniform(-bound, bound, n_out * n_in), generator.uniform(-bound, bound, n_out)]
+        return np.concatenate(parts)
+
+    def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
+        """Scores (R, B); the cache holds the input of every layer."""
+        layers = self.layers(theta)
+        inputs = [X]
+        for weight, bias in layers[:-1]:
+            z = inputs[-1] @ weight.transpose(0, 2, 1)
+            z += bias[:, None, :]
+            np.maximum(z, 0, out=z)
+            inputs.append(z)
+        weight, bias = layers[-1]
+        scores = (inputs[-1] @ weight.transpose(0, 2, 1))[..., 0]
+        scores += bias
+        return scores, inputs
+
+    def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
+        """Derivative (R, n), layer by layer from the output."""
+        gradient = np.empty((len(theta), self.size), theta.dtype)
+        layers, parts = self.layers(theta), self.layers(gradient)
+        delta = residual[..., None]
+        for place in range(len(layers) - 1, -1, -1):
+            by_weight, by_bias = parts[place]
+            np.matmul(delta.transpose(0, 2, 1), cache[place], out=by_weight)
+            np.add.reduce(delta, axis=1, out=by_bias)
+            if place:
+                delta = delta @ layers[place][0]
+                delta *= cache[place] > 0
+        return gradient
+
+    def state(self, theta: Array) -> dict[str, Array]:
+        """Parameters (n,) by the names that the PyTorch module gives them."""
+        found = {}
+        for place, (weight, bias) in enumerate(self.layers(theta[None])):
+            found[f"layers.{place}.weight"], found[f"layers.{place}.bias"] = weight[0].copy(), bias[0].copy()
+        return found
+
+
+def make(n_inputs: int, hidden: Sequence[int]) -> StackedLinear | StackedMLP:
+    """A model with these hidden layers; a linear one, whose inputs hold the intercept, if there are none."""
+    return StackedMLP(n_inputs, tuple(hidden)) if hidden else StackedLinear(n_inputs)
