@@ -186,9 +186,10 @@ def test_safe_steps():
     assert safe_steps(1.0, 0.5, 5.0) == pytest.approx((0.9 / 4.75, 0.06))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("alpha", 1.0), ("beta", 1.0), ("gamma_0", 1.5), ("kappa", 0.0), ("eta", -1.0)]
-)
+OUTSIDE = [("alpha", 1.0), ("beta", 1.0), ("gamma_0", 1.5), ("kappa", 0.0), ("eta", -1.0)]
+
+
+@pytest.mark.parametrize(("name", "value"), OUTSIDE)
 def test_parameters_outside_their_domain(name, value):
     with pytest.raises(ConfigError, match=name):
         Parameters(**(T1 | {name: value}))

@@ -1,7 +1,7 @@
 """Exact optima of gap problems, and the near-stationarity measure that needs them: augmented Lagrangian and L-BFGS.
 
-Every gap gives two smooth constraints, ``h <= eps`` and ``-h <= eps``. With a proximal term the problem is the one whose
-solution defines near-stationarity (Boob, Deng and Lan; Huang and Lin):
+Every gap gives two smooth constraints, ``h <= eps`` and ``-h <= eps``. With a proximal term the problem is the one
+whose solution defines near-stationarity (Boob, Deng and Lan; Huang and Lin):
 
     S(x) = ||x - argmin_y { F(y) + chi(y) : |h_j(y)| - eps_j + chi(y) <= max(0, g(x)) }||,  chi = (rho/2) ||y - x||^2.
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from partialfair.solvers.gap_problem import Array, GapProblem, worst
+from partialfair.solvers.gap_problem import Array, GapProblem, GapState, worst
 
 LARGEST_PENALTY = 1e6
 
@@ -72,7 +72,7 @@ def optimum(
     signs = np.array([1.0, -1.0])
     last = np.inf
 
-    def constraints(point: Array) -> tuple[float, Array, Array]:
+    def constraints(point: Array) -> tuple[float, Array, GapState]:
         state = problem.state(point[:, None])
         apart = point - centre
         chi = 0.5 * weight * float(apart @ apart)

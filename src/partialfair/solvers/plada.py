@@ -1,7 +1,7 @@
 """PLADA: a single-loop primal-dual method for ``min F  s.t.  |h_j| - eps_j <= 0``.
 
 Source: PLADA paper, Algorithm 1. The constraint gets a slack, ``G + u = z`` and ``z = 0``; the minimum over z of the
-perturbed Lagrangian leaves ``F + <lambda, G + u> - ||lambda - mu||^2 / (2 rho)`` with ``rho = alpha / (1 + alpha beta)``.
+perturbed Lagrangian leaves ``F + <lambda, G + u> - ||lambda - mu||^2 / (2 rho)``, ``rho = alpha / (1 + alpha beta)``.
 Every iterate therefore depends on alpha and beta through rho alone.
 
 The theta-step contains G, which is neither smooth nor convex. Three readings are offered: ``linearised`` takes the
@@ -145,7 +145,7 @@ def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, la
     """``argmin_y sum_j lam_j |h_j + <grad h_j, y - at>| + ||y - centre||^2 / (2 eta)``, (d, B).
 
     By duality over ``s in [-1, 1]^m``: ``y = centre - eta J'(lam s)``, and coordinate j of s is
-    ``clip(rest_j / (eta lam_j ||grad h_j||^2), -1, 1)`` with the others fixed; with one constraint that is the solution.
+    ``clip(rest_j / (eta lam_j ||grad h_j||^2), -1, 1)`` with the others fixed; for one constraint this is the solution.
     Where lam_j <= 0 the term is concave, and the better of its two branches is taken.
 
     Args:

@@ -1,7 +1,7 @@
 """IPP: the inexact proximal-point method for weakly convex constraints, with two inner solvers (double loop).
 
-Outer iteration: ``x_{k+1}`` nearly minimises ``F + chi`` subject to ``g + chi <= 0`` with ``chi = (rho/2) ||x - x_k||^2`` and
-g = max_j |h_j| - eps_j. Inner solvers: switching subgradient for strongly convex problems (Ma, Lin and Yang, ICML 2020) and
+Outer iteration: ``x_{k+1}`` nearly minimises ``F + chi`` subject to ``g + chi <= 0``, ``chi = (rho/2) ||x - x_k||^2`` and
+g = max_j |h_j| - eps_j. Inner solvers: switching subgradient for strongly convex problems (Ma, Lin and Yang, 2020) and
 constraint extrapolation (ConEx; Boob, Deng and Lan, 2022), which linearises g and keeps chi exact.
 """
 
@@ -40,14 +40,18 @@ class ProximalPoint:
 
     Attributes:
         state: values at the present outer point x_k.
-        settled: whether an outer iteration has just ended, so that :attr:`state` is new.
     """
 
     def __init__(self, problem: GapProblem, rule: ProximalRule, theta: Array) -> None:
         self.problem, self.rule, self.iteration = problem, rule, 0
         self.state = problem.state(theta)
-        self.settled = True
+        self._settled = True
         self._begin()
+
+    @property
+    def settled(self) -> bool:
+        """Whether an outer iteration has just ended, so that :attr:`state` is new."""
+        return self._settled
 
     def _begin(self) -> None:
         """Start the inner solver at the outer point."""
@@ -58,8 +62,8 @@ class ProximalPoint:
         """Do one inner iteration; after K of them the average is the new outer point."""
         self._inner.step()
         self.iteration += 1
-        self.settled = self.iteration % self.rule.inner == 0
-        if self.settled:
+        self._settled = self.iteration % self.rule.inner == 0
+        if self._settled:
             self.state = self.problem.state(self._inner.average)
             self._begin()
 
@@ -91,10 +95,10 @@ class Switching(_Inner):
     def step(self) -> None:
         """Do one iteration."""
         state = self.problem.state(self.x)
-        feasible = worst(self.problem, state) + self._chi(self.x) <= self.rule.tolerance
-        self._count(feasible * 1.0)
-        coefficients = active_subgradient(self.problem, state.gaps, ~feasible)
-        direction = self.problem.combined(state, feasible * 1.0, coefficients)
+        feasible = (worst(self.problem, state) + self._chi(self.x) <= self.rule.tolerance).astype(np.float64)
+        self._count(feasible)
+        coefficients = active_subgradient(self.problem, state.gaps, 1.0 - feasible)
+        direction = self.problem.combined(state, feasible, coefficients)
         direction = direction + self.rule.weight * (self.x - self.centre)
         self.x = self.problem.project(self.x - self.rule.first_step / (self.t + 2) * direction)
         self.t += 1
@@ -114,7 +118,7 @@ class ConEx(_Inner):
 
     def _subgradient(self, state):
         return self.problem.combined(
-            state, np.zeros(state.loss.size), active_subgradient(self.problem, state.gaps, 1.0)
+            state, np.zeros(state.loss.size), active_subgradient(self.problem, state.gaps, np.ones(1))
         )
 
     def step(self) -> None:

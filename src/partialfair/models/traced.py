@@ -1,0 +1,88 @@
+"""A score model stored together with curves of its training: what a convergence figure is drawn from.
+
+The model is read back as what it is (:func:`partialfair.models.store.load_model` does not see the curves); the curves
+are read by :func:`read_trace`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import DataError
+from partialfair.files import atomic_path
+from partialfair.models.store import ScoreModel
+
+PREFIX = "trace/"
+
+
+@dataclass(frozen=True, eq=False)
+class TracedScore:
+    """A score model and arrays by name.
+
+    Attributes:
+        model: what scores rows.
+        trace: arrays, named ``candidate/quantity``.
+    """
+
+    model: ScoreModel
+    trace: dict[str, NDArray[Any]] = field(repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the model's."""
+        if name in ("model", "trace"):  # not there yet while a copy is made
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    @property
+    def status(self) -> str:
+        """The model's."""
+        return self.model.status
+
+    @property
+    def usable(self) -> bool:
+        """The model's."""
+        return self.model.usable
+
+    @property
+    def uses_group(self) -> bool:
+        """The model's."""
+        return self.model.uses_group
+
+    def scores(self, X: Any, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
+        """The model's scores."""
+        return self.model.scores(X, group)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model's arrays and the curves, compressed, as one ``.npz`` file, atomically."""
+        with atomic_path(path) as temporary:
+            plain = Path(f"{temporary}.model.npz")
+            try:
+                self.model.save(plain)
+                with np.load(plain, allow_pickle=False) as stored:
+                    arrays = dict(stored)
+            finally:
+                plain.unlink(missing_ok=True)
+            curves = {PREFIX + name: np.asarray(values) for name, values in self.trace.items()}
+            with open(temporary, "wb") as stream:
+                np.savez_compressed(stream, **arrays, **curves)  # type: ignore[arg-type]
+
+
+def read_trace(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return the curves of a stored model by candidate and quantity; none if it has none.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    found: dict[str, dict[str, NDArray[Any]]] = {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            for name in stored.files:
+                if name.startswith(PREFIX):
+                    candidate, _, quantity = name.removeprefix(PREFIX).rpartition("/")
+                    found.setdefault(candidate, {})[quantity] = stored[name]
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        raise DataError(f"{path}: not a readable model ({error}); delete the file and train again") from error
+    return found
