@@ -58,3 +58,16 @@ def _draw(
 
     first, second = train_test_split(rows, stratify=group[rows], random_state=seed, **size)
     return first, second
+
+
+def subsample(data: Dataset, rows: int) -> Dataset:
+    """``rows`` rows of a table as the paper's code draws them (unstratified, one fixed seed); 0 for all.
+
+    The draw also fixes the order of the rows, which the splits depend on.
+    """
+    from sklearn.model_selection import train_test_split
+
+    if not rows or rows >= data.n_rows:
+        return data
+    kept, _ = train_test_split(np.arange(data.n_rows), test_size=1 - rows / data.n_rows, random_state=42)
+    return data.take(kept)
