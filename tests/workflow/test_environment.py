@@ -74,7 +74,10 @@ def test_audit_names_the_raw_files_and_parameters_that_the_grid_uses():
     config = load_config(ROOT / "params.yaml")
     raw = {name for dataset in config.datasets for name in Grid(config).raw_files(dataset)}
     assert {name for name in stages["data"]["deps"] if name.startswith("data/raw/")} == raw
-    assert {key for stage in stages.values() for key in stage["params"]} == set(ParamsModel.model_fields)
+    assert {key for stage in stages.values() for key in stage["params"]} == set(ParamsModel.model_fields) - {"include"}
+    included = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).get("include", [])
+    assert all(Path(name).parent == Path("grids") and (ROOT / name).exists() for name in included)
+    assert all("grids" in stage["deps"] for stage in stages.values())  # stands for `include`, which may be absent
     for stage in stages.values():
         assert all((ROOT / name).exists() for name in stage["deps"] if name.startswith("src/")), stage["deps"]
         assert all(options["persist"] for out in stage["outs"] for options in out.values())
