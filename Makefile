@@ -20,10 +20,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test data paper audit lint format bench lock torch clean
+.PHONY: help demo test test-cluster resume data paper audit lint format bench lock torch clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minutes
 	snakemake --cores $(CORES) demo
@@ -31,6 +31,12 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 
 test: $(VENV)/.ready  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	pytest -n 2 --dist loadscope $(ARGS)
+
+test-cluster: $(VENV)/.ready  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
+	tests/cluster/run.sh $(ARGS)
+
+resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the jobs it left, unlock, repeat its command
+	@python -m partialfair resume $(ARGS)
 
 data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for some
 	python -m partialfair data fetch $(DATASETS)

@@ -14,6 +14,7 @@ from partialfair.closure import closure_hash, report_hash
 from partialfair.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.folder import require_room, settle_times
+from partialfair.jobs.resume import record_run
 from partialfair.workflow import Grid, set_environment
 
 # Another grid: snakemake --config params=other.yaml. Every job reads the same one.
@@ -28,6 +29,7 @@ GRID = Grid(CONFIG)
 
 
 onstart:
+    record_run(sys.argv[1:])
     if settled := settle_times():
         print(f"{settled} files whose times are in the future (the clock went back?) now bear the time of today")
 
@@ -70,6 +72,7 @@ rule paper:
         rules.all.input,
 
 
+include: "workflow/rules/machine.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"

@@ -323,6 +323,19 @@ def new(
         print(f"  - {step}")
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def resume(
+    context: typer.Context,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="The killed run was elsewhere; it and its jobs have ended.")
+    ] = False,
+) -> None:
+    """Continue a killed run: cancel the jobs it left, unlock, repeat its command (with further arguments, if any)."""
+    from partialfair.jobs.resume import resume as run
+
+    sys.exit(run(context.args, ended))
+
+
 Limit = Annotated[float | None, typer.Option(min=0, max=1, help="Exit with status 1 if the violation is larger.")]
 
 

@@ -34,6 +34,20 @@ def set_environment(project: str | Path, params: str) -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
 
 
+def machine_limits() -> dict[str, int]:
+    """What jobs that run at once on this machine may claim of it together, where the user sets no limits.
+
+    Returns:
+        ``mem_mb``, 90% of the memory that a process here may use, in MB; and ``gpu``, 1: Snakemake gives jobs no
+        device of their own, so jobs side by side would share the first one.
+    """
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+            available = min(available, int(text))
+    return {"mem_mb": int(0.9 * available / 1e6), "gpu": 1}
+
+
 def _put_first(variable: str, folder: str) -> None:
     """Put a folder first on a search path, once."""
     others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != folder]

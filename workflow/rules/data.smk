@@ -1,6 +1,11 @@
 # Raw files -> one table per dataset -> one split per (dataset, seed).
 
 
+# Computing nodes of a cluster often have no internet.
+localrules:
+    fetch,
+
+
 rule fetch:
     # A raw file that is there is verified and kept: "update" stops Snakemake from deleting it first.
     output:
@@ -13,8 +18,8 @@ rule fetch:
         folder=r"[^/]+",
         file=r"[^/]+",
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=lambda wildcards, attempt: attempt * 1000,
+        runtime=lambda wildcards, attempt: attempt * 60,
     params:
         dataset=lambda wildcards: GRID.dataset_of(f"data/raw/{wildcards.folder}/{wildcards.file}"),
     shell:
@@ -32,7 +37,7 @@ rule prepare:
         "logs/benchmarks/prepare/{dataset}.tsv"
     resources:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 400 * int(input.size_mb)),
-        runtime=30,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         options=lambda wildcards: GRID.options(wildcards.dataset),
         code=lambda wildcards: GRID.preparation(wildcards.dataset),
@@ -51,7 +56,7 @@ rule split:
         "logs/benchmarks/split/{dataset}/seed={seed}.tsv"
     resources:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1000, 4 * int(input.size_mb)),
-        runtime=10,
+        runtime=lambda wildcards, attempt: attempt * 10,
     params:
         options=lambda wildcards: GRID.options(wildcards.dataset),
         code=lambda wildcards: GRID.preparation(wildcards.dataset),
@@ -73,8 +78,8 @@ rule manifest:
     wildcard_constraints:
         what="tables|models",
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=lambda wildcards, attempt: attempt * 1000,
+        runtime=lambda wildcards, attempt: attempt * 10,
     params:
         code=lambda wildcards: closure_hash("partialfair.jobs.manifest"),
     shell:

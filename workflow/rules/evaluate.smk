@@ -17,7 +17,7 @@ rule evaluate:
         "logs/benchmarks/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     resources:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 10 * int(input.size_mb)),
-        runtime=30,
+        runtime=lambda wildcards, attempt: attempt * 10,
     params:
         settings=GRID.evaluation,
         code=GRID.evaluation_code,
@@ -39,8 +39,8 @@ rule collect:
     benchmark:
         "logs/benchmarks/collect/{experiment}.tsv"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         code=lambda wildcards: closure_hash("partialfair.jobs.collect"),
     shell:

@@ -11,8 +11,8 @@ rule exhibit:
     benchmark:
         "logs/benchmarks/exhibit/{exhibit}.tsv"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
         code=report_hash(),
@@ -33,8 +33,8 @@ rule scorecard:
     benchmark:
         "logs/benchmarks/scorecard.tsv"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         exhibits=GRID.exhibits(),
         code=report_hash(),
@@ -56,8 +56,8 @@ rule experiment_scorecard:
     benchmark:
         "logs/benchmarks/scorecard/{experiment}.tsv"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         exhibits=lambda wildcards: GRID.exhibits(wildcards.experiment),
         code=report_hash(),
@@ -72,8 +72,8 @@ rule benchmark:
     log:
         "logs/benchmark.log",
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=lambda wildcards, attempt: attempt * 4000,
+        runtime=lambda wildcards, attempt: attempt * 60,
     shell:
         "python tests/benchmarks/run.py > {log} 2>&1"
 

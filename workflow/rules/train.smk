@@ -16,7 +16,7 @@ rule train:
     threads: CONFIG.params.threads
     resources:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 20 * int(input.size_mb)),
-        runtime=120,
+        runtime=lambda wildcards, attempt: attempt * 120,
         gpu=lambda wildcards: GRID.gpus(wildcards.algorithm),
     params:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.

@@ -1,0 +1,174 @@
+"""Jobs that a killed run of the workflow left behind, on Slurm, on another batch system, or on this machine.
+
+They have to go before the workflow is started again: it does not know them, and would start them a second time.
+"""
+
+import getpass
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from partialfair.errors import PartialFairError
+
+LOGS = Path(".snakemake/log")
+RUN_ID = re.compile(r"SLURM run ID: (\S+)")
+SUBMITTED = re.compile(r"^Submitted .* with external jobid '([^'\n]+)'", re.MULTILINE)
+PROFILE = re.compile(r"--(?:workflow-)?profile")
+GENERIC = "cluster-generic"
+PATIENCE = 120.0
+"""Seconds that cancelled jobs may take to disappear from their queue."""
+
+Say = Callable[[str], None]
+
+
+def cancel_slurm_jobs(say: Say = print) -> None:
+    """Cancel the Slurm jobs that runs in this folder have submitted, and wait until none is left.
+
+    Raises:
+        PartialFairError: Slurm's commands are missing or fail, or the jobs do not end.
+    """
+    if names := run_ids():
+        _cancel("Slurm jobs", lambda: _queued(names), lambda jobs: _slurm("scancel", *jobs), say)
+
+
+def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) -> None:
+    """Cancel the jobs of a run on another batch system by the commands of its profile, and wait until none is left.
+
+    Args:
+        arguments: the command line of Snakemake, which names the profile.
+        since: seconds since 1970; jobs in older logs are not asked for.
+        say: receives one line of progress at a time.
+
+    Raises:
+        PartialFairError: the profile cannot be read, its commands fail, or the jobs do not end.
+    """
+    profile, content = batch_profile(arguments)
+    if content.get("executor") != GENERIC:
+        return
+    names = {name for text in _logs(since) for name in SUBMITTED.findall(text)}
+    keys = [f"{GENERIC}-{what}-cmd" for what in ("status", "cancel")]
+    if names and not all(isinstance(content.get(key), str) for key in keys):
+        raise PartialFairError(
+            f"{profile}: has no {' and '.join(keys)}, so the jobs of the killed run cannot be found; "
+            "add them, or end the jobs and resume with --ended"
+        )
+    status, cancel = (content.get(key, "") for key in keys)
+    _cancel(
+        "jobs",
+        lambda: sorted(name for name in names if _shell(f"{status} '{name}'", profile) == "running"),
+        lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", profile),
+        say,
+    )
+
+
+def wait_for_local_jobs(say: Say = print) -> None:
+    """Wait for jobs on this machine that outlived their Snakemake."""
+    announced: set[int] = set()
+    while jobs := local_jobs():
+        if set(jobs) - announced:
+            say(f"waiting for jobs of the killed run, processes {' '.join(map(str, jobs))} (or end them: kill)")
+            announced |= set(jobs)
+        time.sleep(1.0)
+
+
+def local_jobs(processes: Path = Path("/proc")) -> list[int]:
+    """Processes on this machine that work in this folder on a job of the workflow; none where there is no /proc."""
+    folder, found = Path.cwd(), []
+    for process in processes.glob("[0-9]*"):
+        try:
+            working = Path(os.readlink(process / "cwd")) == folder
+        except OSError:  # it has ended, or belongs to another user
+            continue
+        if working and re.search(r"-m\0partialfair\0(?!resume\0)", command_line(process)):
+            found.append(int(process.name))
+    return sorted(found)
+
+
+def command_line(process: Path) -> str:
+    """The command line of a process, its parts separated by NUL; empty if it has ended."""
+    try:
+        return (process / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def run_ids() -> list[str]:
+    """Names under which the runs of this folder have submitted Slurm jobs, from Snakemake's logs."""
+    return sorted({name for text in _logs() for name in RUN_ID.findall(text)})
+
+
+def batch_profile(arguments: Sequence[str]) -> tuple[Path, dict[str, Any]]:
+    """The profile that a command line of Snakemake names last, and what it says; empty if it names none.
+
+    Raises:
+        PartialFairError: there is no such profile any more.
+    """
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    named = [value for word, value in zip(words, words[1:], strict=False) if PROFILE.fullmatch(word)]
+    path = Path(named[-1]) / "config.yaml" if named else Path()
+    if not named:
+        return path, {}
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise PartialFairError(
+            f"{path}: the profile of the killed run cannot be read ({error}); restore it, or resume with --ended"
+        ) from None
+    return path, content if isinstance(content, dict) else {}
+
+
+def _logs(since: float = 0.0) -> Iterator[str]:
+    """What the runs of this folder have logged."""
+    for log in sorted(LOGS.glob("*.log")):
+        if log.stat().st_mtime >= since:
+            yield log.read_text(errors="replace")
+
+
+def _cancel(what: str, left: Callable[[], list[str]], end: Callable[[list[str]], object], say: Say) -> None:
+    """End the jobs that are left, and wait until there are none."""
+    if not (jobs := left()):
+        return
+    say(f"cancelling {len(jobs)} {what} of the killed run: {' '.join(jobs)}")
+    end(jobs)
+    deadline = time.monotonic() + PATIENCE
+    while jobs := left():
+        if time.monotonic() > deadline:
+            raise PartialFairError(f"{what} {' '.join(jobs)} do not end; try again when the queue lists them no more")
+        time.sleep(1.0)
+
+
+def _queued(names: Sequence[str]) -> list[str]:
+    """Jobs of the user with these names that are pending, running or completing."""
+    listed = _slurm("squeue", "--noheader", f"--user={getpass.getuser()}", f"--name={','.join(names)}", "--format=%i")
+    return sorted(set(listed.split()))
+
+
+def _slurm(*command: str) -> str:
+    """Return what a Slurm command prints."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    except FileNotFoundError:
+        raise PartialFairError(
+            f"earlier runs here submitted Slurm jobs, and {command[0]} is not on the PATH of {platform.node()}; "
+            "resume on a login node, or with --ended if none of them is left"
+        ) from None
+    except subprocess.SubprocessError as error:
+        reason = (getattr(error, "stderr", None) or str(error)).strip()
+        raise PartialFairError(f"{command[0]}: {reason}; resume when Slurm answers") from None
+
+
+def _shell(command: str, profile: Path) -> str:
+    """Return what a command of a profile prints; a shell reads it, as Snakemake has it read."""
+    try:
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=60)  # noqa: S602
+    except subprocess.SubprocessError as error:
+        reason = (getattr(error, "stderr", None) or str(error)).strip()
+        raise PartialFairError(f"{profile}: {command}: {reason}; resume when the batch system answers") from None
+    return done.stdout.strip()

@@ -1,0 +1,70 @@
+"""Continue a run of the workflow that was killed, without two jobs ever writing the same file.
+
+Snakemake that ends in order, Ctrl-C included, leaves nothing behind. If it is killed (SIGKILL, a power cut, a closed
+login node), its lock stays and its jobs go on; a new run would submit them a second time. So the orphans go first:
+those on a batch system are cancelled, those on this machine are waited for. What has not been seen to finish is made
+anew.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from partialfair.errors import PartialFairError
+from partialfair.files import read_json, write_json
+from partialfair.jobs.orphans import cancel_batch_jobs, cancel_slurm_jobs, command_line, wait_for_local_jobs
+
+RECORD = Path(".snakemake/partialfair-run.json")
+LOCKS = Path(".snakemake/locks")
+
+
+def record_run(arguments: Sequence[str]) -> None:
+    """Note who runs the workflow in this folder, and how; called by the Snakefile when a run begins.
+
+    Args:
+        arguments: the command line of Snakemake, without its name.
+    """
+    write_json(RECORD, {"host": platform.node(), "pid": os.getpid(), "arguments": list(arguments)})
+
+
+def resume(extra: Sequence[str] = (), ended: bool = False, say: Callable[[str], None] = print) -> int:
+    """Clear away what a killed run left in this folder, and repeat its command; return Snakemake's exit status.
+
+    Args:
+        extra: further arguments of Snakemake.
+        ended: the caller knows that the recorded run and its jobs have ended, although it cannot be seen from here.
+        say: receives one line of progress at a time.
+
+    Raises:
+        PartialFairError: no run is recorded, it is still under way or may be, or its jobs cannot be cancelled.
+    """
+    if not RECORD.exists():
+        raise PartialFairError(
+            f"{RECORD}: no run of the workflow is recorded in {Path.cwd()}; start `snakemake` itself"
+        )
+    record = read_json(RECORD)
+    if not ended:
+        _refuse_if_running(record["host"], record["pid"])
+        cancel_slurm_jobs(say)
+        cancel_batch_jobs(record["arguments"], RECORD.stat().st_mtime, say)
+    wait_for_local_jobs(say)
+    command = [sys.executable, "-m", "snakemake", *record["arguments"], *extra]
+    if LOCKS.exists() and any(LOCKS.iterdir()):
+        say("removing the lock of the killed run")
+        subprocess.run([*command, "--unlock"], check=True)
+    say(f"snakemake {' '.join(command[3:])}")
+    return subprocess.run(command, check=False).returncode
+
+
+def _refuse_if_running(host: str, pid: int) -> None:
+    """Raise an error if the recorded run goes on, or may do so on another machine."""
+    if host != platform.node():
+        raise PartialFairError(
+            f"the last run here was started on {host} as process {pid}, which cannot be seen from {platform.node()}; "
+            "resume there, or with --ended if it and its jobs have ended"
+        )
+    if pid != os.getpid() and "snakemake" in command_line(Path(f"/proc/{pid}")):
+        raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")

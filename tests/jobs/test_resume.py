@@ -1,0 +1,186 @@
+"""Resuming a killed run, with a pretended Snakemake and Slurm; ``make test-cluster`` does it with the real ones."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from partialfair.errors import PartialFairError
+from partialfair.files import read_json, write_json
+from partialfair.jobs import orphans
+from partialfair.jobs.orphans import run_ids
+from partialfair.jobs.resume import RECORD, record_run, resume
+
+QUEUE = 'cat queue 2> /dev/null; echo "squeue $*" >> calls'
+CANCEL = 'rm -f queue; echo "scancel $*" >> calls'
+SNAKEMAKE = """import sys
+open("calls", "a").write(" ".join(["snakemake", *sys.argv[1:]]) + "\\n")
+sys.exit(0 if "--unlock" in sys.argv else 7)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose run ``snakemake --jobs 4 demo`` was killed while its Slurm jobs 11 and 12 ran."""
+    monkeypatch.chdir(tmp_path)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, body in (("squeue", QUEUE), ("scancel", CANCEL)):
+        (tools / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "snakemake").mkdir()
+    (tmp_path / "snakemake/__init__.py").touch()
+    (tmp_path / "snakemake/__main__.py").write_text(SNAKEMAKE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    record_run(["--jobs", "4", "demo"])
+    write_json(RECORD, read_json(RECORD) | {"pid": ended_process()})
+    (tmp_path / ".snakemake/log").mkdir()
+    (tmp_path / ".snakemake/log/one.log").write_text("SLURM run ID: 3f2a-77\nJob 1 has been submitted\n")
+    (tmp_path / ".snakemake/locks").mkdir()
+    (tmp_path / ".snakemake/locks/0.input.lock").touch()
+    (tmp_path / "queue").write_text("11\n12\n")
+    return tmp_path
+
+
+def ended_process() -> int:
+    """The number of a process that has ended."""
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    return done.pid
+
+
+def test_orphans_are_cancelled_before_the_lock_goes_and_the_command_is_repeated(folder: Path):
+    said: list[str] = []
+    assert resume(["--quiet"], say=said.append) == 7
+    calls = [line.split()[0:2] for line in (folder / "calls").read_text().splitlines()]
+    assert [call[0] for call in calls] == ["squeue", "scancel", "squeue", "snakemake", "snakemake"]
+    lines = (folder / "calls").read_text().splitlines()
+    assert "--name=3f2a-77" in lines[0]
+    assert lines[1] == "scancel 11 12"
+    assert lines[3:] == ["snakemake --jobs 4 demo --quiet --unlock", "snakemake --jobs 4 demo --quiet"]
+    assert said[0] == "cancelling 2 Slurm jobs of the killed run: 11 12"
+
+
+def test_without_orphans_nothing_is_cancelled(folder: Path):
+    (folder / "queue").unlink()
+    resume()
+    assert "scancel" not in (folder / "calls").read_text()
+
+
+def test_jobs_that_do_not_end_stop_it(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "tools/scancel").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(orphans, "PATIENCE", 0.0)
+    with pytest.raises(PartialFairError, match="Slurm jobs 11 12 do not end"):
+        resume()
+    assert "snakemake" not in (folder / "calls").read_text()
+
+
+def test_a_slurm_that_does_not_answer_stops_it(folder: Path):
+    (folder / "tools/squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
+    with pytest.raises(PartialFairError, match="squeue: Unable to contact slurm controller; resume when Slurm answers"):
+        resume()
+    assert not (folder / "calls").exists()
+
+
+def test_a_machine_without_slurm_stops_it_unless_told_that_all_has_ended(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(PartialFairError, match="squeue is not on the PATH"):
+        resume()
+    assert resume(ended=True) == 7
+
+
+def test_a_run_of_another_machine_is_not_touched(folder: Path):
+    write_json(RECORD, read_json(RECORD) | {"host": "login2"})
+    with pytest.raises(PartialFairError, match="started on login2 as process"):
+        resume()
+    assert not (folder / "calls").exists()
+    assert resume(ended=True) == 7
+
+
+def test_a_run_that_goes_on_is_not_touched(folder: Path):
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]) as alive:
+        try:
+            write_json(RECORD, read_json(RECORD) | {"pid": alive.pid})
+            with pytest.raises(PartialFairError, match=f"still runs here as process {alive.pid}"):
+                resume()
+        finally:
+            alive.kill()
+    assert not (folder / "calls").exists()
+
+
+def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
+    """A pretended job: the words of its command line are those of a real one."""
+    code = "import pathlib, time; time.sleep(2); pathlib.Path('done').touch()"
+    said: list[str] = []
+    with subprocess.Popen([sys.executable, "-c", code, "-m", "partialfair", "train"]) as orphan:
+        threading.Thread(target=orphan.wait, daemon=True).start()
+        resume(say=said.append)
+        assert (folder / "done").exists()
+    assert any(f"processes {orphan.pid} " in line for line in said)
+
+
+def test_without_a_recorded_run_it_says_so(folder: Path):
+    RECORD.unlink()
+    with pytest.raises(PartialFairError, match="no run of the workflow is recorded"):
+        resume()
+
+
+def test_names_of_runs_are_found_in_all_logs(folder: Path):
+    (folder / ".snakemake/log/two.log").write_text("x\nSLURM run ID: prefix_9b1c\n")
+    (folder / ".snakemake/log/three.log").write_text("a local run\n")
+    assert run_ids() == ["3f2a-77", "prefix_9b1c"]
+
+
+@pytest.fixture
+def batch(folder: Path) -> Path:
+    """The same with another batch system, where jobs 21 and 23 of 21 to 23 still run."""
+    (folder / ".snakemake/log/one.log").write_text(
+        "".join(
+            f"Submitted {kind}job {n} with external jobid '2{n}'.\n" for n, kind in enumerate(["", "group ", ""], 1)
+        )
+    )
+    (folder / "running").mkdir()
+    for name in ("21", "23"):
+        (folder / "running" / name).touch()
+    scripts = {
+        "status": '[ -e "running/$1" ] && echo running || echo success',
+        "cancel": 'echo "cancel $*" >> calls; cd running && rm "$@"',
+    }
+    for name, body in scripts.items():
+        (folder / "tools" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / "tools" / name).chmod(0o755)
+    (folder / "profile").mkdir()
+    lines = ["executor: cluster-generic", "cluster-generic-status-cmd: status", "cluster-generic-cancel-cmd: cancel"]
+    (folder / "profile/config.yaml").write_text("\n".join(lines))
+    (folder / "queue").unlink()
+    record = read_json(RECORD)
+    write_json(RECORD, record | {"arguments": ["--workflow-profile=profile", "demo"]})
+    os.utime(RECORD, (1.0, 1.0))
+    return folder
+
+
+def test_orphans_of_another_batch_system_are_cancelled_by_the_commands_of_its_profile(batch: Path):
+    said: list[str] = []
+    assert resume(say=said.append) == 7
+    lines = (batch / "calls").read_text().splitlines()
+    assert lines[0] == "cancel 21 23"
+    assert lines[-1] == "snakemake --workflow-profile=profile demo"
+    assert said[0] == "cancelling 2 jobs of the killed run: 21 23"
+
+
+def test_a_batch_system_that_cannot_be_asked_stops_it(batch: Path):
+    (batch / "tools/status").write_text("#!/bin/sh\necho no server >&2\nexit 1\n")
+    with pytest.raises(PartialFairError, match="status '21': no server; resume when the batch system answers"):
+        resume()
+    (batch / "profile/config.yaml").write_text("executor: cluster-generic\n")
+    with pytest.raises(PartialFairError, match="has no cluster-generic-status-cmd and cluster-generic-cancel-cmd"):
+        resume()
+    (batch / "profile/config.yaml").unlink()
+    with pytest.raises(PartialFairError, match="profile of the killed run cannot be read"):
+        resume()
+    assert not (batch / "calls").exists()
+    assert resume(ended=True) == 7

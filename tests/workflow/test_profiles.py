@@ -1,0 +1,189 @@
+"""The profiles: what they limit, and what each job asks of a machine or a cluster; no cluster is needed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from partialfair.workflow import machine_limits
+from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
+
+PROFILES = sorted(path.parent.name for path in (ROOT / "workflow/profiles").glob("*/config.yaml"))
+CLUSTER = ("slurm", "cluster-generic")
+
+
+def profile(name: str) -> dict:
+    return yaml.safe_load((ROOT / f"workflow/profiles/{name}/config.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A tiny grid with two runs of an algorithm that claims a GPU and notes when it runs."""
+    runs = {"simulated": {"interval": [[0.1, 0.4]], "algorithms": {"unconstrained": ["inf"], "timed": ["inf"]}}}
+    params = TINY | {"device": "cuda", "algorithms": {"unconstrained": {}, "timed": {}}}
+    params["experiments"] = {"demo": TINY["experiments"]["demo"] | {"runs": runs}}
+    made = make_project(tmp_path_factory.mktemp("profiles") / "project", params)
+    shutil.copy(Path(__file__).with_name("timed.py"), made.folder / "src/partialfair/algorithms/timed.py")
+    return made
+
+
+def resources(project: Project, *arguments: str) -> dict[str, list[dict[str, str]]]:
+    """What the jobs of each rule ask for, as a dry run tells it."""
+    done = project.run(sys.executable, "-m", "snakemake", "--dry-run", *arguments, "demo")
+    blocks = re.findall(r"rule (\w+):\n((?:\s+\w+: .*\n)+)", done.stdout + done.stderr)
+    asked: dict[str, list[dict[str, str]]] = {}
+    for rule, block in blocks:
+        line = re.search(r"resources: (.*)", block)
+        entry = dict(part.split("=", 1) for part in line.group(1).split(", ")) if line else {}
+        entry["wildcards"] = next(iter(re.findall(r"wildcards: (.*)", block)), "")
+        asked.setdefault(rule, []).append(entry)
+    return asked
+
+
+def test_there_are_three_profiles():
+    assert PROFILES == ["cluster-generic", "default", "slurm"]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_resume_retry_and_go_on(name: str):
+    content = profile(name)
+    assert content["keep-going"] is content["rerun-incomplete"] is content["show-failed-logs"] is True
+    assert content["retries"] >= 1
+    # The same results are outdated wherever the workflow runs.
+    for key in ("rerun-triggers", "max-checksum-file-size"):
+        assert content[key] == profile("default")[key]
+
+
+@pytest.mark.parametrize("name", CLUSTER)
+def test_groups_name_rules_that_exist_and_only_short_ones(project: Project, name: str):
+    content = profile(name)
+    rules = set(re.findall(r"^rule (\w+):", "".join(p.read_text() for p in (ROOT / "workflow/rules").glob("*")), re.M))
+    assert set(content["groups"]) == set(content["set-resources"]) <= rules
+    assert "train" not in content["groups"]
+    assert all(resource == {"serial": 1} for resource in content["set-resources"].values())
+
+
+@pytest.mark.parametrize("flag", ["--profile", "--workflow-profile"])
+@pytest.mark.parametrize("name", CLUSTER)
+def test_a_dry_run_with_a_cluster_profile_tells_the_documented_resources(project: Project, name: str, flag: str):
+    asked = resources(project, flag, f"workflow/profiles/{name}")
+    assert set(asked) >= {"prepare", "split", "train", "evaluate", "collect", "exhibit", "experiment_scorecard"}
+    documented = dict(re.findall(r"^\| `(\w+)` \| \d+[^|]*\| (\d+) ", (ROOT / "docs/cluster.md").read_text(), re.M))
+    for rule in ("prepare", "split", "train", "evaluate", "collect", "exhibit", "experiment_scorecard"):
+        for job in asked[rule]:
+            assert job["runtime"] == documented[rule], rule
+            assert job["mem_mb"] == "<TBD>" or int(job["mem_mb"]) >= 1000
+    for job in asked["train"]:
+        assert job["gpu"] == ("1" if "algorithm=timed" in job["wildcards"] else "0")
+
+
+def test_gpu_jobs_take_turns_on_a_workstation_unless_told_otherwise(project: Project):
+    spans = timed_spans(project, "--cores", "2")
+    assert spans[0][1] <= spans[1][0], spans
+    # Naming another limit does not lift this one.
+    spans = timed_spans(project, "--cores", "2", "--resources", "mem_mb=9000")
+    assert spans[0][1] <= spans[1][0], spans
+    spans = timed_spans(project, "--cores", "2", "--resources", "gpu=2")
+    assert spans[0][1] > spans[1][0], spans
+
+
+def timed_spans(project: Project, *arguments: str) -> list[tuple[float, float]]:
+    """When the jobs that claim a GPU ran, in order."""
+    folder = project.folder / "timed"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    runs = [f"data/runs/demo/simulated/timed/kappa=inf/seed={seed}/fit.json" for seed in (0, 1)]
+    project.run(sys.executable, "-m", "snakemake", *arguments, "--forcerun", "train", "--", *runs)
+    return sorted(tuple(json.loads(path.read_text())) for path in folder.iterdir())
+
+
+def test_memory_of_a_workstation_is_a_limit(project: Project):
+    """Two jobs of 1,500 MB do not run at once in 2,000 MB."""
+    spans = timed_spans(project, "--cores", "2", "--resources", "gpu=2", "mem_mb=2000")
+    assert spans[0][1] <= spans[1][0], spans
+    assert 500 < machine_limits()["mem_mb"] < 1e8
+
+
+def test_a_job_that_fails_asks_for_more_when_it_runs_again(project: Project):
+    run = "data/runs/demo/simulated/timed/kappa=inf/seed=0/fit.json"
+    broken = project.folder / "timed/fail"
+    broken.parent.mkdir(exist_ok=True)
+    broken.touch()
+    try:
+        done = project.run(sys.executable, "-m", "snakemake", "--forcerun", "train", "--", run, check=False)
+    finally:
+        broken.unlink()
+    assert done.returncode == 1
+    lines = re.findall(r"resources: (.*\bgpu=1\b.*)", done.stdout + done.stderr)
+    asked = [dict(part.split("=", 1) for part in line.split(", ")) for line in lines]
+    assert [(job["mem_mb"], job["runtime"]) for job in asked] == [("1500", "120"), ("3000", "240")]
+
+
+def test_another_batch_system_gives_the_same_bytes(project: Project):
+    """The cluster-generic profile with its detached shells; also after Snakemake was killed."""
+    project.snakemake("demo")
+    local = {path: path.read_bytes() for path in sorted((project.folder / "data/runs").rglob("metrics.json"))}
+    assert len(local) == 4
+    for part in ("data/runs", "reports", ".snakemake"):
+        shutil.rmtree(project.folder / part)
+    folder = project.folder / "timed"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    gate = folder / "wait"
+    gate.touch()
+    with background(project, "snakemake", "--workflow-profile", "workflow/profiles/cluster-generic", "demo") as run:
+        try:
+            wait_for(lambda: len(list(folder.glob("started-*"))) == 2 or run.poll() is not None)
+        finally:
+            run.kill()
+    orphans = detached_jobs(project, "running")
+    assert len(orphans) >= 2
+    try:
+        with background(project, "partialfair", "resume") as resumed:
+            wait_for(lambda: not orphans & detached_jobs(project, "running") or resumed.poll() is not None)
+            gate.unlink()
+            output = resumed.communicate(timeout=LIMIT)[0]
+    finally:
+        gate.unlink(missing_ok=True)
+    assert resumed.returncode == 0, output
+    told = re.search(r"cancelling \d+ jobs of the killed run: (.*)", output)
+    assert told and set(told.group(1).split()) == orphans, output
+    assert orphans <= detached_jobs(project, "failed")
+    assert len(list(folder.glob("?.json"))) == 2 and len(detached_jobs(project, "success")) >= 4
+    assert {path: path.read_bytes() for path in local} == local
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Ask until the answer is true."""
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.2)
+
+
+def detached_jobs(project: Project, state: str) -> set[str]:
+    """Names of the jobs that are in a state, as the profile's own command tells it."""
+    script = "workflow/profiles/cluster-generic/status.sh"
+    names = {path.stem for path in (project.folder / ".snakemake/detached-jobs").glob("*.pid")}
+    return {name for name in names if project.run(script, name).stdout.strip() == state}
+
+
+def background(project: Project, module: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a module of Python in the project's folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=project.folder,
+        env=os.environ | {"PYTHONPATH": "src"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )

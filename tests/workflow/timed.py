@@ -1,0 +1,36 @@
+"""An algorithm for tests of the profiles: it claims a GPU, notes when it runs, and fails or waits on demand.
+
+Copied into the algorithms of a scratch project. It needs no real GPU.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from partialfair.algorithms.base import Fit, Settings, Task
+from partialfair.algorithms.unconstrained import Unconstrained
+
+FOLDER = Path("timed")
+
+
+class Timed(Unconstrained):
+    """The unconstrained fit, one second long."""
+
+    needs_gpu: ClassVar[bool] = True
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        FOLDER.mkdir(exist_ok=True)
+        assert not (FOLDER / "fail").exists(), "told to fail"
+        start = time.time()
+        fit = super().fit(task, settings)
+        (FOLDER / f"started-{task.seed}").touch()
+        time.sleep(1.0)
+        while (FOLDER / "wait").exists() and time.time() < start + 7200:
+            time.sleep(0.1)
+        (FOLDER / f"started-{task.seed}").unlink()
+        (FOLDER / f"{task.seed}.json").write_text(json.dumps([start, time.time()]))
+        return fit
+
+
+ALGORITHM = Timed()

@@ -1,0 +1,15 @@
+# What jobs that run at once share.
+from partialfair.workflow import machine_limits
+
+# Jobs on one machine share its memory and GPU, also if --resources speaks of other things. On a cluster (--jobs) each
+# job has its own, and the jobs of a group that are "serial" run one after another within it.
+if workflow.is_main_process and workflow.nodes is None:
+    _limits = machine_limits()
+else:
+    _limits = {"serial": 1}
+for _name, _limit in _limits.items():
+    workflow.global_resources.setdefault(_name, _limit)
+
+
+resource_scopes:
+    serial="local",
