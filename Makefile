@@ -29,7 +29,7 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 	snakemake --cores $(CORES) demo
 	@python -m partialfair summary demo
 
-test: $(VENV)/.ready  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
+test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	pytest -n 2 --dist loadscope $(ARGS)
 
 test-cluster: $(VENV)/.ready  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
@@ -43,13 +43,13 @@ data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for 
 	python -m partialfair data verify $(DATASETS)
 
 # The results are recorded for the audit as they are: DVC checksums them and runs nothing.
-paper: data  ## the paper's exhibits at its full protocol
+paper: data $(VENV)/.torch  ## the paper's exhibits at its full protocol
 	snakemake --cores $(CORES) paper
 	if git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
 	@python -m partialfair summary
 
 # Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it.
-audit: data  ## check every result against its inputs, settings and source; rerun what is outdated
+audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated
 	python -m partialfair verify --damage
 	dvc repro $(STAGES)
 	python -m partialfair verify
@@ -79,7 +79,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # uv installs the lock in seconds where pip takes minutes. The lock has a checksum for every file and holds no torch:
-# nothing that the demo, the paper or the tests run imports it (see `make torch`). Byte code is compiled here because
+# only networks (Figure 12) need it, and `make torch` installs it. Byte code is compiled here because
 # some environments forbid Python to write it later; without it a training job starts in 1.8 s instead of 0.7 s.
 $(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
@@ -87,13 +87,17 @@ $(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	touch $@
 
-torch: $(VENV)/.ready  ## PyTorch for the CPU, which only the gpu and peers extras use; GPU=1 for the CUDA build
+torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and the peers extra need; GPU=1 for the CUDA build
 	if [ -n "$(GPU)" ] || [ "$$(uname)" != Linux ]; then \
 		$(BIN)/python -m pip install torch==$(TORCH); \
 	else \
 		$(BIN)/python -m pip install --retries 0 --extra-index-url $(TORCH_CPU_INDEX) torch==$(TORCH)+cpu \
 			|| $(BIN)/python -m pip install torch==$(TORCH); \
 	fi
+	touch $(VENV)/.torch
+
+$(VENV)/.torch: $(VENV)/.ready
+	$(MAKE) torch
 
 # torch is resolved away, since it would bring gigabytes of GPU libraries into the lock.
 lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock

@@ -155,6 +155,14 @@ class Grid:
         parts = (experiment.constraint, experiment.loss, experiment.surrogate)
         return closure.training_hash(wildcards.algorithm, *parts)
 
+    def memory(self, dataset: str, size_mb: float, least: int, factor: int) -> int:
+        """Return the memory in MB of a job that reads a table: ``factor`` times its size, at least ``least``.
+
+        A table of images is mapped from its file and read by the batch: 3 GB for the job, whatever its size.
+        """
+        module = plugins.load("datasets", module_name(dataset, self.config.dataset_options(dataset)))
+        return max(3000, least) if getattr(module, "MAPPED", False) else max(least, factor * int(size_mb))
+
     def gpus(self, algorithm: str) -> int:
         """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""
         return 0 if self.config.params.device == "cpu" else int(_needs_gpu(algorithm))

@@ -16,7 +16,7 @@ rule evaluate:
     benchmark:
         "logs/benchmarks/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     resources:
-        mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 10 * int(input.size_mb)),
+        mem_mb=lambda wildcards, input, attempt: attempt * GRID.memory(wildcards.dataset, input.size_mb, 1500, 10),
         runtime=lambda wildcards, attempt: attempt * 10,
     params:
         settings=GRID.evaluation,

@@ -17,6 +17,8 @@ from partialfair.datasets.spec import DatasetSpec
 from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
 
+MAPPED = True  # jobs map the table from its file
+
 SPEC = DatasetSpec(
     name="celeba",
     title="CelebA",

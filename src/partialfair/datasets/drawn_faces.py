@@ -27,6 +27,8 @@ CHUNK = 250
 
 FloatArray = NDArray[np.float64]
 
+MAPPED = True  # jobs map the table from its file
+
 SPEC = DatasetSpec(
     name="drawn_faces",
     title="drawn faces",

@@ -38,6 +38,8 @@ ALGORITHMS: Mapping[str, Look] = {
     "intra_group": Look("Intra-group", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
     "regularization": Look("Regularization", "#56B4E9", "P", (0, (1.5, 1))),
     "ssg": Look("SSG direct", "#7a6a00", "d", (0, (4, 1.5))),
+    "deep_unconstrained": Look("Network, unconstrained", INK, "*"),
+    "deep_idca": Look("Network, stochastic IDCA", "#0072B2", "o"),
 }
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),

@@ -1,0 +1,89 @@
+"""A network as a function of one flat vector of weights, with its derivatives; batch statistics are fixed."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from partialfair.datasets.table import Matrix
+from partialfair.models.network import BATCH, read_batch
+
+Inputs = tuple[torch.Tensor, torch.Tensor]
+
+
+class ScoreFunction:
+    """``h_w(x)``: what a solver needs to know of a network.
+
+    The network is used as at prediction time: batch normalisation with stored statistics. So the score of a row is
+    a function of that row and the weights alone, as the formulation assumes.
+
+    Args:
+        network: a module with ``forward(x, group)``; its present weights are :attr:`start`.
+        device: where to compute.
+        channels_last: memory layout of images, faster on recent GPUs.
+        autocast: compute convolutions in bfloat16 (CUDA only).
+    """
+
+    def __init__(
+        self, network: torch.nn.Module, device: torch.device, channels_last: bool = False, autocast: bool = False
+    ) -> None:
+        self.network = network.to(device).eval()
+        self.device, self.channels_last = device, channels_last
+        self.autocast = autocast and device.type == "cuda"
+        self._parts = [(name, part.shape) for name, part in self.network.named_parameters()]
+        self._sizes = [shape.numel() for _, shape in self._parts]
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+        return sum(self._sizes)
+
+    def start(self) -> torch.Tensor:
+        """The network's weights, flat, (size,)."""
+        return torch.cat([part.detach().reshape(-1) for _, part in self.network.named_parameters()])
+
+    def put(self, w: torch.Tensor) -> None:
+        """Set the network's weights."""
+        with torch.no_grad():
+            for part, values in zip(self.network.parameters(), w.split(self._sizes), strict=True):
+                part.copy_(values.view(part.shape))
+
+    def inputs(self, X: Matrix, group: NDArray[np.integer], rows: NDArray[np.integer]) -> Inputs:
+        """Rows as the network reads them."""
+        x, codes = read_batch(X, group, rows, self.device)
+        if self.channels_last and x.ndim == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        return x, codes
+
+    def scores(self, w: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+        """Scores (b,), differentiable by ``w``."""
+        views = {name: part.view(shape) for (name, shape), part in zip(self._parts, w.split(self._sizes), strict=True)}
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
+            out: torch.Tensor = torch.func.functional_call(self.network, views, inputs)
+        return out.to(w.dtype)
+
+    def tangent(self, w: torch.Tensor, direction: torch.Tensor, inputs: Inputs) -> NDArray[np.float64]:
+        """Directional derivatives ``<dh/dw, direction>`` of the scores, (b,)."""
+        with torch.no_grad():
+            _, out = torch.func.jvp(lambda v: self.scores(v, inputs), (w,), (direction,))
+        return to_numpy(out)
+
+    def all_scores(self, w: torch.Tensor, X: Matrix, group: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Scores (n,) of all rows."""
+        out = np.empty(X.shape[0])
+        with torch.no_grad():
+            for first in range(0, X.shape[0], BATCH):
+                rows = np.arange(first, min(first + BATCH, X.shape[0]))
+                out[rows] = to_numpy(self.scores(w, self.inputs(X, group, rows)))
+        return out
+
+    def state(self, w: torch.Tensor) -> dict[str, NDArray[Any]]:
+        """Weights and batch statistics by name, as plain arrays."""
+        self.put(w)
+        return {name: values.detach().cpu().numpy().copy() for name, values in self.network.state_dict().items()}
+
+
+def to_numpy(values: torch.Tensor) -> NDArray[np.float64]:
+    """Values as a float64 array."""
+    return values.detach().cpu().numpy().astype(np.float64)

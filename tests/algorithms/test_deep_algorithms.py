@@ -1,0 +1,157 @@
+"""Algorithms for networks: they go on after an interruption as if there was none, and choose by the stated rule."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from partialfair.algorithms.base import Task
+from partialfair.algorithms.deep_idca import ALGORITHM as IDCA
+from partialfair.algorithms.deep_unconstrained import ALGORITHM as UNCONSTRAINED
+from partialfair.checkpoint import Checkpoint
+from partialfair.datasets import drawn_faces, simulated
+from partialfair.datasets.splits import make_split
+from partialfair.errors import ConfigError
+from partialfair.jobs.train import attempt
+from partialfair.models import torch_backend
+
+TINY = {"width": 2, "batch": 32, "epochs": 3, "learning_rate": 0.01}
+SHORT = TINY | {"rounds": 4, "inner_steps": 3, "step_scale": 0.1}
+
+with_torch = pytest.mark.skipif(not torch_backend.available(), reason="needs torch: make torch")
+
+
+@pytest.fixture(scope="module")
+def faces():
+    return drawn_faces.load(images=200, size=16)
+
+
+def make_task(data, kappa=0.1, **options):
+    split = make_split(data, 0)
+    settings = {"interval": [[0.2, 0.6]], "grid": 4, "kappa_scale": "absolute", "report": lambda line: None} | options
+    return Task(
+        data.take(split.train), data.take(split.validation), "partial_statistical_parity", kappa=kappa, **settings
+    )
+
+
+class InterruptedFitError(Exception):
+    pass
+
+
+class Failing(Checkpoint):
+    """Saves as often as it is told, then the job dies."""
+
+    left = 0
+
+    def save(self, arrays):
+        super().save(arrays)
+        type(self).left -= 1
+        if type(self).left == 0:
+            raise InterruptedFitError
+
+
+@with_torch
+@pytest.mark.parametrize("survived", [1, 2, 3, 4, 6], ids=lambda n: f"{n} checkpoints")
+def test_an_interrupted_fit_goes_on_to_the_same_bits(faces, tmp_path, survived):
+    """Three epochs, then four outer iterations: interruptions fall into each phase and between them."""
+    settings = IDCA.settings_model(**SHORT, start="constant")
+    whole = IDCA.fit(make_task(faces), settings)
+    Failing.left = survived
+    path = tmp_path / "checkpoint.npz"
+    with pytest.raises(InterruptedFitError):
+        IDCA.fit(make_task(faces, checkpoint=Failing(path, "key")), settings)
+    lines = []
+    again = IDCA.fit(make_task(faces, checkpoint=Checkpoint(path, "key"), report=lines.append), settings)
+    assert any("taken up" in line for line in lines)
+    assert sum(line.startswith("epoch") for line in lines) == max(3 - survived, 0), "work was done twice"
+    assert set(again.model.state) == set(whole.model.state)
+    assert all(np.array_equal(again.model.state[name], values) for name, values in whole.model.state.items())
+    assert np.array_equal(again.model.aux, whole.model.aux)
+    assert again.selected == whole.selected
+    assert [r.objective for r in again.histories["idca"]] == [r.objective for r in whole.histories["idca"]]
+    assert all(
+        np.array_equal(a.params, b.params)
+        for a, b in zip(again.histories["idca"], whole.histories["idca"], strict=True)
+    )
+
+
+@with_torch
+def test_a_checkpoint_of_other_settings_is_not_taken_up(faces, tmp_path):
+    lines = []
+    Failing.left = 2
+    path = tmp_path / "checkpoint.npz"
+    with pytest.raises(InterruptedFitError):
+        UNCONSTRAINED.fit(make_task(faces, checkpoint=Failing(path, "a")), UNCONSTRAINED.settings_model(**TINY))
+    task = make_task(faces, math.inf, checkpoint=Checkpoint(path, "b"), report=lines.append)
+    UNCONSTRAINED.fit(task, UNCONSTRAINED.settings_model(**TINY))
+    assert not any("taken up" in line for line in lines) and len(lines) == 3
+
+
+@with_torch
+def test_the_constrained_fit_starts_from_the_unconstrained_one(faces):
+    plain = UNCONSTRAINED.fit(make_task(faces, math.inf), UNCONSTRAINED.settings_model(**TINY))
+    settings = IDCA.settings_model(**SHORT | {"rounds": 1, "inner_steps": 1}, start="unconstrained")
+    fit = IDCA.fit(make_task(faces), settings)
+    first = fit.histories["idca"][0]
+    train = make_task(faces).train
+    assert np.allclose(first.params, plain.model.scores(train.X, train.group), atol=1e-5)
+    assert first.objective == pytest.approx(plain.solution.certificate.objective, abs=1e-6)
+
+
+@with_torch
+def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces):
+    task = make_task(faces)
+    lines = []
+    fit = IDCA.fit(dataclasses.replace(task, report=lines.append), IDCA.settings_model(**SHORT))
+    records = fit.histories["idca"]
+    accuracies = [float(line.split()[-1]) for line in lines if line.startswith("round")]
+    feasible = [i for i, record in enumerate(records) if record.max_violation <= 0.01]
+    assert feasible, "the constant start is feasible"
+    assert fit.selected["within_tolerance"]
+    assert fit.selected["validation_accuracy"] == pytest.approx(max(accuracies[i] for i in feasible), abs=1e-4)
+    chosen = records[fit.selected["round"]]
+    assert np.allclose(fit.model.scores(task.train.X, task.train.group), chosen.params, atol=1e-5)
+    loss = np.logaddexp(0, -task.train.y * chosen.params).mean()
+    assert fit.solution.certificate.objective == pytest.approx(loss, abs=1e-6)
+    violation = fit.true_violation(fit.solution.params, fit.solution.aux)
+    program = task.program()
+    shares = [[np.mean(chosen.params[program.row_subset == k] > theta) for theta in fit.solution.aux] for k in (0, 1)]
+    ranks = 0.2 + 0.1 * np.arange(4)
+    assert violation == pytest.approx(max((ranks - shares).max(), (np.array(shares) - ranks - 0.1).max()), abs=1e-6)
+
+
+@with_torch
+def test_nothing_feasible_returns_the_smallest_violation_and_says_so(faces):
+    settings = IDCA.settings_model(**SHORT | {"tolerance": 1e-9}, start="unconstrained")
+    fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
+    violations = [record.max_violation for record in fit.histories["idca"]]
+    assert not fit.selected["within_tolerance"]
+    assert violations[fit.selected["round"]] == min(violations)
+
+
+@with_torch
+def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
+    lines = []
+    settings = IDCA.settings_model(**SHORT | {"step_scale": 1e9})
+    fit = IDCA.fit(make_task(faces, report=lines.append), settings)
+    assert any("lower step_scale" in line for line in lines)
+    assert np.isfinite(fit.solution.certificate.objective) and fit.selected["round"] == 0
+
+
+@with_torch
+def test_tables_get_the_linear_network_and_images_do_not():
+    data = simulated.load(rows=300)
+    settings = IDCA.settings_model(**SHORT)
+    fit = IDCA.fit(make_task(data), settings)
+    assert fit.model.architecture == "linear" and fit.model.uses_group
+    with pytest.raises(ConfigError, match="set network to auto"):
+        IDCA.fit(make_task(data), IDCA.settings_model(**SHORT, network="resnet18"))
+
+
+def test_without_pytorch_the_run_is_a_row_with_the_reason(faces, monkeypatch):
+    monkeypatch.setattr(torch_backend, "find_spec", lambda name: None)
+    for algorithm in (IDCA, UNCONSTRAINED):
+        fit, status, reason = attempt(algorithm, make_task(faces), algorithm.settings_model())
+        assert fit is None and status == "not_applicable" and reason == "needs PyTorch: run `make torch`"
+    assert IDCA.needs_gpu and UNCONSTRAINED.needs_gpu
