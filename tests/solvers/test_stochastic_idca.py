@@ -135,7 +135,8 @@ def test_a_batch_has_as_many_rows_of_one_subset_as_of_another():
     draw = _batches(problem, Configuration(batch=8), anchor, np.random.default_rng(4))
     drawn = [draw(step) for step in range(30)]
     assert all(np.bincount(sample.subset).tolist() == [4, 4] for sample in drawn)
-    assert len({float(sample.anchor_scores.detach().sum()) for sample in drawn}) > 20, "every step has a batch of its own"
+    sums = {float(sample.anchor_scores.detach().sum()) for sample in drawn}
+    assert len(sums) > 20, "every step has a batch of its own"
 
 
 def test_the_full_gradient_is_that_of_the_lagrangian(problem, points):
