@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster resume data paper audit lint format bench lock torch clean
+.PHONY: help demo test test-cluster resume data paper report audit lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -47,6 +47,9 @@ paper: data $(VENV)/.torch  ## the paper's exhibits at its full protocol
 	snakemake --cores $(CORES) paper
 	if git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
 	@python -m partialfair summary
+
+report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)
+	snakemake --report reports/snakemake.html
 
 # Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it.
 audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated

@@ -28,6 +28,9 @@ except PartialFairError as error:
 GRID = Grid(CONFIG)
 
 
+report: "workflow/report/workflow.rst"
+
+
 onstart:
     record_run(sys.argv[1:])
     if settled := settle_times():

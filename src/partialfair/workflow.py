@@ -5,6 +5,7 @@ Kept out of the rule files so that it is typed, tested and fast: a dry run asks 
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any
 from partialfair import closure, plugins
 from partialfair.config import Config, Job, evaluation_settings, job_settings
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
+from partialfair.reporting.papers import paper
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
@@ -123,6 +125,21 @@ class Grid:
     def exhibit(self, exhibit: str) -> str:
         """Return what determines an exhibit as text that changes if it does."""
         return _text(self.config.params.exhibits[exhibit].model_dump())
+
+    def title(self, exhibit: str) -> str:
+        """Return the title of an exhibit."""
+        return self.config.params.exhibits[exhibit].title or exhibit
+
+    def caption(self, exhibit: str) -> str:
+        """Return the caption of an exhibit as reStructuredText, in which nothing is markup."""
+        text = str(self.config.params.exhibits[exhibit].model_dump().get("caption", ""))
+        return re.sub(r"([\\*`|_])", r"\\\1", text)
+
+    def section(self, exhibit: str) -> str:
+        """Return the heading under which an exhibit stands: its own, or its paper's title."""
+        entry = self.config.params.exhibits[exhibit].model_dump()
+        experiments = entry["experiments"] or list(self.config.experiments)
+        return str(entry.get("section") or paper(self.config.experiment(experiments[0]).paper).title)
 
     def exhibits(self, experiment: str | None = None) -> str:
         """Return what determines a scorecard as text that changes if it does."""

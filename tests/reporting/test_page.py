@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from partialfair.jobs import report
-from partialfair.reporting import scorecard
+from partialfair.reporting import canvas, exhibit, scorecard
 
 
 class Reader(HTMLParser):
@@ -57,9 +57,24 @@ def test_tags_are_closed_and_identifiers_unique(reader):
 
 
 def test_self_contained(page, reader):
-    assert reader.loads == ["data:,"]  # an empty icon, or a browser would ask for one
+    assert all(load.startswith("data:") for load in reader.loads)  # an empty icon, or a browser would ask for one
     assert "@import" not in page and not re.search(r"url\((?!#|data:)", page)
     assert all(link.startswith("#") for link in reader.links)
+
+
+def test_figure_with_many_points_becomes_a_small_image(project, tmp_path, monkeypatch):
+    root, config = project
+    context = exhibit.context(config, "figure1", root, tmp_path)
+    drawn = exhibit.body(context)
+    assert "<svg" in drawn and "<img" not in drawn
+    monkeypatch.setattr(canvas, "_LARGEST", 1000)
+    image = exhibit.body(context)
+    assert "<svg" not in image and 'src="data:image/png;base64,' in image
+    assert len(image) < 200_000
+
+
+def test_page_is_of_moderate_size(page):
+    assert len(page.encode()) < 6_000_000
 
 
 def test_links_lead_to_sections(reader):

@@ -54,7 +54,14 @@ TINY: dict[str, Any] = {
             },
         }
     },
-    "exhibits": {"tradeoff": {"kind": "tradeoff", "title": "Trade-off", "experiments": ["demo"]}},
+    "exhibits": {
+        "tradeoff": {
+            "kind": "tradeoff",
+            "title": "Trade-off",
+            "experiments": ["demo"],
+            "caption": "Trade-off with rank_gap, |differences| and stars*",
+        }
+    },
 }
 
 

@@ -2,10 +2,12 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
@@ -57,6 +59,21 @@ def test_everything_is_built(built: Project):
     assert {"demo/index.html", "demo/scorecard.csv", "demo/runs.parquet", "tradeoff/tradeoff.csv"} <= reports
     fit = json.loads((folder / "data/runs/demo/simulated/alm/kappa=0.2/seed=0/fit.json").read_text())
     assert (fit["status"], fit["kappa"], fit["grid"]) == ("ok", 0.2, 4)
+
+
+def test_snakemake_report(built: Project):
+    """Captions, categories and every exhibit are in one file that loads nothing from elsewhere."""
+    built.snakemake("--report", "report.html", "demo")
+    text = (built.folder / "report.html").read_text(encoding="utf-8")
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']https?:", text)
+    results = [unquote(name) for name in re.findall(r'"name": ?"([^"]+)"', text)]
+    assert {"tradeoff.html", "scorecard.csv", "index.html"} <= set(results)
+    for words in (
+        "Overview",
+        "Enforcing Fair Predicted Scores on Intervals",
+        "with rank_gap, |differences| and stars*",
+    ):
+        assert words in text, words
 
 
 def test_nothing_is_left_to_do(built: Project):

@@ -6,6 +6,12 @@ rule exhibit:
         lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit),
     output:
         "reports/{exhibit}/{exhibit}.csv",
+        report(
+            "reports/{exhibit}/{exhibit}.html",
+            caption="../report/exhibit.rst",
+            category=lambda wildcards: GRID.section(wildcards.exhibit),
+            labels=lambda wildcards: {"exhibit": GRID.title(wildcards.exhibit)},
+        ),
     log:
         "logs/exhibit/{exhibit}.log",
     benchmark:
@@ -15,6 +21,7 @@ rule exhibit:
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
         settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
+        caption=lambda wildcards: GRID.caption(wildcards.exhibit),
         code=report_hash(),
     shell:
         "python -m partialfair report {wildcards.exhibit} > {log} 2>&1"
@@ -25,8 +32,18 @@ rule scorecard:
         GRID.evaluated(),
         GRID.tables(),
     output:
-        "reports/scorecard.csv",
-        "reports/index.html",
+        report(
+            "reports/scorecard.csv",
+            caption="../report/scorecard.rst",
+            category="Overview",
+            labels={"exhibit": "scorecard"},
+        ),
+        report(
+            "reports/index.html",
+            caption="../report/page.rst",
+            category="Overview",
+            labels={"exhibit": "report page"},
+        ),
         "reports/metrics.json",
     log:
         "logs/scorecard.log",
@@ -48,8 +65,18 @@ rule experiment_scorecard:
         lambda wildcards: GRID.evaluated([wildcards.experiment]),
         lambda wildcards: GRID.tables([wildcards.experiment]),
     output:
-        "reports/{experiment}/scorecard.csv",
-        "reports/{experiment}/index.html",
+        report(
+            "reports/{experiment}/scorecard.csv",
+            caption="../report/scorecard.rst",
+            category="Overview",
+            labels={"exhibit": "scorecard, {experiment}"},
+        ),
+        report(
+            "reports/{experiment}/index.html",
+            caption="../report/page.rst",
+            category="Overview",
+            labels={"exhibit": "report page, {experiment}"},
+        ),
         "reports/{experiment}/metrics.json",
     log:
         "logs/scorecard/{experiment}.log",

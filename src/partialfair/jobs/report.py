@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from partialfair.config import Config, load_config
-from partialfair.reporting import exhibit, page, scorecard
+from partialfair.reporting import cells, exhibit, page, scorecard
 
 
 def render_exhibit(
     config: Config, exhibit_id: str, out_dir: str | Path | None = None, root: str | Path = "."
 ) -> list[Path]:
-    """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and figure or table files.
+    """Draw one exhibit: its CSV ``{exhibit_id}.csv``, its page ``{exhibit_id}.html`` and figure files.
 
     Args:
         config: the grid.
@@ -21,7 +21,12 @@ def render_exhibit(
         ConfigError: no such exhibit, or an unknown kind.
     """
     context = exhibit.context(config, exhibit_id, Path(root), None if out_dir is None else Path(out_dir))
-    return exhibit.kind_of(config, exhibit_id).render(context)
+    written = exhibit.kind_of(config, exhibit_id).render(context)
+    page_path = context.path("html")
+    if page_path not in written:  # a figure: its page has it as the report does
+        title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+        written = [*written, cells.write_html(page_path, title, caption, exhibit.body(context))]
+    return written
 
 
 def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:

@@ -11,6 +11,7 @@ from partialfair.reporting.exhibit import Context
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch
+_LARGEST = 600_000  # characters of an inline SVG; a larger one becomes an image
 
 Draw = Callable[[], Any]
 
@@ -35,15 +36,31 @@ def fragment(context: Context, draw: Draw) -> str:
         figure = draw()
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
-        width = figure.get_size_inches()[0]
+        text, width = stream.getvalue(), figure.get_size_inches()[0]
+        image = _raster(figure, context.name) if len(text) > _LARGEST else ""
         _close(figure)
-    text = stream.getvalue()
+    box = f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{{}}</div>"
+    if image:
+        return box.format(image)
     text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
     text = text.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
     # Identifiers must differ between figures of one page.
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{context.name}-")
-    return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{text}</div>"
+    return box.format(text)
+
+
+def _raster(figure: Any, name: str) -> str:
+    """Return a figure with very many points as an image of a few colours, on white: a page must stay small."""
+    import base64
+
+    from PIL import Image
+
+    stream, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(stream, format="png", dpi=_PIXELS, facecolor="white")
+    Image.open(stream).convert("RGB").quantize(128).save(small, format="png", optimize=True)
+    content = base64.b64encode(small.getvalue()).decode("ascii")
+    return f'<img alt="{name}" src="data:image/png;base64,{content}">'
 
 
 def empty(axis: Any, reason: str) -> None:

@@ -154,3 +154,11 @@ def kind_of(config: Config, name: str) -> Kind:
             f"{config.source}: exhibits.{name}.kind: unknown kind {kind!r}; {did_you_mean(kind, kinds())}"
         )
     return kinds()[kind]
+
+
+def body(context: Context) -> str:
+    """Return an exhibit as a piece of HTML, or a sentence that says what it waits for."""
+    kind = kind_of(context.config, context.name)
+    if kind.needs_results and context.results.metrics.empty:
+        return f"<p class='missing'>Not run: there are no results of {', '.join(context.experiments)} yet.</p>"
+    return kind.fragment(context)

@@ -8,6 +8,7 @@ from typing import Any
 from partialfair.config import Config
 from partialfair.files import atomic_path
 from partialfair.reporting import cells, exhibit, run_tables, scorecard, style
+from partialfair.reporting.exhibit import Context
 from partialfair.reporting.papers import paper
 from partialfair.reporting.results import Results
 
@@ -110,17 +111,13 @@ def _papers(config: Config, root: Path) -> list[dict[str, Any]]:
         key = context.paper if section is None else str(section).lower().replace(" ", "-")
         title, year = (str(section), "") if section is not None else (paper(key).title, paper(key).year)
         found.setdefault(key, {"name": key, "title": title, "year": year, "exhibits": []})
-        found[key]["exhibits"].append(_exhibit(config, name, root))
+        found[key]["exhibits"].append(_exhibit(context))
     return list(found.values())
 
 
-def _exhibit(config: Config, name: str, root: Path) -> dict[str, str]:
-    context, kind = exhibit.context(config, name, root), exhibit.kind_of(config, name)
-    body = f"<p class='missing'>Not run: there are no results of {', '.join(context.experiments)} yet.</p>"
-    if not kind.needs_results or not context.results.metrics.empty:
-        body = kind.fragment(context)
+def _exhibit(context: Context) -> dict[str, str]:
     title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    return {"name": name, "title": title, "caption": caption, "body": body}
+    return {"name": context.name, "title": title, "caption": caption, "body": exhibit.body(context)}
 
 
 def _shown(line: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,46 @@
+"""A headless Chromium for tests of pages; tests that want one are skipped with a reason where there is none."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BINARIES = ("chromium", "chromium-browser", "google-chrome")
+# Without these, Chromium talks to its maker at every start.
+QUIET = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Any]:
+    """Start a browser with an empty profile; everything that its pages log is kept."""
+    binary = next(filter(None, map(shutil.which, BINARIES)), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its driver on the PATH (Debian: apt install chromium chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in (*QUIET, f"--user-data-dir={profile}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    browser.set_page_load_timeout(300)
+    browser.set_script_timeout(300)
+    try:
+        yield browser
+    finally:
+        browser.quit()
+
+
+def emulate(browser: Any, width: int = 1280, height: int = 1000, dark: bool = False) -> None:
+    """Set the size of the window and the colour scheme that the system prefers."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
