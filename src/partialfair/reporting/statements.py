@@ -8,10 +8,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from partialfair.intervals import format_interval
-from partialfair.metrics.uncertainty import t_interval
 from partialfair.reporting.exhibit import Context
 from partialfair.reporting.results import Results, Setting
+from partialfair.statistics.paired import paired_difference
 
 
 def by_seed(results: Results, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
@@ -59,7 +61,7 @@ def line(
         "metric": metric,
         "published": statement,
     }
-    estimate = t_interval(values, context.results.level)
+    estimate = paired_difference(values, np.zeros(len(values)), context.results.level)
     if estimate.n < 2:
         why = note or "no run gives this number"
         if estimate.n == 1:
@@ -72,6 +74,9 @@ def line(
         "ci_low": estimate.low,
         "ci_high": estimate.high,
         "verdict": verdict,
+        "test": "Student's t over seeds, one-sided",
+        "statistic": estimate.statistic,
+        "p_value": estimate.p_greater,
         "note": f"{words}; {note}" if note else words,
     }
 
