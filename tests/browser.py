@@ -30,8 +30,8 @@ def chromium(profile: Path) -> Iterator[Any]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    browser.set_page_load_timeout(300)
-    browser.set_script_timeout(300)
+    browser.set_page_load_timeout(600)
+    browser.set_script_timeout(600)
     try:
         yield browser
     finally:
