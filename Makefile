@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster resume data paper report audit lint format bench lock torch clean
+.PHONY: help demo test test-cluster resume data paper report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -56,6 +56,9 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 	python -m partialfair verify --damage
 	dvc repro $(STAGES)
 	python -m partialfair verify
+
+docs: $(VENV)/.ready  ## the documentation site -> site/index.html, offline; warnings are errors
+	python -m sphinx -W --keep-going -q -b html -d .cache/docs docs site
 
 lint: $(VENV)/.ready  ## style, types and the workflow's own checks
 	ruff check .
@@ -111,4 +114,4 @@ lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
-	rm -rf data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,6 @@ from partialfair.options import PairCommand
 app = typer.Typer(
     help="Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -24,6 +23,7 @@ app.add_typer(data_app, name="data")
 
 ConfigOption = Annotated[Path, typer.Option("--config", envvar="PARTIALFAIR_PARAMS", help="The experiment grid.")]
 RawOption = Annotated[Path, typer.Option("--raw", help="Folder of the raw files.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 PARAMS = Path("params.yaml")
 RAW = Path("data/raw")
 
@@ -60,6 +60,12 @@ def main() -> None:
             raise
         print(f"partialfair: {fault}", file=sys.stderr)
         sys.exit(2)
+
+
+def _print_json(content: object) -> None:
+    import json
+
+    print(json.dumps(content, indent=1))
 
 
 @data_app.command("fetch")
@@ -299,13 +305,54 @@ def verify(
 
 
 @app.command()
-def check(config: ConfigOption = PARAMS) -> None:
+def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
     from partialfair.config import load_config
 
     grid = load_config(config, check_plugins=True)
+    if as_json:
+        _print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
+        return
     for name, experiment in grid.experiments.items():
         print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
+
+
+@app.command()
+def doctor(
+    config: ConfigOption = PARAMS,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the installation, versions, data, workflow and disk; exit status 1 if something needed is missing."""
+    from partialfair.doctor import examine, failed
+
+    checks = examine(".", config)
+    if as_json:
+        _print_json([{"name": c.name, "state": c.state, "found": c.found, "remedy": c.remedy} for c in checks])
+    for check in () if as_json else checks:
+        print(f"{check.state:<8} {check.name}: {check.found}" + (f" -> {check.remedy}" if check.remedy else ""))
+    raise typer.Exit(int(failed(checks)))
+
+
+@app.command()
+def run(
+    targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+    cores: Annotated[str, typer.Option(help="Number of cores, or all.")] = "all",
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
+    profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
+) -> None:
+    """Run what is outdated, with Snakemake; its progress is shown as it goes."""
+    from partialfair.runner import run_workflow
+
+    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile))
+
+
+@app.command()
+def benchmark() -> None:
+    """Measure the solvers side by side, which takes minutes, and write reports/benchmarks.json."""
+    from partialfair.runner import run_benchmarks
+
+    raise typer.Exit(run_benchmarks())
 
 
 @app.command()

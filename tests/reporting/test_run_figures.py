@@ -3,13 +3,16 @@
 import csv
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import run_files
+import yaml
 from scipy import stats
 
+from partialfair.config import load_config
 from partialfair.errors import DataError
 from partialfair.jobs import report
 from partialfair.metrics import get
@@ -31,7 +34,10 @@ def whole(tmp_path_factory):
 def damaged(tmp_path_factory):
     """The same with a failed and an absent run."""
     root = tmp_path_factory.mktemp("damaged")
-    return root, run_files.project(root, failing={FAILED}, absent={ABSENT})
+    content = run_files.params()
+    content["experiments"] = {"psp": content["experiments"]["psp"]}
+    content["exhibits"] = {name: content["exhibits"][name] for name in ("figure2", "figure3", "figure10")}
+    return root, run_files.project(root, content, failing={FAILED}, absent={ABSENT})
 
 
 def context_of(project, name):
@@ -250,9 +256,10 @@ class TestMissingRuns:
         assert lines and {line["verdict"] for line in lines} == {"not run"} and all(line["note"] for line in lines)
 
     def test_damaged_file_is_named(self, tmp_path):
-        content = run_files.params()
-        config = run_files.project(tmp_path, content)
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(run_files.params_of("figure2")))
+        config = load_config(tmp_path / "params.yaml")
         job = config.job("psp", "a9a", "idca", "0.1", 0)
+        run_files.write_run(tmp_path, job, [[0.05, 0.3]])
         (tmp_path / job.path / "scores.parquet").write_bytes(b"PAR1 but no more")
         with pytest.raises(DataError, match=r"scores\.parquet: not readable .* delete the run folder"):
             runs.test_scores(exhibit.context(config, "figure2", tmp_path), Setting("psp", "a9a", "idca", 0.1), 0)
@@ -305,7 +312,7 @@ class TestStatements:
     def test_a_rise_differs(self, tmp_path, monkeypatch):
         turned = run_files.shift
         monkeypatch.setattr(run_files, "shift", lambda job: 1.6 - turned(job))
-        config = run_files.project(tmp_path)
+        config = run_files.project(tmp_path, run_files.params_of("figure2"))
         lines = rank_curves.claims(exhibit.context(config, "figure2", tmp_path))
         assert {line["verdict"] for line in lines[1:3]} == {"differs"}
         assert "the mean is not above 0" in lines[1]["note"]
@@ -327,7 +334,7 @@ class TestStatements:
         assert "IDCA 0.40101, SSG direct 0.45101 at infeasibility 2.0e-03 or less" in lines[0]["note"]
 
     def test_the_other_way_round_differs(self, tmp_path):
-        content = run_files.params()
+        content = run_files.params_of("figure10")
         content["exhibits"]["figure10"]["algorithms"] = ["ssg", "idca"]
         config = run_files.project(tmp_path, content)
         lines = convergence.claims(exhibit.context(config, "figure10", tmp_path))
@@ -340,3 +347,14 @@ def test_tightening_is_monotone_in_the_invented_runs(whole):
     for dataset, kappas in run_files.KAPPAS.items():
         gaps = [context.results.estimate(Setting("psp", dataset, "idca", k), "rank_gap").mean for k in kappas]
         assert all(first < second for first, second in pairwise(gaps)) and not math.isnan(gaps[0])
+
+
+def test_shipped_grid_of_the_last_figures():
+    path = Path(__file__).parents[2] / "params.yaml"
+    config = load_config(path)
+    for name in ("figure9", "figure10", "figure11"):
+        entry = config.params.exhibits[name]
+        context = exhibit.context(config, name, path.parent / "nothing")
+        lines = exhibit.kind_of(config, name).claims(context)
+        assert entry.title and entry.model_dump()["caption"]
+        assert len(lines) == {"figure9": 15}.get(name, 3) and not any("the grid" in line["note"] for line in lines)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
 from partialfair.choose_interval import Suggestion
+from partialfair.errors import PluginError
 from partialfair.files import atomic_path
 from partialfair.intervals import GroupPairs
 from partialfair.metrics import get
+from partialfair.plugins import did_you_mean
 
 HTML_NAME, JSON_NAME = "audit.html", "audit.json"
 
@@ -105,9 +107,15 @@ class AuditResult:
         return all(gate.passed for gate in self.gates)
 
     def metric(self, name: str) -> float | None:
-        """A metric of all rows, or the largest violation over pairs; ``None`` if not estimable."""
-        found = self.measured.quality.get(name) or self.measured.overall[name]
-        return found.value
+        """A metric of all rows, or the largest violation over pairs; ``None`` if not estimable.
+
+        Raises:
+            PluginError: an audit has no metric of that name.
+        """
+        known = {**self.measured.overall, **self.measured.quality}
+        if name not in known:
+            raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, known)}")
+        return known[name].value
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the figures, in plain types."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partialfair.audit.measures import Measurement, measure
 from partialfair.audit.result import AuditResult, Curve, Gate, GroupLine
@@ -65,6 +66,41 @@ def audit_scores(
     sample = build_sample(scores, groups, labels, threshold, positive)
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))
+    compared = _compared(sample, sizes, min_group_size)
+    measured = measure(sample, unions, compared.tolist(), generator("audit", seed), replicates, level)
+    return AuditResult(
+        source=source,
+        rows=len(sample.scores),
+        interval=format_interval(interval),
+        default_threshold=threshold is None,
+        level=level,
+        replicates=replicates,
+        min_group_size=min_group_size,
+        groups=_group_lines(sample, unions, sizes, min_group_size, measured.rates),
+        measured=measured,
+        gates=[_gate(name, limit, measured.overall[name]) for name, limit in (gates or {}).items()],
+        unions=unions,
+        **_of_sample(sample, compared),
+    )
+
+
+def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
+    """Entries of the result that depend on the rows and the groups compared alone."""
+    return {
+        "threshold": sample.threshold,
+        "positive_label": sample.positive_label,
+        "labelled": sample.y is not None,
+        "suggestion": _suggestion(sample, compared),
+        "curve": _curve(sample, compared),
+    }
+
+
+def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> NDArray[np.int64]:
+    """Return the codes of the groups that are large enough.
+
+    Raises:
+        DataError: fewer than two are.
+    """
     compared = np.flatnonzero(sizes >= min_group_size)
     if compared.size < 2:
         found = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
@@ -72,26 +108,7 @@ def audit_scores(
             f"groups: fewer than two have at least {min_group_size} rows ({found}); add rows, merge groups, or lower "
             "the minimum group size"
         )
-    rng = generator("audit", seed)
-    measured = measure(sample, unions, compared.tolist(), rng, replicates, level)
-    return AuditResult(
-        source=source,
-        rows=len(sample.scores),
-        interval=format_interval(interval),
-        threshold=sample.threshold,
-        default_threshold=threshold is None,
-        positive_label=sample.positive_label,
-        labelled=sample.y is not None,
-        level=level,
-        replicates=replicates,
-        min_group_size=min_group_size,
-        groups=_group_lines(sample, unions, sizes, min_group_size, measured.rates),
-        measured=measured,
-        gates=[_gate(name, limit, measured.overall[name]) for name, limit in (gates or {}).items()],
-        suggestion=_suggestion(sample, compared),
-        curve=_curve(sample, compared),
-        unions=unions,
-    )
+    return compared
 
 
 def check_settings(gates: Mapping[str, float], min_group_size: int, replicates: int, level: float) -> None:

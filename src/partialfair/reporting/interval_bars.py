@@ -21,9 +21,14 @@ COLUMNS = (
 MATCHED = 0.01  # accuracies match if their means over seeds differ by at most this
 
 
+def experiments(context: Context) -> list[str]:
+    """Experiments that are a row of bars each: all but the one of the option ``reference``."""
+    return [name for name in context.experiments if name != context.options.get("reference")]
+
+
 def datasets(context: Context) -> list[str]:
     """Datasets of the experiments."""
-    return list(dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs))
+    return list(dict.fromkeys(d for e in experiments(context) for d in context.config.experiment(e).runs))
 
 
 def settings(context: Context, dataset: str) -> list[list[Setting]]:
@@ -32,7 +37,7 @@ def settings(context: Context, dataset: str) -> list[list[Setting]]:
     Of an algorithm with several kappas the tightest counts.
     """
     shown = []
-    for name in context.experiments:
+    for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
             tightest = {a: max(k) if a in style.ASCENDING else min(k) for a, k in run.algorithms.items()}
@@ -89,7 +94,7 @@ def _matched(difference: float) -> bool:
 
 
 def _reference(context: Context, setting: Setting) -> dict[str, Any] | None:
-    """The unconstrained model of the option ``reference`` (an experiment) on the interval of ``setting``."""
+    """The unconstrained model of the option ``reference``, one of the experiments, on the interval of ``setting``."""
     name = context.options.get("reference")
     experiment = context.config.experiment(setting.experiment)
     run = experiment.runs[setting.dataset]

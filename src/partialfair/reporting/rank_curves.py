@@ -65,7 +65,7 @@ def _panel_points(context: Context, setting: Setting) -> Iterator[dict[str, Any]
     for seed in _seeds(context):
         named = seed == _seeds(context)[-1]
         content = {"dataset": setting.dataset, "algorithm": setting.algorithm, "kappa": setting.kappa, "seed": seed}
-        content |= {"named_seed": int(named), "largest_gap_inside": gaps.get(seed, math.nan)}
+        content |= {"named_seed": int(named), "largest_gap_inside": round(gaps.get(seed, math.nan), 5)}
         found, reason = runs.test_scores(context, setting, seed)
         if found is None:
             yield content | {"note": reason}
@@ -78,7 +78,7 @@ def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
     rows = settings(context)
-    size = (3.0 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.5)
+    size = (3.15 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.5)
     figure, axes = plt.subplots(len(rows), max(map(len, rows.values())), figsize=size, squeeze=False)
     for line_of_axes, (dataset, panels) in zip(axes, rows.items(), strict=True):
         names = runs.group_names(context, dataset)
@@ -87,8 +87,8 @@ def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
             _panel(axis, own, context.config.experiment(setting.experiment).runs[dataset].interval)
             axis.set_title(f"{style.dataset_title(dataset)}, {style.kappa_title(setting.kappa)}{_gap(own)}")
             axis.set_box_aspect(1)
-            axis.set_xlabel(f"share of {names[0]} above θ")
-        line_of_axes[0].set_ylabel(f"share of {names[1]} above θ")
+            axis.set_xlabel(f"share above θ: {names[0]}")
+        line_of_axes[0].set_ylabel(f"share above θ: {names[1]}")
     figure.tight_layout(h_pad=1.4, w_pad=0.8)
     return figure
 

@@ -62,7 +62,7 @@ def _points(context: Context, setting: Setting) -> Iterator[dict[str, Any]]:
     seed = int(context.options.get("seed", 0))
     content = {"dataset": setting.dataset, "algorithm": setting.algorithm, "kappa": setting.kappa, "seed": seed}
     metric = convention(context.config.experiment(setting.experiment).constraint).relative
-    content["violation"] = statements.by_seed(context.results, setting, metric).get(seed, math.nan)
+    content["violation"] = round(statements.by_seed(context.results, setting, metric).get(seed, math.nan), 5)
     found, reason = runs.test_scores(context, setting, seed)
     if found is None:
         yield content | {"note": reason}

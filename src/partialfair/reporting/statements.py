@@ -8,12 +8,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from partialfair.intervals import format_interval
 from partialfair.reporting.exhibit import Context
 from partialfair.reporting.results import Results, Setting
-from partialfair.statistics.paired import paired_difference
+from partialfair.statistics.paired import Difference, paired_difference
+
+TEST = "Student's paired t over seeds, one-sided"
 
 
 def by_seed(results: Results, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
@@ -61,28 +61,27 @@ def line(
         "metric": metric,
         "published": statement,
     }
-    estimate = paired_difference(values, np.zeros(len(values)), context.results.level)
-    if estimate.n < 2:
+    found = paired_difference(values, [0.0] * len(values), context.results.level)
+    if not found.tested:
         why = note or "no run gives this number"
-        if estimate.n == 1:
-            why = f"one seed gives no interval ({estimate.mean:+.4f}); {note}".removesuffix("; ")
+        if found.n == 1:
+            why = f"one seed gives no interval ({found.mean:+.4f}); {note}".removesuffix("; ")
         return content | {"verdict": "not run", "note": why}
-    verdict, outcome = judge(estimate.low, estimate.mean)
-    words = f"{outcome} over {estimate.n} seeds"
+    words = f"{_outcome(found)} over {found.n} seeds"
     return content | {
-        "reproduced": estimate.mean,
-        "ci_low": estimate.low,
-        "ci_high": estimate.high,
-        "verdict": verdict,
-        "test": "Student's t over seeds, one-sided",
-        "statistic": estimate.statistic,
-        "p_value": estimate.p_greater,
+        "reproduced": found.mean,
+        "ci_low": found.low,
+        "ci_high": found.high,
+        "verdict": "reproduced" if found.ahead else "differs",
+        "test": TEST,
+        "statistic": found.statistic,
+        "p_value": found.p_greater,
         "note": f"{words}; {note}" if note else words,
     }
 
 
-def judge(low: float, mean: float) -> tuple[str, str]:
-    """Return the verdict on a number that should be positive, and the outcome in words."""
-    if low > 0:
-        return "reproduced", "the interval is above 0"
-    return "differs", "the mean is above 0, the interval is not" if mean > 0 else "the mean is not above 0"
+def _outcome(found: Difference) -> str:
+    """What the interval says of a number that should be positive, in words."""
+    if found.ahead:
+        return "the interval is above 0"
+    return "the mean is above 0, the interval is not" if found.mean > 0 else "the mean is not above 0"
