@@ -175,7 +175,7 @@ def _data(root: Path, params: Path) -> Iterator[Check]:
             files = verify([name], root / "data" / "raw", config.params.datasets)
         except PartialFairError as error:
             lines = str(error).splitlines()
-            absent = all("missing" in line for line in lines)
+            absent = all("raw file missing" in line for line in lines)
             remedy = f"partialfair data fetch {name}" if absent else "follow that advice, then fetch again"
             yield Check(f"data {name}", "warning" if absent else "missing", lines[0], remedy)
         else:
