@@ -2,9 +2,9 @@
 
 Source: AUC fairness paper, Algorithms 1 and 2. An oracle runs stochastic mirror descent on the min-max form of
 ``max(f0 - r, f1 - 1 - kappa, f2 - 1 - kappa)`` and returns an averaged point with an upper bound U on its minimum; the
-level r then falls by ``|U| / (2 theta)``, so that every averaged point stays feasible. The paper leaves open the ratio of the
-dual to the primal step; ``tau = K eta`` with the K of the mirror map is used, the only reading that was found to
-converge at the paper's steps.
+level r then falls by ``|U| / (2 theta)``, so that every averaged point stays feasible. The paper leaves open the ratio
+of the dual to the primal step; ``tau = K eta`` with the K of the mirror map is used, the only reading that was found
+to converge at the paper's steps.
 """
 
 import math

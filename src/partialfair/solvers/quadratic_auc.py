@@ -43,8 +43,8 @@ def slack_of(kappa: float, c1: float = 0.5, c2: float = 1.0) -> float:
     slack = 1.0 + kappa - 2.0 * c1 * c2**2
     if not slack > 0:
         raise InfeasibleError(
-            f"kappa_train = {kappa:g} with c1 = {c1:g}, c2 = {c2:g} leaves the slack {slack:g}: the surrogate problem is "
-            f"infeasible; it needs kappa_train > 2 c1 c2^2 - 1 = {2 * c1 * c2**2 - 1:g}"
+            f"kappa_train = {kappa:g} with c1 = {c1:g}, c2 = {c2:g} leaves the slack {slack:g}: the surrogate "
+            f"problem is infeasible: it needs kappa_train > 2 c1 c2^2 - 1 = {2 * c1 * c2**2 - 1:g}"
         )
     return slack
 
@@ -182,9 +182,9 @@ class QuadraticAUC:
         return np.asarray(basis @ self._minimiser(1.0, float(root)))
 
     def _minimiser(self, share: float, multiplier: float) -> Vector:
-        """Minimiser of ``share f0 + multiplier w'Qw + nu l'w`` at the nu in [-multiplier, multiplier] that is dual best.
+        """Minimiser of ``share f0 + multiplier w'Qw + nu l'w``, in the coordinates of :attr:`_basis`.
 
-        In the coordinates of :attr:`_basis`.
+        Of the nu in [-multiplier, multiplier] that with the largest dual value is taken.
         """
         basis, d, e = self._basis
         form = share * d + multiplier * e
