@@ -1,9 +1,9 @@
 """Logistic loss of a linear score under gaps between smoothed positive rates of groups.
 
 Source: PLADA paper, equations (15) to (17): ``h = mean_p sigma(theta'x) - mean_u sigma(theta'x)`` over the
-protected and the other group (demographic parity), or the same within either class (equalised odds). On an interval of ranks a rate
-c is replaced by the part of it inside, ``min(c, beta) - min(c, alpha)`` (partial parity), which changes nothing for
-the full range.
+protected and the other group (demographic parity), or the same within either class (equalised odds). On an interval
+of ranks a rate c is replaced by the part of it inside, ``min(c, beta) - min(c, alpha)`` (partial parity), which changes
+nothing for the full range.
 """
 
 from dataclasses import dataclass

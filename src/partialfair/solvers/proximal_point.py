@@ -1,8 +1,8 @@
 """IPP: the inexact proximal-point method for weakly convex constraints, with two inner solvers (double loop).
 
 Outer iteration: ``x_{k+1}`` nearly minimises ``F + chi`` subject to ``g + chi <= 0``, ``chi = (rho/2) ||x - x_k||^2``
-and g = max_j |h_j| - eps_j. Inner solvers: switching subgradient for strongly convex problems (Ma, Lin and Yang, 2020) and
-constraint extrapolation (ConEx; Boob, Deng and Lan, 2022), which linearises g and keeps chi exact.
+and g = max_j |h_j| - eps_j. Inner solvers: switching subgradient for strongly convex problems (Ma, Lin and Yang, 2020)
+and constraint extrapolation (ConEx; Boob, Deng and Lan, 2022), which linearises g and keeps chi exact.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,26 @@
+"""How far the error of groups exceeds that of all rows (PLADA paper, equation (18), with errors for hinge losses)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import NotEstimableError
+from partialfair.metrics.registry import Metric, require_binary
+
+
+def group_error_excess(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
+    """Mean over the table's groups of the group's error minus the error of all rows; a score of 0 is an error.
+
+    Raises:
+        NotEstimableError: no rows, or labels that are not -1 and +1.
+    """
+    require_binary(y)
+    if not len(y):
+        raise NotEstimableError("there are no rows; give at least one")
+    wrong = (np.asarray(scores) - threshold) * y <= 0
+    by_group = [wrong[group == code].mean() for code in np.unique(group)]
+    return float(np.mean(by_group) - wrong.mean())
+
+
+METRICS = {"group_error_excess": Metric(group_error_excess, "mean excess of the groups' errors")}
