@@ -14,6 +14,10 @@ from partialfair.jobs.train import attempt, validated
 from partialfair.solvers.solution import Certificate, Solution
 
 QUICK = {
+    "plada": {"iterations": 50},
+    "plada_network": {"epochs": 20, "hidden": [8, 8]},
+    "multiplier_model": {"epochs": 20, "hidden": [8, 8]},
+    **{name: {"iterations": 60, "points": 6} for name in ("ssg_gaps", "ipp_ssg", "ipp_conex")},
     "idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]},
     "stochastic_ghost": {"steps": 10, "records": 2},
     **{name: {"steps": 200, "records": 4} for name in ("sgd", "sgd_fairret", "ssl_alm", "stochastic_alm")},
