@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster resume data paper report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-cluster test-faults resume data paper report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -31,6 +31,9 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	pytest -n 2 --dist loadscope $(ARGS)
+
+test-faults: $(VENV)/.ready  ## the long tests of faults: the workflow killed at 20 random moments, full disks, two runs at once
+	PARTIALFAIR_KILLS=20 pytest -n 2 --dist loadscope tests/faults/test_kills.py tests/faults/test_storage.py $(ARGS)
 
 test-cluster: $(VENV)/.ready  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
 	tests/cluster/run.sh $(ARGS)

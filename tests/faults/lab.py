@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 1500.0  # seconds for one command; a busy machine needs many times what an idle one does
+KILLS = int(os.environ.get("PARTIALFAIR_KILLS", "2"))
+LONG = pytest.mark.skipif(KILLS < 20, reason="runs in `make test-faults`")
 KERNELS = Path(os.environ.get("NUMBA_CACHE_DIR", ROOT / ".cache" / "numba")).absolute()
 
 RUN = "data/runs/demo/loans/alm/kappa=0.2/seed=0"

@@ -110,8 +110,8 @@ class Chain:
             text = str(error).removeprefix(f"{path}: ")
             self.broken(path, Fault.MISSING if missing else fault, text.rstrip("."), remedy)
 
-    def lines(self) -> list[str]:
-        """The chain as text: one line per link, then one per break."""
+    def lines(self, shown: int = 30) -> list[str]:
+        """The chain as text: one line per link, then one for each of the first ``shown`` breaks."""
         width = max((len(title) for title in STAGES.values()), default=0)
         out = []
         for stage, title in STAGES.items():
@@ -119,4 +119,6 @@ class Chain:
                 files = f" ({found.count} files)" if found.count > 1 else ""
                 head = "" if number else title
                 out.append(f"{head:<{width}}  {found.checksum:<{_DIGITS}}  {found.path}{files}: {found.tie}")
-        return out + [f"BROKEN {found}" for found in self.breaks]
+        out += [f"BROKEN {found}" for found in self.breaks[:shown]]
+        rest = len(self.breaks) - shown
+        return out if rest <= 0 else [*out, f"BROKEN {rest} more files; repair the first ones and look again"]

@@ -1,0 +1,183 @@
+"""`partialfair verify`: an untouched run is whole; whatever is changed by hand is named, with a remedy."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from partialfair.files import sealed
+from partialfair.provenance import Chain, Fault, verify
+from tests.faults.lab import RAW, RUN, SPLIT, TABLE, Lab, params
+
+pytestmark = pytest.mark.slow
+
+
+def checked(lab: Lab, monkeypatch: pytest.MonkeyPatch, **options: bool) -> Chain:
+    monkeypatch.chdir(lab.folder)
+    return verify("params.yaml", "demo", **options)
+
+
+def change_array(name: str, change: Callable[[np.ndarray], None]) -> Callable[[Path], None]:
+    """Change one array of an ``.npz`` file and write the file whole again."""
+
+    def tamper(path: Path) -> None:
+        with np.load(path) as stored:
+            arrays = {key: stored[key].copy() for key in stored}
+        change(arrays[name])
+        np.savez(path, **arrays)
+
+    return tamper
+
+
+def change_text(old: str, new: str) -> Callable[[Path], None]:
+    def tamper(path: Path) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return tamper
+
+
+def change_metric(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["splits"]["test"]["accuracy"] += 0.05
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def change_metric_and_seal(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["splits"]["test"]["accuracy"] += 0.05
+    path.write_text(json.dumps(sealed(content), indent=1, sort_keys=True) + "\n")
+
+
+def change_cell(column: str) -> Callable[[Path], None]:
+    def tamper(path: Path) -> None:
+        table = pq.read_table(path)
+        values = table.column(column).to_pylist()
+        values[0] += 0.05
+        position = table.column_names.index(column)
+        pq.write_table(table.set_column(position, column, [values]), path)
+
+    return tamper
+
+
+def flip_pixel(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def shift(array: np.ndarray) -> None:
+    array.flat[0] += 1
+
+
+TAMPERED = {
+    # name: file, how, fault, fragments of the sentence (problem, remedy)
+    "raw file": (RAW, change_text(",yes\n", ",no\n"), Fault.DAMAGED, ["its sha256 is", "restore the file"]),
+    "table": (TABLE, change_array("y", lambda y: np.negative(y, out=y)), Fault.DAMAGED, ["raw files", "delete it"]),
+    "split": (SPLIT, change_array("train", shift), Fault.DAMAGED, ["the table and its seed", "delete"]),
+    "model": (f"{RUN}/model.npz", change_array("weights", shift), Fault.DAMAGED, ["fit.json has it", "delete it"]),
+    "history": (f"{RUN}/history.parquet", flip_pixel, Fault.DAMAGED, ["fit.json has it", "delete it"]),
+    "fit": (f"{RUN}/fit.json", change_text('"objective": 0.', '"objective": 1.'), Fault.DAMAGED, ["after the job"]),
+    "scores": (f"{RUN}/scores.parquet", change_cell("score"), Fault.DAMAGED, ["metrics.json has it", "snakemake"]),
+    "metric": (f"{RUN}/metrics.json", change_metric, Fault.DAMAGED, ["after the job had written it", "snakemake"]),
+    "collected metric": (
+        "reports/demo/metrics.parquet",
+        change_cell("value"),
+        Fault.DAMAGED,
+        ["value of loans unconstrained inf 0", "its run says", "--forcerun collect"],
+    ),
+    "exhibit table": ("reports/tradeoff/tradeoff.csv", change_text("0.", "0.1"), Fault.DAMAGED, ["line 2", "exhibit"]),
+    "figure": ("reports/tradeoff/tradeoff.png", flip_pixel, Fault.DAMAGED, ["not what the results give", "exhibit"]),
+    "page": ("reports/demo/index.html", change_text("</body>", " </body>"), Fault.DAMAGED, ["line", "snakemake"]),
+    "main numbers": ("reports/demo/metrics.json", change_text("0.", "0.1"), Fault.DAMAGED, ["metrics.json", "delete"]),
+    "scorecard": ("reports/demo/scorecard.csv", flip_pixel, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
+}
+
+
+def test_an_untouched_run_is_whole_and_its_chain_is_printed(finished: Lab) -> None:
+    done = finished.cli("verify", "demo", "--deep")
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    stages = ["raw file", "table", "split", "model", "metrics", "collected table", "exhibit", "scorecard", "params"]
+    positions = [next(i for i, line in enumerate(lines) if line.startswith(stage + " ")) for stage in stages]
+    assert positions == sorted(positions)
+    assert any(line.startswith("lock file") for line in lines)
+    for part in (RAW, TABLE, "reports/demo/metrics.parquet", "reports/tradeoff/tradeoff.csv", "computed anew"):
+        assert part in done.stdout
+    assert lines[-1].startswith("whole: ") and lines[-1].endswith(" 0 breaks")
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_what_is_changed_by_hand_is_named(name: str, spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, tamper, fault, fragments = TAMPERED[name]
+    before = spoilt.path(file).read_bytes()
+    tamper(spoilt.path(file))
+    assert spoilt.path(file).read_bytes() != before
+    chain = checked(spoilt, monkeypatch)
+    found = {entry.path: entry for entry in chain.breaks}
+    assert file in found, [str(entry) for entry in chain.breaks]
+    assert found[file].fault is fault
+    for fragment in fragments:
+        assert fragment in str(found[file])
+    if not file.startswith("reports/"):  # what only follows from the file is not accused as well
+        assert not [path for path in found if path.startswith("data/") and path != file], list(found)
+
+
+def test_a_metric_changed_with_its_seal_disagrees_with_what_was_collected(
+    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_metric_and_seal(spoilt.path(f"{RUN}/metrics.json"))
+    assert "reports/demo/metrics.parquet" in {found.path for found in checked(spoilt, monkeypatch).breaks}
+    found = checked(spoilt, monkeypatch, deep=True).breaks[0]
+    assert (found.path, found.fault) == (f"{RUN}/metrics.json", Fault.DAMAGED)
+
+
+def test_missing_files_are_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in (TABLE, f"{RUN}/model.npz", "reports/tradeoff/tradeoff.csv"):
+        spoilt.path(file).unlink()
+    found = {entry.path: entry for entry in checked(spoilt, monkeypatch).breaks}
+    for file in (TABLE, f"{RUN}/model.npz", "reports/tradeoff/tradeoff.csv"):
+        assert found[file].fault is Fault.MISSING
+        assert "snakemake" in found[file].remedy
+
+
+def test_changed_settings_make_results_outdated_not_damaged(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = copy.deepcopy(params())
+    content["algorithms"]["alm"]["tolerance"] = 0.002
+    spoilt.write_params(content)
+    found = checked(spoilt, monkeypatch, reports=False).breaks
+    assert [(entry.path, entry.fault) for entry in found] == [(f"{RUN}/fit.json", Fault.OUTDATED)]
+    assert '"tolerance": 0.001' in str(found[0]) and '"tolerance": 0.002' in str(found[0])
+    assert spoilt.cli("verify", "demo", "--damage").returncode == 0
+
+
+def test_changed_code_and_other_packages_are_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = spoilt.path(f"{RUN}/fit.json")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(sealed({**content, "closure_hash": "0" * 16})))
+    assert "made with hash of its code" in str(checked(spoilt, monkeypatch, reports=False).breaks[0])
+    path.write_text(json.dumps(sealed({**content, "versions": {**content["versions"], "numpy": "1.0"}})))
+    assert 'version of numpy "1.0"' in str(checked(spoilt, monkeypatch, reports=False).breaks[0])
+    lock = spoilt.path("requirements.lock")
+    lock.write_text(lock.read_text().replace("\nscipy==", "\nscipy==9"))
+    found = checked(spoilt, monkeypatch, reports=False).breaks[0]
+    assert found.path == "requirements.lock" and "scipy" in found.problem
+
+
+def test_the_verb_names_the_break_and_exits_with_1(spoilt: Lab) -> None:
+    change_metric(spoilt.path(f"{RUN}/metrics.json"))
+    done = spoilt.cli("verify", "demo", "--damage")
+    assert done.returncode == 1
+    assert f"BROKEN {RUN}/metrics.json: damaged: its content was changed" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_results_that_record_nothing_are_outdated(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = spoilt.path(f"{RUN}/fit.json")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in content.items() if key not in ("seal", "inputs")}))
+    found = checked(spoilt, monkeypatch, reports=False).breaks[0]
+    assert found.fault is Fault.OUTDATED and "does not record what it was made from" in found.problem
