@@ -1,11 +1,16 @@
 """Snakemake and DVC together: audit of a finished run, and the same in a fresh clone."""
 
 import copy
+import json
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import TINY, Project, make_project
+from tests.workflow.project import ROOT, TINY, Project, make_project, share_kernels
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +25,10 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A repository with a finished run, recorded by DVC, committed and pushed to a local remote."""
     folder = tmp_path_factory.mktemp("audit")
     project = make_project(folder / "project", PARAMS)
-    without_raw = [line for line in (project.folder / "dvc.yaml").read_text().splitlines() if "data/raw/" not in line]
+    lines = (project.folder / "dvc.yaml").read_text().splitlines()
+    figures = [line for line in lines if line.endswith(".png")]
+    without_raw = [line for line in lines if "data/raw/" not in line and line not in figures]
+    without_raw.append("  - reports/tradeoff/tradeoff.png")
     (project.folder / "dvc.yaml").write_text("\n".join(without_raw) + "\n")
     for command in (
         ("git", "init", "--quiet"),
@@ -30,7 +38,9 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
         ("dvc", "remote", "add", "--quiet", "--default", "local", str(folder / "remote")),
     ):
         project.run(*command)
-    (project.folder / ".dvcignore").write_bytes((Path(__file__).parents[2] / ".dvcignore").read_bytes())
+    shutil.copy(ROOT / ".dvc" / "plots.html", project.folder / ".dvc")
+    project.run("dvc", "config", "plots.html_template", "plots.html")
+    (project.folder / ".dvcignore").write_bytes((ROOT / ".dvcignore").read_bytes())
     project.snakemake("all")
     project.run("dvc", "commit", "--force", *STAGES)
     commit(project)
@@ -41,6 +51,14 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def commit(project: Project) -> None:
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "Results")
+
+
+def audit(project: Project) -> subprocess.CompletedProcess[str]:
+    """Run `make audit` with the environment of these tests in place of one of its own."""
+    shutil.copy(ROOT / "Makefile", project.folder)
+    environment = Path(sys.executable).parents[1]
+    there = [word for name in (".ready", ".torch") for word in ("-o", f"{environment}/{name}")]
+    return project.run("make", f"VENV={environment}", *there, "audit", check=False)
 
 
 def models(project: Project) -> dict[str, tuple[int, bytes]]:
@@ -62,12 +80,23 @@ def test_audit_of_a_finished_run_retrains_nothing(audited: Project):
 def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project, tmp_path: Path):
     audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
     clone = Project(tmp_path / "clone")
+    share_kernels(clone.folder)
     clone.run("dvc", "pull", "--quiet")
     assert not clone.planned("all")
     assert "up to date" in clone.run("dvc", "status").stdout
     before = models(clone)
-    clone.run("dvc", "repro", *STAGES)
+    whole = audit(clone)
+    assert whole.returncode == 0 and "\nwhole: " in whole.stdout, whole.stdout[-3000:] + whole.stderr[-3000:]
     assert models(clone) == before
+    # What was changed by hand is named, and nothing is trained on account of it.
+    name = f"{TRAINED}/alm/kappa=0.2/seed=0/model.npz"
+    (clone.folder / name).write_bytes(before[name][1] + b"\0")
+    told = audit(clone)
+    assert told.returncode != 0 and f"BROKEN {name}: damaged" in told.stdout, told.stdout[-3000:]
+    assert (clone.folder / name).read_bytes() == before[name][1] + b"\0"
+    (clone.folder / name).unlink()
+    clone.run("dvc", "checkout", "--quiet", "evaluation")
+    before = models(clone)
     # What Snakemake knows of the results came along too: a changed setting is seen, and only where it matters.
     clone.write_params({**PARAMS, "algorithms": {**PARAMS["algorithms"], "alm": {"tolerance": 0.002}}})
     assert clone.planned_training() == {"alm/kappa=0.2/seed=0"}
@@ -75,3 +104,24 @@ def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project,
     changed = {name for name, (written, _) in models(clone).items() if written != before[name][0]}
     assert changed == {f"{TRAINED}/alm/kappa=0.2/seed=0/model.npz"}
     assert "up to date" in clone.run("dvc", "status").stdout
+
+
+def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Path):
+    audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
+    clone = Project(tmp_path / "clone")
+    share_kernels(clone.folder)
+    clone.run("dvc", "pull", "--quiet")
+    shown = json.loads(clone.run("dvc", "metrics", "show", "--json").stdout)
+    numbers = shown[""]["data"]["reports/metrics.json"]["data"]["demo"]["simulated"]["alm"]["kappa=0.2"]
+    assert 0 < numbers["accuracy"] <= 1 and 0 < numbers["pSP fairness"] <= 1
+    clone.run("dvc", "plots", "show")
+    page = (clone.folder / "dvc_plots" / "index.html").read_text()
+    assert "tradeoff.png" in page and not re.search(r"<script|https?://", page)
+    clone.write_params({**PARAMS, "algorithms": {**PARAMS["algorithms"], "alm": {"tolerance": 0.002}}})
+    assert "algorithms.alm.tolerance" in clone.run("dvc", "params", "diff").stdout
+    clone.run("git", "checkout", "params.yaml")
+    clone.run("dvc", "exp", "run", "--quiet", "-S", "algorithms.alm.tolerance=0.003")
+    fit = json.loads((clone.folder / TRAINED / "alm/kappa=0.2/seed=0/fit.json").read_text())
+    assert fit["settings"]["tolerance"] == 0.003
+    assert "tolerance" in clone.run("dvc", "params", "diff").stdout
+    clone.run("dvc", "metrics", "diff")
