@@ -29,11 +29,14 @@ class Outcome:
         estimate: over seeds; ``None`` if nothing was measured.
         note: the reason, or what a reader should know.
         experiment, kappa: where the number comes from, for the note.
+        band: the lowest and highest number that counts as reproduced, where the exhibit states one per number; else its
+            tolerance counts.
     """
 
     estimate: Estimate | None
     note: str = ""
     source: str = ""
+    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

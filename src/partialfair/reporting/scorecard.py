@@ -44,8 +44,14 @@ def line(row: Published, outcome: Outcome, tolerance: float | None) -> dict[str,
             "verdict": "not run",
             "note": outcome.note or "no run gives this number",
         }
-    found = verdict(estimate.mean, row.value, tolerance)
     notes = [outcome.source] if outcome.source else []
+    if outcome.band is None:
+        found = verdict(estimate.mean, row.value, tolerance)
+    else:
+        low, high = outcome.band
+        tolerance = max(high - row.value, row.value - low)
+        found = "reproduced" if low - _ROUNDING <= estimate.mean <= high + _ROUNDING else "differs"
+        notes.append(f"reproduced if within [{low:.4g}, {high:.4g}]")
     difference = estimate.mean - row.value
     if row.metric.startswith("n_"):
         notes += [] if found == "reproduced" else [f"{difference:+.0f}"]

@@ -48,6 +48,12 @@ ALGORITHMS: Mapping[str, Look] = {
     "mean_gap_line": Look("Mean-gap line (not in the paper)", "#E69F00", "v", (0, (6, 1, 1, 1))),
     "deep_unconstrained": Look("Network, unconstrained", INK, "*"),
     "deep_idca": Look("Network, stochastic IDCA", "#0072B2", "o"),
+    "sgd": Look("SGD", "#262626", "*"),
+    "sgd_fairret": Look("SGD-Fairret", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
+    "stochastic_ghost": Look("StGh", "#009E73", "^", (0, (4, 1, 1, 1))),
+    "ssl_alm": Look("SSL-ALM", "#0072B2", "o"),
+    "stochastic_alm": Look("ALM (stochastic)", "#D55E00", "s", (0, (5, 1.5))),
+    "stochastic_switching": Look("SSw", "#CC79A7", "D", (0, (3, 1))),
 }
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),

@@ -1,0 +1,104 @@
+"""Metrics of single runs by split, from their stored scores; ``train`` is every row that the run trained on."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from partialfair.errors import DataError, NotEstimableError
+from partialfair.files import read_json
+from partialfair.metrics import get
+from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.reporting.exhibit import Context
+from partialfair.reporting.results import Setting
+
+BOTH = "train_and_validation"
+
+
+def folder(context: Context, setting: Setting, seed: int) -> Path:
+    """Folder of a run; it need not exist."""
+    return context.root / context.config.job(*setting[:3], str(setting.kappa), seed).path
+
+
+def scores(context: Context, setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
+    """Columns group, y and score of the rows of a split; ``None`` if the run has no scores."""
+    path = folder(context, setting, seed) / "scores.parquet"
+    if not path.exists():
+        return None
+    table = _table(path, path.stat().st_mtime_ns)
+    wanted = [split]
+    if split == "train":
+        fit = read_json(path.parent / "fit.json")
+        wanted += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
+    rows = table[table["split"].isin(wanted)]
+    return rows if len(rows) else None
+
+
+@lru_cache(maxsize=400)
+def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
+    try:
+        return pd.read_parquet(path, columns=["split", "group", "y", "score"])
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
+
+
+def values(context: Context, setting: Setting, metric: str, split: str) -> dict[int, float]:
+    """Values of a metric by seed; NaN where a run's scores do not determine it, none for runs without scores."""
+    found = {}
+    for seed in context.config.seeds(setting.experiment):
+        path = folder(context, setting, seed) / "scores.parquet"
+        if path.exists():
+            value = _value(context, setting, seed, metric, split, path.stat().st_mtime_ns)
+            if value is not None:
+                found[seed] = value
+    return found
+
+
+_KNOWN: dict[tuple[Path, int, str, str], float | None] = {}
+
+
+def _value(context: Context, setting: Setting, seed: int, metric: str, split: str, changed: int) -> float | None:
+    key = (folder(context, setting, seed).absolute(), changed, metric, split)
+    if key not in _KNOWN:
+        rows = scores(context, setting, seed, split)
+        _KNOWN[key] = None if rows is None else _measured(rows, metric)
+    return _KNOWN[key]
+
+
+def _measured(rows: pd.DataFrame, metric: str) -> float:
+    columns = (rows["score"].to_numpy(float), rows["y"].to_numpy(float), rows["group"].to_numpy(int))
+    try:
+        return get(metric)(*columns, [[0.0, 1.0]])
+    except NotEstimableError:
+        return float("nan")
+
+
+def mean_and_spread(context: Context, setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
+    """Mean over runs with its t-interval, and the standard deviation over runs (one degree of freedom less)."""
+    found = np.array(list(values(context, setting, metric, split).values()))
+    found = found[~np.isnan(found)]
+    spread = float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
+    return t_interval(found, context.results.level), spread
+
+
+def spread_interval(spread: float, n: int, level: float) -> Estimate:
+    """A standard deviation over n runs with its chi-square interval."""
+    from scipy.stats import chi2
+
+    if n < 2:
+        return Estimate(float("nan"), float("nan"), float("nan"), float("nan"), n)
+    ends = chi2.ppf([(1 + level) / 2, (1 - level) / 2], n - 1)
+    low, high = (spread * ((n - 1) / end) ** 0.5 for end in ends)
+    return Estimate(spread, float(low), float(high), float(high - low) / 2, n)
+
+
+def pooled(context: Context, setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Scores and groups of all runs of a setting together."""
+    parts = [scores(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+    there = [part for part in parts if part is not None]
+    if not there:
+        return np.zeros(0), np.zeros(0, np.int64)
+    whole = pd.concat(there)
+    return whole["score"].to_numpy(float), whole["group"].to_numpy(int)
