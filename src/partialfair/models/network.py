@@ -25,7 +25,7 @@ class NetworkScore:
     """A trained network.
 
     Attributes:
-        architecture: "resnet18" or "linear".
+        architecture: "resnet18", "mlp" or "linear".
         options: arguments of its constructor.
         state: its weights and batch statistics by name.
         aux: (P,) auxiliary variables of the constraints (the thresholds theta of pSP).
@@ -129,6 +129,10 @@ def build(architecture: str, options: dict[str, Any]) -> Any:
         from partialfair.models.resnet import ResNet18
 
         return ResNet18(**options)
+    if architecture == "mlp":
+        from partialfair.models.mlp import MLP
+
+        return MLP(**options)
     if architecture == "linear":
         from partialfair.models.linear_network import LinearNetwork
 

@@ -36,7 +36,7 @@ def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
 
     metrics = list(context.options["metrics"])
     angles = np.linspace(0, 2 * np.pi, len(metrics), endpoint=False)
-    figure, axes = plt.subplots(1, 2, figsize=(9.4, 4.9), subplot_kw={"projection": "polar"})
+    figure, axes = plt.subplots(1, 2, figsize=(9.4, 5.8), subplot_kw={"projection": "polar"})
     for axis, split in zip(axes, ("train", "test"), strict=True):
         for algorithm in dict.fromkeys(line["algorithm"] for line in lines):
             own = {line["metric"]: line for line in lines if (line["algorithm"], line["split"]) == (algorithm, split)}
@@ -52,11 +52,11 @@ def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
         axis.set_xticks(angles, [short(metric) for metric in metrics])
         axis.set_yticks([0.1, 0.2, 0.3])
         axis.set_ylim(0, 0.31)
-        axis.set_title(f"{split} rows")
+        axis.set_title(f"{split} rows", pad=14)
         axis.tick_params(axis="x", pad=8)
         axis.set_rlabel_position(35)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.tight_layout(rect=(0, 0.1, 1, 1), w_pad=3)
+    figure.tight_layout(rect=(0, 0.14, 1, 0.97), w_pad=3)
     figure.legend(handles, labels, loc="lower center", ncols=4)
     return figure
 
