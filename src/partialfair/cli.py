@@ -188,7 +188,7 @@ def batch(
 ) -> None:
     """Train and evaluate all outdated runs from one process: less start-up than a job each; same files.
 
-    Afterwards `snakemake --touch runs evaluation` records them.
+    Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them.
     """
     from partialfair.config import load_config
     from partialfair.jobs.batch import outdated, run_batch
