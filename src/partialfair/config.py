@@ -352,7 +352,6 @@ def _check_names(config: Config) -> None:
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
-        _check_metrics(experiment.metrics, f"{where}.metrics")
         _check_choices(experiment, where)
         for algorithm in experiment.algorithms:
             _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
@@ -432,10 +431,11 @@ def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> No
 
 
 def _check_settings(config: Config) -> None:
-    """Check the settings of every algorithm by its own model, and which algorithms take no tolerance."""
+    """Check metrics on request, the settings of every algorithm by its own model, and which take no tolerance."""
     for algorithm, settings in config.params.algorithms.items():
         _validated(settings, _algorithm(algorithm).settings_model, config.source, ("algorithms", algorithm))
     for name, experiment in config.experiments.items():
+        _check_metrics(experiment.metrics, f"{config.source}: experiments.{name}.metrics")
         for algorithm in experiment.algorithms:
             merged, prefix = config.algorithm_settings(name, algorithm), ("experiments", name, "algorithms", algorithm)
             _validated(merged, _algorithm(algorithm).settings_model, config.source, prefix)

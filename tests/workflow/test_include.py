@@ -59,7 +59,7 @@ def test_a_mistake_is_named(files, content, said):
 def test_an_unknown_metric_on_request_is_refused(tmp_path):
     bad = write(tmp_path, "params.yaml", seeds=[0], experiments={"one": {**EXPERIMENT, "metrics": ["no_such"]}})
     with pytest.raises(ConfigError, match="experiments.one.metrics: unknown metric on request 'no_such'"):
-        load_config(bad)
+        load_config(bad, check_plugins=True)
 
 
 def test_settings_of_an_evaluation_without_request_do_not_mention_any(files):
