@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt
 from partialfair import plugins
 from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
-from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
 from partialfair.models.mlp_score import MLPScore, network_inputs
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.traced import TracedScore
@@ -151,7 +151,7 @@ class Recorder:
         sizes = np.maximum(self._members[1].sum(axis=1), 1)
         self.gaps.append(self._members[1] @ wrong / sizes - wrong.mean() - own.task.kappa)
         violation = float(self._expected.values(network.losses)[0])
-        point = network.theta.copy()
+        point = network.theta.astype(np.float64)
         loss = float(network.losses.mean())
         self.records.append(Record(epoch, epoch, loss, violation, seconds, point, np.zeros(0)))
 
@@ -177,13 +177,15 @@ def follow(own: GroupTask, method: Any, clock: Callable[[], float]) -> Recorder:
 def fit_of(own: GroupTask, runs: dict[str, Recorder], chosen: str, place: int, selected: dict[str, Any]) -> Fit:
     """The fit whose model is record ``place`` of the candidate ``chosen``."""
     theta = runs[chosen].records[place].params
+    if not np.isfinite(theta).all():
+        raise InfeasibleError(f"{chosen}: the weights grew beyond all bounds; choose a smaller step (eta)")
     model = own.score(theta)
     scores = model.scores(own.task.train.X, own.task.train.group)
     losses, _ = loss_of(scores, own.task.train.y, own.kind)
     expected = own.groups("expected")
     violation = float(expected.values(losses)[0])
     network = own.start()
-    network.theta = theta
+    network.theta = theta.astype(np.float32)
     network.refresh()
     residual = float(np.linalg.norm(network.gradient(np.full(len(losses), 1 / len(losses), np.float32))))
     certificate = Certificate(float(losses.mean()), violation, residual, np.zeros(1))

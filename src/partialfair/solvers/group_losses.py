@@ -83,7 +83,9 @@ class GroupGaps:
 
 
 def group_gaps(scores: Array, y: Array, members: NDArray[np.bool_]) -> GroupGaps:
-    """Measure 0-1 errors of all groups by one product."""
+    """Measure 0-1 errors of all groups by one product; nan for scores that are not finite."""
+    if not np.isfinite(scores).all():
+        return GroupGaps(np.nan, np.nan, np.nan, np.nan)
     wrong = (scores * y <= 0).astype(np.float64)
     sizes = members.sum(axis=1)
     held = sizes > 0

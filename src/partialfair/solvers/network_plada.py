@@ -81,7 +81,7 @@ class NetworkPlada:
             assert self._stream is not None
             active = self._stream.integers(self.groups.m, size=1)
             lam = np.where(np.arange(self.groups.m) == active, self.lam, 0.0)
-        weights = np.full(len(network.losses), 1 / len(network.losses), np.float32)
+        weights: Array = np.full(len(network.losses), 1 / len(network.losses), np.float32)
         if self.dual != "none":
             weights = weights + self.groups.pull(lam)
         network.theta = network.theta - np.float32(p.eta) * network.gradient(weights)

@@ -1,0 +1,123 @@
+"""One method under several values of a parameter: loss, constraint and KKT residual of every candidate of one run."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair.metrics.uncertainty import Estimate
+from partialfair.reporting import canvas, cells, style, traces
+from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.published import Published
+
+COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
+ROWS = {"loss": "loss $F$", "violation": "constraint $|h| - \\epsilon$", "kkt": "KKT residual"}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SAME = 1e-3
+"""Spread of the last losses up to which candidates count as equal, a third of a percent of the loss itself."""
+
+
+def _run(context: Context) -> tuple[Any, dict[str, Any], str]:
+    """The exhibit's run: its setting, and curves by candidate."""
+    setting = next(traces.settings(context, str(context.options["algorithm"])))
+    found, reason = traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
+    return setting, found, reason
+
+
+def _variants(context: Context) -> dict[str, dict[str, Any]]:
+    """Parameters of every candidate as the grid gives them."""
+    algorithm = str(context.options["algorithm"])
+    return dict(context.config.algorithm_settings(context.experiments[0], algorithm)["variants"])
+
+
+def points(context: Context) -> list[dict[str, Any]]:
+    """What the figure shows, or one line with a note."""
+    setting, found, reason = _run(context)
+    if not found:
+        return [{"dataset": setting.dataset, "note": reason}]
+    out = []
+    for name, trace in found.items():
+        place = {int(k): p for p, k in enumerate(trace["iteration"])}
+        far = dict(zip(trace.get("stationarity_at", []), trace.get("stationarity", []), strict=True))
+        entry = _variants(context).get(name, {})
+        alpha, beta = entry.get("alpha", 10.0), entry.get("beta", 0.1)
+        for number, k in enumerate(trace["kept"]):
+            at = place[int(k)]
+            out.append(
+                {"dataset": setting.dataset, "candidate": name, "rho": round(alpha / (1 + alpha * beta), 4)}
+                | {"iteration": int(k), "kkt": round(float(trace["kkt"][number]), 7)}
+                | {"loss": round(float(trace["loss"][at]), 7), "violation": round(float(trace["violation"][at]), 7)}
+                | {"stationarity": round(float(far[k]), 7) if k in far else None}
+            )
+    return out
+
+
+def _draw(context: Context, drawn: list[dict[str, Any]]) -> Any:
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(10.6, 3.6))
+    names = list(dict.fromkeys(p["candidate"] for p in drawn if "candidate" in p))
+    for axis, (quantity, title) in zip(axes, ROWS.items(), strict=True):
+        axis.set_title(title)
+        axis.set_xlabel("iterations")
+        if not names:
+            canvas.empty(axis, drawn[0]["note"])
+            continue
+        for place, name in enumerate(names):
+            own = [p for p in drawn if p["candidate"] == name and p["iteration"] > 0]
+            label = f"{name} ($\\rho$ = {own[0]['rho']:.2f})"
+            style_of = {"color": COLOURS[place % 6], "ls": (0, (5 + place, 1 + place)), "lw": 1.6}
+            axis.plot([p["iteration"] for p in own], [p[quantity] for p in own], label=label, **style_of)
+        axis.set_xscale("log")
+        if quantity == "violation":
+            axis.axhline(0.0, color=style.INK, lw=0.8)
+        if quantity == "kkt":
+            axis.set_yscale("log")
+    figure.tight_layout(rect=(0, 0.13, 1, 1))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3)
+    return figure
+
+
+def render(context: Context) -> list[Path]:
+    """Write the figure and its points."""
+    drawn = points(context)
+    return [cells.write_csv(context.path("csv"), COLUMNS, drawn), *canvas.write(context, lambda: _draw(context, drawn))]
+
+
+def fragment(context: Context) -> str:
+    """Return the figure as a piece of HTML."""
+    return canvas.fragment(context, lambda: _draw(context, points(context)))
+
+
+def reproduce(context: Context, row: Published) -> Outcome:
+    """The value at which the paper holds the other parameter: that of every candidate of the grid."""
+    name = row.metric.removesuffix("_fixed")
+    default = {"alpha": 10.0, "beta": 0.1}.get(name)
+    values = {float(entry.get(name, default)) for entry in _variants(context).values()}
+    if default is None or len(values) != 1:
+        return Outcome(None, f"{name} is not fixed in this experiment: {sorted(values)}")
+    return Outcome(Estimate(values.pop(), float("nan"), float("nan"), float("nan"), 1), source="the grid's own value")
+
+
+def claims(context: Context) -> list[dict[str, Any]]:
+    """Scorecard lines: the last losses coincide, and so does the path of the constraint."""
+    setting, found, reason = _run(context)
+    name = str(context.options["parameter"])
+    ends = {candidate: float(trace["loss"][-1]) for candidate, trace in found.items()}
+    spread = max(ends.values()) - min(ends.values()) if ends else None
+    peaks = {candidate: float(trace["violation"].max()) for candidate, trace in found.items()}
+    note = reason if spread is None else f"losses from {min(ends.values()):.5f} to {max(ends.values()):.5f}"
+    first = traces.finding(
+        context, setting, f"The loss that PLADA reaches hardly depends on {name}",
+        f"{SAME} minus the spread of the last losses", None if spread is None else SAME - spread, note, name,
+    )  # fmt: skip
+    apart = None if not peaks else float(np.ptp(list(peaks.values())))
+    note = reason if apart is None else ", ".join(f"{key}: {value:.4f}" for key, value in peaks.items())
+    second = traces.finding(
+        context, setting, f"The curves of the constraint coincide whatever {name}",
+        "0.01 minus the spread of the largest violations", None if apart is None else 0.01 - apart, note, name,
+    )  # fmt: skip
+    return [first, second]
+
+
+KINDS = {"parameter_curves": Kind(render, fragment, reproduce=reproduce, claims=claims)}
