@@ -44,7 +44,7 @@ def shown(browser, name):
 
 
 def test_loads_by_itself_without_complaint(opened):
-    assert opened.title == "Partial fairness: reproduction report"
+    assert opened.title == "Fairness-constrained learning: reproduction report"
     assert opened.get_log("browser") == []
     assert opened.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)") == []
 

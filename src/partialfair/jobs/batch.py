@@ -2,8 +2,9 @@
 
 A small job spends most of its time on starting Python, importing and loading compiled kernels. Here a few
 processes do so once and then make one run after the other, each with its own log. The functions are those of the
-single jobs, so the files are the same (``peak_memory_mib`` excepted: it is that of the process so far); Snakemake
-then only has to be told (``snakemake --touch --forcerun train evaluate -- evaluation``), and sees as ever what is outdated.
+single jobs, so the files are the same (``peak_memory_mib`` excepted: it is that of the process so far). Snakemake
+then only has to be told (``snakemake --touch --forcerun train evaluate -- evaluation``), and sees as ever what is
+outdated.
 """
 
 import multiprocessing

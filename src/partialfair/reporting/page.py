@@ -31,6 +31,7 @@ def write(config: Config, target: Path, root: Path = Path()) -> Path:
         .get_template("page.html.j2")
         .render(
             facts=_facts(config, results),
+            overview=_overview(config, lines),
             claims=_claims(config, lines),
             papers=_papers(config, root),
             lines=shown,
@@ -57,12 +58,32 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     algorithms = list(dict.fromkeys(runs["algorithm"]))
     minutes = float(runs["cpu_seconds"].sum()) / 60
     return [
-        ("Experiments", ", ".join(f"{e.title} ({name})" for name, e in config.experiments.items())),
+        (
+            "Papers",
+            f"{len({e.paper for e in config.experiments.values()})}, with {len(config.experiments)} experiments",
+        ),
         ("Datasets", ", ".join(style.dataset_title(name) for name in dict.fromkeys(runs["dataset"])) or "none yet"),
         ("Algorithms", ", ".join(style.look(name, algorithms).label for name in algorithms) or "none yet"),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Runs", f"{len(done)} of {len(runs)} trained, {int((runs['status'] == 'ok').sum())} with a usable model"),
         ("Training", f"{minutes:.0f} minutes of processor time"),
+    ]
+
+
+def _overview(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry per paper: its title, how many experiments it has here, and how its lines were decided."""
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        grouped.setdefault(str(line["paper"]), []).append(line)
+    return [
+        {
+            "name": name,
+            "title": paper(name).title,
+            "year": paper(name).year,
+            "experiments": sum(e.paper == name for e in config.experiments.values()),
+            "counts": scorecard.counts(members),
+        }
+        for name, members in grouped.items()
     ]
 
 
@@ -75,7 +96,7 @@ def _claims(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]
         grouped.setdefault((str(line["paper"]), str(line["exhibit"]), claim, text), []).append(line)
     entries = [
         {
-            "paper": name, "exhibit": where, "text": text, "counts": scorecard.counts(members), "in_words": bool(claim),
+            "paper": name, "title": paper(name).title, "exhibit": where, "text": text, "counts": scorecard.counts(members), "in_words": bool(claim),
             "show": {"paper": name, "exhibit": where} | ({"claim": claim} if claim else {}),
         }
         for (name, where, claim, text), members in grouped.items()
