@@ -17,7 +17,7 @@ from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.algorithms.regression_base import Scale, by_dataset, fit_base, regression_only, scale_of
 from partialfair.datasets.table import Dataset
 from partialfair.models.grid_predictor import GridPredictor
-from partialfair.solvers import orthant_newton, per_step
+from partialfair.solvers import per_step, proximal_newton
 from partialfair.solvers.fair_dual import Dual, group_weights, split, spread
 from partialfair.solvers.plug_ins import PlugIns
 from partialfair.solvers.solution import Certificate, Record, Solution
@@ -47,6 +47,8 @@ class DPPostprocSettings(Settings):
         base_models: ``once`` evaluates them once per unlabeled row, ``every_step`` at every step, as the paper's code
             does; the result is the same, the time is not.
         tolerance: subgradient norm of ``exact``.
+        literal_eps: slack that the optimiser is given in place of kappa. The paper's code writes a power of two as an
+            exclusive or and so runs its Figure 1 with -6, which no constraint means (A4).
     """
 
     optimiser: Optimiser = "exact"
@@ -66,6 +68,7 @@ class DPPostprocSettings(Settings):
     record_every: NonNegativeInt = 0
     base_models: Literal["once", "every_step"] = "once"
     tolerance: PositiveFloat = 1e-8
+    literal_eps: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,7 @@ class DPPostproc:
         assert isinstance(settings, DPPostprocSettings)
         prepared = prepare(task, settings)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
-        found = [self._solve(task, settings, prepared, eps) for eps in levels]
+        found = self._path(task, settings, prepared, levels)
         histories = {f"eps={eps:.3g}": part[1] for eps, part in zip(levels, found, strict=True)}
         main, trace = found[0][0], found[0][2]
         every = settings.record_every
@@ -131,16 +134,26 @@ class DPPostproc:
             lambda params, aux: float(dual.violations(params).max() - task.kappa),
         )  # fmt: skip
 
+    def _path(
+        self, task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]
+    ) -> list[tuple[Solution, list[Record], Vector]]:
+        """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
+        found, before = {}, None
+        for eps in sorted(set(levels), reverse=True):
+            found[eps] = self._solve(task, settings, prepared, eps, before)
+            before = found[eps][0].params
+        return [found[eps] for eps in levels]
+
     def _solve(
-        self, task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float
+        self, task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None
     ) -> tuple[Solution, list[Record], Vector]:
         """Solve at one tolerance; returns the solution, its history (before, after) and the recorded path."""
-        dual = prepared.dual.with_eps(eps)
+        dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
         nothing = np.zeros(0)
         began = time.process_time()
         status, trace = "ok", np.zeros((0, *dual.shape))
         if settings.optimiser == "exact":
-            optimum = orthant_newton.solve(dual, tolerance=settings.tolerance)
+            optimum = proximal_newton.solve(dual, before, tolerance=settings.tolerance)
             point, steps, status = optimum.point, optimum.iterations, optimum.status
         else:
             point, steps, trace = _stochastic(task, settings, prepared, dual, eps)

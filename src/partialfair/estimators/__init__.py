@@ -1,7 +1,15 @@
-"""Classifiers in the scikit-learn convention."""
+"""Classifiers and regressors in the scikit-learn convention."""
 
 from partialfair.estimators.classifier import PartialFairClassifier, UnconstrainedWarning
 from partialfair.estimators.frontier import Frontier, frontier
 from partialfair.estimators.inputs import InputError
+from partialfair.estimators.regressor import DemographicParityRegressor
 
-__all__ = ["Frontier", "InputError", "PartialFairClassifier", "UnconstrainedWarning", "frontier"]
+__all__ = [
+    "DemographicParityRegressor",
+    "Frontier",
+    "InputError",
+    "PartialFairClassifier",
+    "UnconstrainedWarning",
+    "frontier",
+]

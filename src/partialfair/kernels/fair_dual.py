@@ -9,6 +9,8 @@ from numba import njit
 
 from partialfair.kernels import JIT
 
+NEGLIGIBLE = 1e-14
+
 
 @njit(**JIT)
 def softmax_row(point, weights, costs, beta, out):
@@ -92,3 +94,80 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
                     w[side, s, j] = new
                     average[side, s, j] = alpha * new + (1.0 - alpha) * average[side, s, j]
         record(average, done + step, every, trace)
+
+
+@njit(**JIT)
+def l1_value(curvature, slope, eps, x):
+    """``x' curvature x / 2 - slope' x + sum eps |x|``."""
+    return 0.5 * x @ (curvature @ x) - slope @ x + (eps * np.abs(x)).sum()
+
+
+@njit(nogil=True, cache=True)
+def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
+    """Minimise ``x' curvature x / 2 - slope' x + sum eps |x|`` from x (n,), which is moved; return the steps taken.
+
+    Feature-sign search: solve on the variables that are not zero, go along the segment to the best of the points
+    where one of them changes its sign. Zeros whose slope exceeds eps are freed: all of them, or where that does not
+    help none, or the worst.
+    """
+    n = x.size
+    sign = np.sign(x)
+    for step in range(limit):
+        for j in range(n):
+            if abs(x[j]) < NEGLIGIBLE:  # left over from rounding: its way to 0 would be too short to count
+                x[j] = 0.0
+        gradient = curvature @ x - slope
+        worst, place = 0.0, -1
+        error = 0.0
+        for j in range(n):
+            if x[j] != 0:
+                sign[j] = np.sign(x[j])
+                error = max(error, abs(gradient[j] + eps[j] * sign[j]))
+            else:
+                sign[j] = 0.0
+                excess = abs(gradient[j]) - eps[j]
+                if excess > tolerance and excess > worst:
+                    worst, place = excess, j
+        if error <= tolerance and place < 0:
+            return step
+        value = l1_value(curvature, slope, eps, x)
+        moved = False
+        for attempt in range(3):
+            for j in range(n):
+                if x[j] == 0:
+                    free_it = attempt == 0 and abs(gradient[j]) - eps[j] > tolerance
+                    sign[j] = -np.sign(gradient[j]) if free_it or (attempt == 2 and j == place) else 0.0
+            free = np.flatnonzero(sign)
+            if free.size == 0:
+                continue
+            own = np.empty((free.size, free.size))
+            right = np.empty(free.size)
+            for a in range(free.size):
+                right[a] = slope[free[a]] - eps[free[a]] * sign[free[a]]
+                for b in range(free.size):
+                    own[a, b] = curvature[free[a], free[b]]
+            target = np.linalg.solve(own, right)
+            best, length = value, 0.0
+            for a in range(-1, free.size):
+                at = 1.0
+                if a >= 0:
+                    here, there = x[free[a]], target[a]
+                    if here * there >= 0:
+                        continue
+                    at = here / (here - there)
+                trial = x.copy()
+                for b in range(free.size):
+                    trial[free[b]] += at * (target[b] - x[free[b]])
+                if a >= 0:
+                    trial[free[a]] = 0.0
+                found = l1_value(curvature, slope, eps, trial)
+                if found < best:
+                    best, length = found, at
+                    chosen = trial
+            if length > 0:
+                x[:] = chosen
+                moved = True
+                break
+        if not moved:
+            return step
+    return limit

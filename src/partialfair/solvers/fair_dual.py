@@ -78,9 +78,9 @@ class Dual:
         top = logits.max(axis=1)
         weights: Vector = np.exp(logits - top[:, None])
         total = weights.sum(axis=1)
-        probabilities: Vector = weights / total[:, None]
+        weights /= total[:, None]
         value = float((top + np.log(total)).mean()) / self.beta
-        return value, np.asarray(self.t.T @ probabilities / self.n_rows), probabilities
+        return value, np.asarray(self.t.T @ weights / self.n_rows), weights
 
     def violations(self, difference: Vector) -> Vector:
         """``U_s(l) = |mean(pi_l t_s)|`` (K, G): by how much a group's share of an atom differs from the overall one."""
@@ -117,8 +117,8 @@ class Dual:
 def softmax(logits: Vector) -> Vector:
     """Softmax of every row."""
     weights: Vector = np.exp(logits - logits.max(axis=1, keepdims=True))
-    total: Vector = weights.sum(axis=1, keepdims=True)
-    return weights / total
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def split(difference: Vector) -> Vector:
@@ -128,7 +128,7 @@ def split(difference: Vector) -> Vector:
 
 def atoms(size: int, bound: float = 1.0) -> Vector:
     """The grid ``l bound / size``, l = -size..size."""
-    return np.arange(-size, size + 1) * (bound / size)
+    return np.arange(-size, size + 1, dtype=np.float64) * (bound / size)
 
 
 def group_weights(tau: Vector, shares: Vector) -> Vector:

@@ -22,7 +22,7 @@ from partialfair.seeding import generator
 
 Floats = NDArray[np.float64]
 PERMUTATIONS = 200
-POINTS = 1000
+POINTS = 100
 """The noise floor of more distinct numbers is taken at this many of their quantiles."""
 NAMED_GROUPS = 4
 

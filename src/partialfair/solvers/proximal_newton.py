@@ -1,23 +1,24 @@
-"""Deterministic solver of the finite-sample dual: Newton steps within orthants of D = Lambda - V.
+"""Deterministic solver of the finite-sample dual: proximal Newton steps in D = Lambda - V.
 
 The dual equals ``min_D f(D) + sum_{s,l} eps_s |D_ls|`` with f the mean log-sum-exp, a smooth convex function (spec:
-section 2, "structure", and section 3.4). A step takes the Newton direction in the free variables and sets components
-that would change sign to zero. With two groups whose probabilities sum to one, t_1 is a multiple of t_0 and one row
-of D is enough.
+section 2, "structure", and section 3.4). Each step minimises the quadratic model of f plus the absolute values
+exactly (its orthant is found by feature-sign search), which takes no further look at the rows. With two groups whose
+probabilities sum to one, t_1 is a multiple of t_0 and one row of D is enough.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from partialfair.errors import InfeasibleError
+from partialfair.kernels import fair_dual as kernels
 from partialfair.solvers.fair_dual import Dual, split
 
 Vector = NDArray[np.float64]
-FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-9, 1e-12, 1e3
+FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-6, 1e-8, 1e3
 LENGTHS = (1.0, 0.5, 0.25, 0.125)
+INNER = 100
 ROUNDING = 1e-12
 
 
@@ -95,70 +96,66 @@ def _single_row(dual: Dual) -> tuple[int, float, float] | None:
 
 
 def _newton(dual: Dual, difference: Vector, tolerance: float, iterations: int) -> DualOptimum:
-    eps = np.broadcast_to(dual.eps[:, None], dual.shape)
+    eps = np.repeat(dual.eps, dual.shape[1])
+    state = _State.at(dual, difference)
     ridge = FIRST_RIDGE
-    smooth, slope, pi = dual.smooth(difference)
-    value = smooth + float((eps * np.abs(difference)).sum())
-    least = _least_subgradient(difference, slope, eps)
-    residual = float(np.linalg.norm(least))
     for iteration in range(iterations):
-        if residual <= tolerance:
-            return DualOptimum(difference, value, residual, iteration)
-        hessian = dual.hessian(pi)
-        while True:
-            step = _direction(hessian, difference, least, ridge)
-            found = _line_search(dual, difference, step, least, value, residual, eps)
-            if found is not None or ridge >= LARGEST_RIDGE:
-                break
-            ridge *= 10.0
+        if state.residual <= tolerance:
+            return DualOptimum(state.difference, state.value, state.residual, iteration)
+        hessian = dual.hessian(state.probabilities)
+        scale = float(np.trace(hessian)) / len(hessian) or 1.0
+        found = None
+        while found is None and ridge < LARGEST_RIDGE:
+            here = state.difference.ravel()
+            curved = hessian + ridge * scale * np.eye(len(hessian))
+            moved = here.copy()
+            slope = curved @ here - state.slope.ravel()
+            kernels.l1_quadratic(curved, slope, eps, moved, INNER, min(1e-2 * tolerance, 1e-3 * state.residual))
+            found = _line_search(dual, state, (moved - here).reshape(dual.shape))
+            ridge = ridge * 10.0 if found is None else ridge
         if found is None:
-            return DualOptimum(difference, value, residual, iteration, "stalled: rounding hides any further decrease")
-        difference, value, least, residual, pi, full = found
+            status = "stalled: rounding hides any further decrease"
+            return DualOptimum(state.difference, state.value, state.residual, iteration, status)
+        state, full = found
         ridge = max(ridge / 10.0, LEAST_RIDGE) if full else ridge
-    status = "ok" if residual <= tolerance else "iteration limit reached"
-    return DualOptimum(difference, value, residual, iterations, status)
+    status = "ok" if state.residual <= tolerance else "iteration limit reached"
+    return DualOptimum(state.difference, state.value, state.residual, iterations, status)
 
 
-def _least_subgradient(difference: Vector, slope: Vector, eps: Vector) -> Vector:
-    """Subgradient of ``f + eps |D|`` of least norm."""
-    at_zero = np.sign(slope) * np.maximum(np.abs(slope) - eps, 0.0)
-    return np.where(difference != 0, slope + np.sign(difference) * eps, at_zero)
+@dataclass(frozen=True, eq=False)
+class _State:
+    """A point with its value, slope of the smooth part, probabilities and the norm of its least subgradient."""
+
+    difference: Vector
+    value: float
+    slope: Vector
+    probabilities: Vector
+    residual: float
+
+    @classmethod
+    def at(cls, dual: Dual, difference: Vector) -> "_State":
+        """Evaluate a point D (K, G)."""
+        smooth, slope, probabilities = dual.smooth(difference)
+        eps = dual.eps[:, None]
+        value = smooth + float((eps * np.abs(difference)).sum())
+        at_zero = np.maximum(np.abs(slope) - eps, 0.0)
+        least = np.where(difference != 0, slope + np.sign(difference) * eps, at_zero)
+        return cls(difference, value, slope, probabilities, float(np.linalg.norm(least)))
 
 
-def _direction(hessian: Vector, difference: Vector, least: Vector, ridge: float) -> Vector:
-    """Newton direction in the variables that are not held at zero."""
-    free = np.flatnonzero((difference != 0) | (least != 0))
-    own = hessian[np.ix_(free, free)]
-    out = np.zeros(difference.size)
-    scale = float(np.trace(own)) / len(free)
-    own[np.diag_indices(len(free))] += ridge * (scale if scale > 0 else 1.0)
-    try:
-        out[free] = -cho_solve(cho_factor(own, check_finite=False), least.ravel()[free], check_finite=False)
-    except LinAlgError:
-        return np.zeros_like(difference)  # no decrease: the caller takes a larger ridge
-    return out.reshape(difference.shape)
-
-
-def _line_search(
-    dual: Dual, difference: Vector, step: Vector, least: Vector, value: float, residual: float, eps: Vector
-) -> tuple[Vector, float, Vector, float, Vector, bool] | None:
-    """The first length that decreases the objective enough, or the residual where the objective cannot be told apart.
-
-    Returns:
-        The new D, value, subgradient, residual, probabilities and whether the step was full; None if no length does.
-    """
+def _line_search(dual: Dual, state: _State, step: Vector) -> tuple[_State, bool] | None:
+    """The first length with enough decrease of F, or of the residual where rounding hides that of F; None if none."""
     if not step.any():
         return None
-    orthant = np.where(difference != 0, np.sign(difference), -np.sign(least))
+    eps = dual.eps[:, None]
+    change = float(
+        (state.slope * step).sum() + (eps * (np.abs(state.difference + step) - np.abs(state.difference))).sum()
+    )
     for length in LENGTHS:
-        moved = difference + length * step
-        moved = np.where(np.sign(moved) == orthant, moved, 0.0)
-        smooth, slope, pi = dual.smooth(moved)
-        new = smooth + float((eps * np.abs(moved)).sum())
-        gain = 1e-4 * float((least * (moved - difference)).sum())
-        subgradient = _least_subgradient(moved, slope, eps)
-        norm = float(np.linalg.norm(subgradient))
-        same = abs(new - value) <= 1e-15 * max(1.0, abs(value)) * 4
-        if (gain < 0 and new <= value + gain) or (same and norm <= 0.9 * residual):
-            return moved, new, subgradient, norm, pi, length == 1.0
+        new = _State.at(dual, state.difference + length * step)
+        same = abs(new.value - state.value) <= ROUNDING * 1e-3 * max(1.0, abs(state.value))
+        if new.value <= state.value + 1e-4 * length * min(change, 0.0) and change < 0:
+            return new, length == 1.0
+        if same and new.residual <= 0.9 * state.residual:
+            return new, length == 1.0
     return None
