@@ -11,6 +11,7 @@ from partialfair.algorithms.auc_pools import affine_models, descent_pool
 from partialfair.algorithms.base import Settings
 from partialfair.datasets.table import Dataset
 from partialfair.kernels.cell_auc import rescaled_win_tables
+from partialfair.solvers.pair_networks import surrogate_values
 
 
 class PostProcessingSettings(ModelSettings):
@@ -45,7 +46,7 @@ class AUCPostProcessing(AUCAlgorithm):
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """One candidate per pair of the grid."""
-        inner, objective, squash = self._unconstrained(rows, settings)
+        inner, squash = self._unconstrained(rows, settings)
         scales = settings.scale_step * np.arange(round(settings.largest_scale / settings.scale_step) + 1)
         half = round(settings.largest_shift / settings.shift_step)
         shifts = settings.shift_step * np.arange(-half, half + 1)
@@ -61,16 +62,21 @@ class AUCPostProcessing(AUCAlgorithm):
         def model(i: int) -> Any:
             return affine_models(rows, inner, *pairs[i], squash)
 
-        return Pool(quality, tags, np.full(len(tags), np.nan), model, lambda i: objective)
+        def objective(i: int) -> float:
+            train = rows.task.train
+            own = affine_scores(inner, train, squash)
+            moved = np.where(rows.cells >= 2, pairs[i][0] * own + pairs[i][1], own)
+            return float(surrogate_values(moved[None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
 
-    def _unconstrained(self, rows: AUCRows, settings: PostProcessingSettings) -> tuple[Any, float, bool]:
-        """The unconstrained model, its f0, and whether its scores go through a sigmoid."""
+        return Pool(quality, tags, np.full(len(tags), np.nan), model, objective)
+
+    def _unconstrained(self, rows: AUCRows, settings: PostProcessingSettings) -> tuple[Any, bool]:
+        """The unconstrained model, and whether its scores go through a sigmoid."""
         if settings.model == "linear":
-            w = rows.problem.unconstrained()
-            return rows.linear_score(w), float(rows.problem.values(w)[0]), False
+            return rows.linear_score(rows.problem.unconstrained()), False
         found = descent_pool(rows, settings, "plain", [0.0], "")
         i, _ = choose(found.quality, np.inf)
-        return found.model(i), found.objective(i), True
+        return found.model(i), True
 
 
 def affine_scores(inner: Any, part: Dataset, squash: bool) -> np.ndarray:

@@ -1,0 +1,188 @@
+"""The algorithms of AUC fairness: selection, models at several tolerances, and their numbers on real data."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from partialfair import plugins
+from partialfair.algorithms.auc_common import AUCRows, AUCSettings, Quality, choose
+from partialfair.algorithms.base import Task
+from partialfair.constraints.auc_sets import PRESETS, cell_counts, cells_of
+from partialfair.datasets import simulated
+from partialfair.datasets.splits import make_split
+from partialfair.errors import ConfigError, InfeasibleError
+from partialfair.metrics.on_request.auc_gap import signed_gap
+from partialfair.models.design import Standardiser
+from partialfair.models.store import load_model
+from partialfair.solvers.level_set import LevelSetBudget, Rows, solve
+from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
+
+QUICK = {
+    "sfls": {"steps": 300, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.1]},
+    "iqrc": {"steps": 60, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.3], "hidden": 3},
+    "proxy_lagrangian": {"steps": 300, "marks": 2},
+    "correlation_penalty": {"steps": 300, "marks": 2, "penalties": [0.1]},
+    "auc_post_processing": {"scale_step": 0.5, "shift_step": 0.5},
+    "exact_surrogate": {"slacks": 8},
+    "mean_gap_line": {"points": 7},
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return simulated.load(tmp_path_factory.mktemp("raw"), rows=1200)
+
+
+def make_task(data, kappa=0.1, constraint="auc_gap_inter_group"):
+    split = make_split(data, 0)
+    parts = data.take(split.train), data.take(split.validation)
+    return Task(*parts, constraint, [[0.0, 1.0]], kappa, report=lambda line: None)
+
+
+def fitted(name, task, **options):
+    algorithm = plugins.load("algorithms", name).ALGORITHM
+    return algorithm.fit(task, algorithm.settings_model(**(QUICK.get(name, {}) | options)))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_is_within_kappa_on_validation_rows_is_so_exactly(name, data, tmp_path):
+    """The record of the choice is that of the stored model, at every tolerance; training rows decide nothing."""
+    task = make_task(data, constraint="auc_gap_group")
+    fit = fitted(name, task, kappas=[0.02, 0.3])
+    fit.model.save(tmp_path / "model.npz")
+    stored = load_model(tmp_path / "model.npz")
+    assert set(stored.levels) == {"0.02", "0.3"} and stored.usable and stored.uses_group
+    rows = task.validation
+    for kappa, model in ((0.1, stored), *((float(key), model) for key, model in stored.levels.items())):
+        record = fit.selected[f"kappa={kappa:g}"]
+        delta = signed_gap(model.scores(rows.X, rows.group), rows.y, rows.group, PRESETS["group"], protected=0)
+        assert delta == pytest.approx(record["validation_delta"], abs=1e-4)
+        assert record["infeasible_on_val"] == (abs(record["validation_delta"]) > kappa)
+
+
+def test_two_fits_are_equal(data):
+    task = make_task(data)
+    for name in ("sfls", "iqrc", "proxy_lagrangian"):
+        one, two = (fitted(name, task).model.scores(task.train.X, task.train.group) for _ in range(2))
+        assert np.array_equal(one, two), name
+
+
+def test_networks_in_place_of_linear_models(data, tmp_path):
+    task = make_task(data, constraint="auc_gap_group")
+    for name in ("proxy_lagrangian", "correlation_penalty", "auc_post_processing"):
+        fit = fitted(name, task, model="network", hidden=3, steps=120, marks=2, constants=[0.3], kappas=[0.3])
+        fit.model.save(tmp_path / f"{name}.npz")
+        stored = load_model(tmp_path / f"{name}.npz")
+        scores = fit.model.scores(task.train.X, task.train.group)
+        assert np.array_equal(stored.scores(task.train.X, task.train.group), scores), name
+    free = fitted("auc_unconstrained", make_task(data, math.inf), model="network", hidden=3, steps=120, marks=2)
+    assert free.solution.certificate.objective < 0.6
+
+
+def test_the_choice():
+    quality = Quality(np.array([0.7, 0.9, 0.8, np.nan]), np.array([0.01, 0.2, -0.05, 0.0]))
+    assert choose(quality, 0.3) == (1, True)
+    assert choose(quality, 0.05) == (2, True)
+    assert choose(quality, 0.005) == (0, False)
+    assert choose(quality, 0.3, np.array([True, False, False, True])) == (0, True)
+
+
+def test_same_mode_takes_its_own_training_tolerance_alone(data):
+    fit = fitted("sfls", make_task(data), kappas=[0.3], mode="same")
+    assert all(fit.selected[f"kappa={kappa}"]["run"].startswith(f"kappa_train={kappa} ") for kappa in ("0.1", "0.3"))
+
+
+def test_a_loose_tolerance_gives_the_unconstrained_fit(data):
+    task = make_task(data, 1.0)
+    exact = fitted("exact_surrogate", task, largest=10.0)
+    free = fitted("auc_unconstrained", make_task(data, math.inf))
+    found = [fit.selected[key]["validation_auc"] for fit, key in ((exact, "kappa=1"), (free, "kappa=inf"))]
+    assert found[0] >= found[1] - 1e-4
+    post = fitted("auc_post_processing", task)
+    assert post.selected["kappa=1"]["validation_auc"] >= found[1]
+
+
+def test_what_does_not_apply_says_why(data):
+    for name, constraint, word in (
+        ("sfls", "partial_statistical_parity", "gaps between AUCs"),
+        ("correlation_penalty", "auc_gap_inter_group", "correlation"),
+        ("auc_post_processing", "auc_gap_intra_group", "within groups"),
+    ):
+        applies, why = plugins.load("algorithms", name).ALGORITHM.applies_to(constraint, data)
+        assert not applies and word in why
+    with pytest.raises(InfeasibleError, match="needs kappa_train > 2 c1 c2"):
+        fitted("sfls", make_task(data), c1=1.0)
+    with pytest.raises(ConfigError, match="no group code"):
+        fitted("mean_gap_line", make_task(data), protected=5)
+
+
+# --- real data: known answers of the exact problem, and the level-set method's course -----------------------------
+
+# dataset, protected group, gap -> [slack, f0, training AUC, training delta]; None is the unconstrained model
+ANCHORS = {
+    ("a9a", 0, "group"): [
+        (None, 0.1782, 0.9022, -0.2467),
+        (0.3, 0.2078, 0.8866, -0.0391),
+        (0.1, 0.2726, 0.8800, -0.0086),
+    ],
+    ("a9a", 0, "inter_group"): [(None, 0.1782, 0.9022, -0.1731), (0.3, 0.2188, 0.8933, -0.0365)],
+    ("a9a", 0, "intra_group"): [(None, 0.1782, 0.9022, 0.0520), (0.3, 0.1974, 0.8924, 0.0525)],
+    ("compas", 1, "group"): [(None, 0.375125, 0.7251, -0.1350), (0.1, 0.3911, 0.7201, 0.0023)],
+    ("compas", 1, "inter_group"): [(None, 0.375125, 0.7251, -0.2501)],
+    ("bank", 1, "group"): [(None, 0.1559, 0.9328, -0.3199), (0.1, 0.2278, 0.9214, -0.0247)],
+}
+
+
+def whole(dataset, name, protected):
+    """All published training rows, as the algorithms see them."""
+    table = dataset(name)
+    if table.partition is not None:
+        table = table.take(np.flatnonzero(table.partition == 0))
+    task = Task(table, table, "auc_gap_group", [[0.0, 1.0]], 0.1)
+    return AUCRows.of(task, AUCSettings(protected=protected)).inputs, cells_of(table.y, table.group, protected)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "protected"), [("a9a", 0), ("compas", 1), ("bank", 1)])
+def test_exact_solutions_on_real_data(name, protected, dataset):
+    X, cells = whole(dataset, name, protected)
+    for (where, _, constraint), answers in ANCHORS.items():
+        if where != name:
+            continue
+        own = QuadraticAUC(SetMoments.of(X, cells, PRESETS[constraint]))
+        for slack, f0, auc, delta in answers:
+            w = own.unconstrained() if slack is None else own.solve(slack)
+            quality = Quality.of_scores((X @ w)[None], cells, PRESETS[constraint])
+            assert own.values(w)[0] == pytest.approx(f0, abs=3e-4)
+            assert (quality.auc[0], quality.delta[0]) == pytest.approx((auc, delta), abs=5e-4)
+        if (name, constraint) == ("compas", "group"):
+            for r, value in ((0.5, -0.07208), (0.45, -0.04297), (0.4, -0.00699)):
+                assert own.level(r, 0.1) == pytest.approx(value, abs=1e-5)
+
+
+@pytest.mark.real_data
+def test_course_of_the_level_set_method_on_compas(dataset):
+    """Levels, bounds and objectives of eight calls of 50,000 steps; every averaged point is feasible."""
+    table = dataset("compas")
+    train = table.take(make_split(table, 0).train)
+    scaler = Standardiser.fit(train.X, train.numeric)
+    X = train.X.astype(float)
+    X[:, train.numeric] = scaler.values(train.X)
+    X = sparse.csr_array(np.column_stack([X, train.group == 1]))
+    cells = cells_of(train.y, train.group, 1)
+    own = QuadraticAUC(SetMoments.of(X, cells, PRESETS["group"]))
+    exact = own.values(own.solve(0.1))[0]
+    assert cell_counts(cells).min() > 0
+    budget = LevelSetBudget(steps=50_000, calls=8)
+    found = solve(Rows(X, cells, PRESETS["group"]), [1.1], [0.3], np.random.default_rng(0), budget)
+    values = np.array([own.values(call.mean[:, 0]) for call in found.calls])
+    level, upper = (np.array([getattr(call, name)[0] for call in found.calls]) for name in ("level", "upper"))
+    shift = (exact - 0.3899) * np.linspace(0, 1, 8)  # the training rows differ with the split
+    known = np.array([0.5, 0.4654, 0.441, 0.425, 0.4144, 0.4078, 0.4037, 0.4014])
+    assert level == pytest.approx(known + shift, abs=4e-3)
+    assert upper == pytest.approx([-0.0692, -0.0486, -0.0325, -0.0210, -0.0133, -0.0081, -0.0047, -0.0030], abs=4e-3)
+    assert np.all(values[:, 1:].max(axis=1) < 1.1) and np.all(np.diff(values[:, 0]) < 0)
+    assert 0 <= values[-1, 0] - exact <= 0.012
+    assert 0 <= upper[0] - own.level(0.5, 0.1) <= 0.006
