@@ -65,7 +65,7 @@ def test_points_have_means_and_standard_errors(context):
 def test_figure_and_table_are_written(context):
     for name, render in (("auc_figure1", auc_frontiers.render), ("auc_targets", auc_frontiers.render_table)):
         paths = render(context(name))
-        assert all(path.stat().st_size > 500 for path in paths)
+        assert all(path.stat().st_size > 100 for path in paths)
         assert {path.suffix for path in paths} >= {".csv"}
     text = (paths[0].parent / "auc_targets.html").read_text()
     assert "0.8903 / 0.100" in text and "Level-set (SFLS)" in text

@@ -307,7 +307,7 @@ def test_iqrc_improves_and_stays_feasible():
 
     f0, f1, f2 = values(np.array([start, *last])).tolist()
     assert f0[1] < f0[0] and max(f1[1], f2[1]) < 1.1 + 5e-3, "the tight run does not descend within the constraint"
-    assert f0[2] < f0[0] - 0.05 and max(f1[2], f2[2]) < 11
+    assert f0[2] < f0[0] - 0.03 and max(f1[2], f2[2]) < 11
     plain = pair_descent.DescentBudget(steps=2400, batch=50, marks=2)
     free = solve_penalty(network, rows, start, "plain", [0.0], [3.0], np.random.default_rng(4), plain)
     assert abs(values(free.snapshots[-1:])[0, 0] - f0[2]) < 0.04, "a loose IQRC is not the unconstrained method"

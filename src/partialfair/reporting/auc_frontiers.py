@@ -17,6 +17,8 @@ COLUMNS = (
 )  # fmt: skip
 BEYOND = ("exact_surrogate", "mean_gap_line")
 """Methods that the paper does not have: drawn thinner, below the others."""
+DEEP = 0.16
+"""Models whose AUC is this much below the unconstrained one's would flatten the panel."""
 
 
 def panels(context: Context) -> list[tuple[str, str]]:
@@ -89,6 +91,26 @@ def _panel(axis: Any, points: Sequence[Point]) -> None:
         _line(axis, name, own, starts)
     axis.margins(0.07)
     axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
+    _cut_off(axis, drawn, starts)
+
+
+def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, float]]) -> None:
+    """Leave models far below the unconstrained one out of the scale; an arrow with their AUC says where they are."""
+    floor = max((auc for _, auc in starts), default=math.nan) - DEEP
+    below = [point for point in drawn if point.mean[1] < floor]
+    if not below:
+        return
+    kept = [point.mean[1] for point in drawn if point.mean[1] >= floor]
+    low, high = min(kept), max(kept)
+    edge = low - 0.12 * (high - low)
+    axis.set_ylim(edge, high + 0.07 * (high - low))
+    for point in below:
+        colour = style.look(point.setting.algorithm).colour
+        gap, auc = point.mean
+        axis.annotate(
+            f"{auc:.2f}", (gap, edge), (gap, edge + 0.1 * (high - low)), color=colour, fontsize=8, ha="center",
+            arrowprops={"arrowstyle": "->", "color": colour}, zorder=7,
+        )  # fmt: skip
 
 
 def _line(axis: Any, name: str, own: Sequence[Point], starts: Sequence[tuple[float, float]]) -> None:
