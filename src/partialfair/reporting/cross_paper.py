@@ -2,8 +2,8 @@
 
 One line per dataset and algorithm. An algorithm whose parameter is the constraint's tolerance is shown at the option
 ``kappa``. One whose parameter is something else (a weight, the slack of a constraint of its own) is shown at the
-parameter that the validation rows choose: the most accurate of those within the tolerance there, else the one nearest to
-it.
+parameter that the validation rows choose: the most accurate of those within the tolerance there, else the one nearest
+to it.
 """
 
 import math

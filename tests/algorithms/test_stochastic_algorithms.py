@@ -1,0 +1,156 @@
+"""Stochastic algorithms as plug-ins: seed batches, known constants and the exact linear reference on the real table."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from partialfair import plugins
+from partialfair.algorithms import stochastic
+from partialfair.algorithms.base import Task
+from partialfair.checkpoint import Checkpoint
+from partialfair.datasets import acs_income_ok_race, simulated
+from partialfair.datasets.splits import make_split
+from partialfair.metrics import get
+from partialfair.solvers.ssl_alm import SSLALM
+from partialfair.solvers.stochastic_run import Plan, run
+
+NETWORK = {"hidden": [5], "uses_group": False, "steps": 40, "records": 2}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return simulated.load(tmp_path_factory.mktemp("raw"), rows=600)
+
+
+def task_of(data, seed=0, folder=None, kappa=0.02, lines=None):
+    split = make_split(data, 0)
+    checkpoint = None if folder is None else Checkpoint(folder / f"seed={seed}" / "checkpoint.npz", f"seed {seed}")
+    if folder is not None:
+        (folder / f"seed={seed}").mkdir(exist_ok=True)
+    report = (lambda line: None) if lines is None else lines.append
+    return Task(
+        train=data.take(split.train), validation=data.take(split.validation), constraint="loss_parity",
+        interval=[[0.0, 1.0]], kappa=kappa, seed=seed, checkpoint=checkpoint, report=report,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ssl_alm", "stochastic_ghost", "sgd"])
+def test_a_seed_of_a_batch_gives_what_it_gives_alone(name, data, tmp_path):
+    algorithm = plugins.load("algorithms", name).ALGORITHM
+    kappa = 0.02 if algorithm.constrained else math.inf
+    together, alone = (algorithm.settings_model(**NETWORK, seed_batch=size) for size in (3, 1))
+    for seed in (4, 3):
+        lines = []
+        found = algorithm.fit(task_of(data, seed, tmp_path, kappa, lines), together)
+        expected = algorithm.fit(task_of(data, seed, None, kappa), alone)
+        np.testing.assert_array_equal(found.model.theta, expected.model.theta)
+        assert [r.objective for r in found.solution.history] == [r.objective for r in expected.solution.history]
+        assert ("by an earlier job" in lines[0]) is (seed == 3), "the second job reads what the first computed"
+
+
+def test_a_batch_of_other_rows_or_settings_is_not_taken_up(data, tmp_path):
+    algorithm = plugins.load("algorithms", "sgd").ALGORITHM
+    settings = algorithm.settings_model(**NETWORK, seed_batch=2)
+    algorithm.fit(task_of(data, 0, tmp_path, math.inf), settings)
+    lines = []
+    other = task_of(data, 1, tmp_path, math.inf, lines)
+    changed = dataclasses.replace(other, train=dataclasses.replace(other.train, y=-other.train.y))
+    algorithm.fit(changed, settings)
+    assert "together" in lines[0]
+    lines.clear()
+    algorithm.fit(changed, settings.model_copy(update={"step_size": 0.5}))
+    assert "together" in lines[0]
+
+
+def test_families_that_rank_rows_do_not_apply(data):
+    for name in ("ssl_alm", "stochastic_ghost", "stochastic_switching"):
+        applies, why = plugins.load("algorithms", name).ALGORITHM.applies_to("partial_group_auc", data)
+        assert not applies and "ranks rows" in why
+
+
+# --- the real table ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real(dataset):
+    """The benchmark's problem with a linear score, in double precision, and the task."""
+    table = dataset("acs_income_ok_race")
+    split = acs_income_ok_race.split(table, 0)
+    task = Task(
+        train=table.take(split.train), validation=table.take(split.validation), constraint="loss_parity",
+        interval=[[0.0, 1.0]], kappa=0.005, report=lambda line: None,
+    )  # fmt: skip
+    settings = stochastic.StochasticSettings(uses_group=False, fit_on="train_and_validation", precision="float64")
+    rows = stochastic.training_rows(task, settings)
+    shape = stochastic.Shape.of(task, settings, rows)
+    return rows, stochastic.make_problem(task, settings, rows, shape)
+
+
+@pytest.mark.real_data
+def test_constant_scores_have_the_known_losses(real):
+    rows, problem = real
+    p = (rows.y > 0).mean()
+    for constant, loss, difference in ((0.0, 0.69314718, 0.0), (math.log(p / (1 - p)), 0.59529428, 0.09347107)):
+        x = np.zeros((1, 10))
+        x[0, 0] = constant
+        found = problem.evaluate(x)
+        assert found.loss[0] == pytest.approx(loss, abs=1e-6)
+        assert found.constraints[0, 0] + 0.005 == pytest.approx(difference, abs=1e-6)
+
+
+@pytest.mark.real_data
+def test_the_linear_reference(real):
+    rows, problem = real
+
+    def loss(x):
+        return problem.evaluate(x[None]).loss[0], problem.gradient(x[None], None)[0]
+
+    free = minimize(loss, np.zeros(10), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10})
+    assert free.fun == pytest.approx(0.44194391, abs=1e-6)
+    assert problem.evaluate(free.x[None]).constraints[0, 0] + 0.005 == pytest.approx(0.06726341, abs=1e-5)
+    scores = (problem.X @ free.x).astype(float)
+    known = {"independence": 0.081593, "separation": 0.110511, "inaccuracy": 0.212865, "sufficiency": 0.129634}
+    for name, value in {**known, "wasserstein_histogram": 0.007200}.items():
+        assert get(name)(scores, rows.y, rows.group, None) == pytest.approx(value, abs=1e-4)
+
+    def slsqp(start):
+        bounds = {
+            "type": "ineq",
+            "fun": lambda x: -problem.constraints(x[None], None)[0][0],
+            "jac": lambda x: -np.stack([problem.constraints(x[None], None)[1](v[None])[0] for v in np.eye(2)]),
+        }
+        return minimize(loss, start, jac=True, method="SLSQP", constraints=[bounds], options={"ftol": 1e-13})
+
+    assert slsqp(np.zeros(10)).fun == pytest.approx(0.49592482, abs=1e-6)
+    assert slsqp(free.x).fun == pytest.approx(0.49871126, abs=1e-5), "the second KKT point"
+    method = SSLALM(proximal=0.0, step_size=0.5, dual_step=0.5, batch=None)
+    found = run(method, problem, np.zeros((1, 10)), [0], Plan(3000, 1)).last
+    certificate = problem.certify(found)[0]
+    assert certificate.objective == pytest.approx(0.49592482, abs=1e-5)
+    np.testing.assert_allclose(certificate.multipliers, [0.90237, 0], atol=1e-3)
+
+
+@pytest.mark.real_data
+def test_ten_runs_of_ssl_alm_end_where_the_paper_has_them(dataset):
+    table = dataset("acs_income_ok_race")
+    split = acs_income_ok_race.split(table, 0)
+    algorithm = plugins.load("algorithms", "ssl_alm").ALGORITHM
+    settings = algorithm.settings_model(
+        hidden=[64, 32], uses_group=False, fit_on="train_and_validation", steps=4250, records=1, cyclic=True
+    )
+    task = Task(
+        train=table.take(split.train), validation=table.take(split.validation), constraint="loss_parity",
+        interval=[[0.0, 1.0]], kappa=0.005, report=lambda line: None,
+    )  # fmt: skip
+    rows = stochastic.training_rows(task, settings)
+    shape = stochastic.Shape.of(task, settings, rows)
+    problem, seeds = stochastic.make_problem(task, settings, rows, shape), range(10)
+    x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype("float32")
+    found = run(algorithm.method(settings, rows, 10), problem, x, list(seeds), settings.plan())
+    scores = problem.score.forward(found.last, problem.X[None])[0]
+    bands = {"independence": (0.054, 0.078), "separation": (0.051, 0.092), "inaccuracy": (0.210, 0.256)}
+    for name, (low, high) in {**bands, "loss_difference": (-0.05, 0.04), "log_loss": (0.44, 0.52)}.items():
+        assert low <= np.mean([get(name)(s, rows.y, rows.group, None) for s in scores]) <= high, name

@@ -1,0 +1,61 @@
+"""Ten seeds of each stochastic method together against one after the other; Ghost's subproblem against a QP solver."""
+
+import time
+
+import numpy as np
+
+from partialfair.constraints import loss_parity
+from partialfair.constraints.stratum_means import sampled
+from partialfair.models.stacked import StackedMLP
+from partialfair.seeding import generator
+from partialfair.solvers.fairret_penalties import kl_released
+from partialfair.solvers.minibatch_sgd import SGD, PenalisedSGD
+from partialfair.solvers.ssl_alm import SSLALM
+from partialfair.solvers.stochastic_ghost import StochasticGhost
+from partialfair.solvers.stochastic_problem import StochasticProblem
+from partialfair.solvers.stochastic_run import Plan, run
+from partialfair.solvers.stochastic_switching import StochasticSwitching
+
+SEEDS = list(range(10))
+STEPS = {"sgd": 600, "sgd_fairret": 100, "ssl_alm": 300, "stochastic_alm": 300, "switching": 300, "ghost": 60}
+
+
+def benchmark_problem(n=14_333):
+    """Rows like those of ACSIncome Oklahoma: nine standardised inputs, a quarter in the second group."""
+    rng = np.random.default_rng(0)
+    group = (rng.random(n) < 0.255).astype(int)
+    X = rng.normal(size=(n, 9)).astype(np.float32)
+    y = np.where(X[:, 0] - 0.3 * group + rng.normal(size=n) > 0.7, 1.0, -1.0)
+    means = sampled(loss_parity.build(group, y, interval=[(0.0, 1.0)], kappa=0.005))
+    return StochasticProblem(StackedMLP(9, (64, 32)), X, (y > 0).astype(np.float32), means), group
+
+
+def methods(group):
+    return {
+        "sgd": SGD(), "sgd_fairret": PenalisedSGD(kl_released, group), "ssl_alm": SSLALM(),
+        "stochastic_alm": SSLALM(proximal=0), "switching": StochasticSwitching(), "ghost": StochasticGhost(),
+    }  # fmt: skip
+
+
+def measure():
+    """Processor seconds of ten separate runs and of the ten together, by method."""
+    problem, group = benchmark_problem()
+    found = {}
+    for name, method in methods(group).items():
+        plan = Plan(STEPS[name], 1)
+        x = np.stack([problem.score.initial(generator("initialisation", s)) for s in SEEDS]).astype(np.float32)
+        began = time.process_time()
+        together = run(method, problem, x, SEEDS, plan)
+        middle = time.process_time()
+        alone = [run(method, problem, x[[s]], [s], plan) for s in SEEDS]
+        separate = time.process_time() - middle
+        difference = max(float(np.abs(together.last[s] - one.last[0]).max()) for s, one in enumerate(alone))
+        found[name] = {"separate": separate, "together": middle - began, "largest_difference": difference}
+    return found
+
+
+if __name__ == "__main__":
+    for name, line in measure().items():
+        ratio = line["separate"] / line["together"]
+        print(f"{name}: ten separate runs {line['separate']:.2f} s, together {line['together']:.2f} s, {ratio:.1f} times; "
+              f"largest difference {line['largest_difference']:.1e}", flush=True)  # fmt: skip
