@@ -158,6 +158,11 @@ def test_another_batch_system_gives_the_same_bytes(project: Project):
     assert told and set(told.group(1).split()) == orphans, output
     assert orphans <= detached_jobs(project, "failed")
     assert len(list(folder.glob("?.json"))) == 2 and len(detached_jobs(project, "success")) >= 4
+    # The jobs of a group ran one after another.
+    logs = [path.read_text() for path in (project.folder / ".snakemake/detached-jobs").glob("*.log")]
+    (log,) = [log for log in logs if "localrule evaluate" in log]
+    events = re.findall(r"^localrule evaluate|^Finished jobid", log, re.MULTILINE)
+    assert events == ["localrule evaluate", "Finished jobid"] * 4
     assert {path: path.read_bytes() for path in local} == local
 
 
