@@ -96,12 +96,6 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
         record(average, done + step, every, trace)
 
 
-@njit(**JIT)
-def l1_value(curvature, slope, eps, x):
-    """``x' curvature x / 2 - slope' x + sum eps |x|``."""
-    return 0.5 * x @ (curvature @ x) - slope @ x + (eps * np.abs(x)).sum()
-
-
 @njit(nogil=True, cache=True)
 def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
     """Minimise ``x' curvature x / 2 - slope' x + sum eps |x|`` from x (n,), which is moved; return the steps taken.
@@ -130,7 +124,6 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                     worst, place = excess, j
         if error <= tolerance and place < 0:
             return step
-        value = l1_value(curvature, slope, eps, x)
         moved = False
         for attempt in range(3):
             for j in range(n):
@@ -146,26 +139,25 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                 right[a] = slope[free[a]] - eps[free[a]] * sign[free[a]]
                 for b in range(free.size):
                     own[a, b] = curvature[free[a], free[b]]
-            target = np.linalg.solve(own, right)
-            best, length = value, 0.0
+            way = np.zeros(n)
+            way[free] = np.linalg.solve(own, right) - x[free]
+            linear, bend = gradient @ way, 0.5 * way @ (curvature @ way)
+            best, length, crossing = 0.0, 0.0, -1
             for a in range(-1, free.size):
-                at = 1.0
+                at, j = 1.0, free[max(a, 0)]
                 if a >= 0:
-                    here, there = x[free[a]], target[a]
-                    if here * there >= 0:
+                    if x[j] * (x[j] + way[j]) >= 0:
                         continue
-                    at = here / (here - there)
-                trial = x.copy()
-                for b in range(free.size):
-                    trial[free[b]] += at * (target[b] - x[free[b]])
-                if a >= 0:
-                    trial[free[a]] = 0.0
-                found = l1_value(curvature, slope, eps, trial)
-                if found < best:
-                    best, length = found, at
-                    chosen = trial
+                    at = -x[j] / way[j]
+                change = at * linear + at * at * bend
+                for b in free:
+                    change += eps[b] * (abs(x[b] + at * way[b]) - abs(x[b]))
+                if change < best:
+                    best, length, crossing = change, at, j if a >= 0 else -1
             if length > 0:
-                x[:] = chosen
+                x += length * way
+                if crossing >= 0:
+                    x[crossing] = 0.0
                 moved = True
                 break
         if not moved:

@@ -20,6 +20,7 @@ FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-6, 1e-8, 1e3
 LENGTHS = (1.0, 0.5, 0.25, 0.125)
 INNER = 100
 ROUNDING = 1e-12
+TINY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class DualOptimum:
 
 
 def solve(
-    dual: Dual, start: Vector | None = None, *, tolerance: float = 1e-8, iterations: int = 300, reduce: bool = True
+    dual: Dual, start: Vector | None = None, *, tolerance: float = 1e-8, iterations: int = 100, reduce: bool = True
 ) -> DualOptimum:
     """Minimise the dual of a sample.
 
@@ -69,7 +70,7 @@ def solve(
         )
     row = _single_row(dual) if reduce else None
     if row is None:
-        return _newton(dual, np.zeros(dual.shape) if start is None else start, tolerance, iterations)
+        return _newton(dual, _start(dual, tolerance, iterations) if start is None else start, tolerance, iterations)
     code, factor, eps = row
     other = 1 - code
     begin = None if start is None else start[code : code + 1] + factor * start[other : other + 1]
@@ -78,6 +79,15 @@ def solve(
     difference = np.zeros(dual.shape)
     difference[code] = found.difference[0]
     return DualOptimum(difference, found.value, found.residual, found.iterations, found.status)
+
+
+def _start(dual: Dual, tolerance: float, iterations: int) -> Vector:
+    """Where to begin with several rows: near slack 0 at its solution, from which the signs are nearly right."""
+    smooth = dual.with_eps(0.0)
+    if dual.eps.max() >= TINY or not dual.eps.any() or smooth.shortfall > ROUNDING:
+        return np.zeros(dual.shape)
+    found = _newton(smooth, np.zeros(dual.shape), tolerance, iterations).difference
+    return np.asarray(found - np.median(found, axis=1, keepdims=True))  # of all shifts of a row the one of least norm
 
 
 def _single_row(dual: Dual) -> tuple[int, float, float] | None:
