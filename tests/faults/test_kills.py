@@ -4,6 +4,8 @@
 """
 
 import os
+import re
+import signal
 import time
 from pathlib import Path
 
@@ -37,15 +39,22 @@ def readable(folder: Path) -> None:
 
 
 def living(folder: Path) -> list[str]:
-    """Processes that work in a folder."""
+    """Processes that work in a folder; those that are being killed can do nothing any more."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if Path(os.readlink(process / "cwd")) == folder:
+            if Path(os.readlink(process / "cwd")) == folder and not dying(process):
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue
-    return found
+    return [command for command in found if command]
+
+
+def dying(process: Path) -> bool:
+    """Whether SIGKILL is on its way to a process, or has ended it: on a busy machine it may linger for a while."""
+    status = (process / "status").read_text()
+    pending = [int(mask, 16) for mask in re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)", status, re.MULTILINE)]
+    return "State:\tZ" in status or any(mask >> (signal.SIGKILL - 1) & 1 for mask in pending)
 
 
 def run_until_killed_or_done(lab: Lab, seconds: float) -> bool:
