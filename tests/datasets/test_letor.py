@@ -10,7 +10,7 @@ from partialfair.errors import DataError
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("letor")
-    for part, n in zip(letor_files.PARTS, (9, 5, 5), strict=True):
+    for part, n in zip(letor_files.PARTS, (16, 8, 8), strict=True):
         with open(path / f"{part}.txt", "w", encoding="ascii") as stream:
             letor_generated.write(stream, part, n, 90)
     return path
