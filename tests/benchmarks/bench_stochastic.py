@@ -56,6 +56,6 @@ def measure():
 
 if __name__ == "__main__":
     for name, line in measure().items():
-        ratio = line["separate"] / line["together"]
-        print(f"{name}: ten separate runs {line['separate']:.2f} s, together {line['together']:.2f} s, {ratio:.1f} times; "
-              f"largest difference {line['largest_difference']:.1e}", flush=True)  # fmt: skip
+        ratio, difference = line["separate"] / line["together"], line["largest_difference"]
+        times = f"ten separate runs {line['separate']:.2f} s, together {line['together']:.2f} s, {ratio:.1f} times"
+        print(f"{name}: {times}; largest difference {difference:.1e}", flush=True)

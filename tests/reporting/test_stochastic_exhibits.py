@@ -1,5 +1,7 @@
 """Parts of the stochastic benchmark's exhibits that decide: bands, spreads, rounding, choices by validation rows."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from scipy.stats import f
@@ -42,10 +44,7 @@ def test_validation_rows_choose_the_parameter():
             assert split == "validation", "test rows must not choose"
             return pd.DataFrame({"value": [numbers[setting.kappa][metric == "accuracy"]]})
 
-    class Shown:
-        options = {"kappa": 0.05}
-        results = Rows()
-
-    assert cross_paper.chosen(Shown(), settings, "dp_gap") == (settings[1], "validation rows")
+    shown = SimpleNamespace(options={"kappa": 0.05}, results=Rows())
+    assert cross_paper.chosen(shown, settings, "dp_gap") == (settings[1], "validation rows")
     numbers.update({1.0: (0.12, 0.85), 10.0: (0.07, 0.80)})
-    assert cross_paper.chosen(Shown(), settings, "dp_gap")[0] == settings[2], "none is within: the nearest"
+    assert cross_paper.chosen(shown, settings, "dp_gap")[0] == settings[2], "none is within: the nearest"
