@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import cells, run_scores, statements, style
+from partialfair.reporting import cells, published, run_scores, statements, style
 from partialfair.reporting.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.results import Setting
@@ -90,12 +90,29 @@ def ordering(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
     return content | {"reproduced": gap, "verdict": verdict, "note": note, "algorithm": "all"}
 
 
+def published_agreement(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Two published tables give one method the same numbers in some columns, ``agree``, and in no other."""
+    places = [published.of_exhibit(context.paper, str(name)) for name in entry["published"]]
+    name = str(entry["algorithm"])
+    numbers = [{(r.metric, r.setting): r.value for r in rows if r.algorithm == name} for rows in places]
+    shared = sorted(numbers[0].keys() & numbers[1].keys())
+    equal = {metric for metric, _ in shared}
+    equal -= {key[0] for key in shared if numbers[0][key] != numbers[1][key]}
+    setting = setting_of(context, context.experiments[0], name)
+    content = statements.line(context, setting, "published numbers", str(entry["statement"]), [])
+    verdict = "reproduced" if shared and equal == set(entry["agree"]) else "differs"
+    note = f"equal in {', '.join(sorted(equal)) or 'no column'}, of {', '.join(sorted({m for m, _ in shared}))}"
+    return content | {"verdict": verdict, "note": note}
+
+
 def claims(context: Context) -> list[dict[str, Any]]:
     """Lines of the scorecard, one per entry of the option ``statements``."""
     found = []
     for entry in context.options["statements"]:
         if "order" in entry:
             line = ordering(context, entry)
+        elif "agree" in entry:
+            line = published_agreement(context, entry)
         else:
             values, note = TESTS[str(entry["test"])](context, entry)
             experiment = str(entry.get("experiment", context.experiments[0]))
