@@ -107,7 +107,11 @@ class TestHashes:
             for constraint in filter(plugins.is_fused, plugins.names("constraints")):
                 modules = (plugins.module_of("algorithms", name), plugins.module_of("constraints", constraint))
                 reached = closure("partialfair.jobs.train", *modules)
-                assert not [m for m in reached if m.startswith("partialfair.losses") or m in (self.GENERAL, "partialfair.surrogates")]
+                assert not [
+                    m
+                    for m in reached
+                    if m.startswith("partialfair.losses") or m in (self.GENERAL, "partialfair.surrogates")
+                ]
 
     def test_other_jobs_depend_on_it_and_on_their_loss(self):
         usual = training_hash("alm", "partial_demographic_parity")
