@@ -51,9 +51,12 @@ OTHER = "other"
 """The group of all groups that are too small, where they are merged."""
 
 
-def describe(spec: DatasetSpec, label: str = "", groups: Names = (), positive: Any = None, **_: Any) -> DatasetSpec:
+def describe(
+    spec: DatasetSpec, label: str = "", groups: Names = (), positive: Any = None, task: str = "classification", **_: Any
+) -> DatasetSpec:
     """Complete the declaration from the options of an entry."""
     meaning = f"+1 = {label} is {positive!r}" if positive is not None else f"+1 = the larger value of {label}"
+    meaning = f"{label}, a number" if task == "regression" else meaning
     return dataclasses.replace(spec, groups=f"values of {' and '.join(_listed(groups))}, sorted", label=meaning)
 
 
@@ -69,6 +72,7 @@ def load(
     minimum_group_size: int = 50,
     small_groups: str = "refuse",
     missing: str = "refuse",
+    task: str = "classification",
 ) -> Dataset:
     """Read a table; the group columns are no inputs.
 
@@ -87,6 +91,7 @@ def load(
         small_groups: what to do with smaller groups: ``refuse`` them, ``drop`` their rows, or ``merge`` them
             into one group called "other".
         missing: ``refuse`` a file with missing entries in the columns used, or ``drop`` such rows.
+        task: ``classification``, or ``regression`` for a label that is a number.
 
     Raises:
         ConfigError: an option that cannot be used.
@@ -94,6 +99,11 @@ def load(
     """
     _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
     _require_choice("missing", missing, ("refuse", "drop"))
+    _require_choice("task", task, ("classification", "regression"))
+    if task == "regression" and positive is not None:
+        raise ConfigError(
+            f"csv_table: positive is {positive!r}, but a label that is a number has no positive class; drop it"
+        )
     path, sensitive = Path(file), _listed(groups)
     columns = read_columns(path)
     numbers, categories = _inputs(path, columns, [label, *sensitive], numeric, categorical, _listed(drop))
@@ -108,14 +118,18 @@ def load(
     inputs = tuple(numbers)
     if categories:
         X, inputs = drop_first(X, numbers, [_category(path, name, texts[name][rows]) for name in categories])
+    regression = task == "regression"
     return Dataset(
         X=X,
-        y=_labels(path, label, texts[label][rows], positive),
+        y=_numbers(path, label, columns[label])[rows]
+        if regression
+        else _labels(path, label, texts[label][rows], positive),
         group=codes.astype(np.int16),
         feature_names=inputs,
         group_names=names,
         name=SPEC.name,
         numeric=np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64),
+        task="regression" if regression else "classification",
     )
 
 
