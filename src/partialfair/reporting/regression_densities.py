@@ -49,7 +49,7 @@ def _draw(context: Context, found: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
     shown = series(context)
-    figure, axes = plt.subplots(1, len(shown), figsize=(4.6 * len(shown), 3.9), squeeze=False, sharex=True)
+    figure, axes = plt.subplots(1, len(shown), figsize=(4.6 * len(shown), 3.9), squeeze=False)
     for axis, one in zip(axes[0], shown, strict=True):
         own = [line for line in found if line["series"] == one.name]
         axis.set_title(one.label)

@@ -98,8 +98,8 @@ def _panel(context: Context, axis: Any, lines: list[dict[str, Any]], metrics: tu
                 continue
             at = np.array([line["evaluations"] for line in own])
             mean, std = (np.array([line[key] for line in own]) for key in ("mean", "std"))
-            group = "" if metric == "risk" else f", group {metric[-1]}"
-            axis.plot(at, mean, color=colour, ls=dash, lw=1.2, label=f"{one.label}{group}", zorder=4)
+            label = None if metric == "risk" else f"{one.label}, group {metric[-1]}"
+            axis.plot(at, mean, color=colour, ls=dash, lw=1.2, label=label, zorder=4)
             axis.fill_between(at, mean - std, mean + std, color=colour, alpha=0.13, lw=0, zorder=2)
     for row in published.of_exhibit(context.paper, str(context.options.get("published", context.name))):
         if row.dataset == dataset and PUBLISHED_METRICS.get(row.metric) in metrics:

@@ -81,9 +81,10 @@ def published_points(context: Context) -> Iterator[dict[str, Any]]:
     for source in sources:
         for row in published.of_exhibit(context.paper, str(source)):
             if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:
-                key = row.algorithm, row.dataset, row.setting
+                eps = tolerance_of(row.setting)
+                key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)
                 line = found.setdefault(key, {"series": row.algorithm, "dataset": row.dataset, "source": "published"})
-                line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": tolerance_of(row.setting)}
+                line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": eps}
     yield from found.values()
 
 
