@@ -82,6 +82,7 @@ def test_frontiers_are_read_at_equal_gaps(context):
     ("made", "verdict"),
     [
         (statement("behind"), "reproduced"),
+        (statement("behind", "proxy_lagrangian", ["sfls"]), "differs"),
         (statement("ahead"), "differs"),
         (statement("ahead", "proxy_lagrangian", ["sfls"]), "reproduced"),
         (statement("equivalent", margin=0.02), "reproduced"),

@@ -184,7 +184,7 @@ def test_correlation_gradient_equals_finite_differences():
 def test_multipliers_follow_the_true_gap_of_the_batch():
     rng, X, cells = random_rows(6)
     scores = np.round(rng.normal(size=(cells.size, 1)), 1)  # with ties
-    multipliers = np.array([[0.5], [0.1]])
+    multipliers = np.array([[5.0], [4.0]])
     options = (multipliers, np.array([0.1]), np.array([2.0]), 100.0)
     assert proxy_multipliers(scores, cells, PRESETS["intra_group"].table, *options)
 
@@ -193,9 +193,7 @@ def test_multipliers_follow_the_true_gap_of_the_batch():
         return np.mean((difference > 0) + 0.5 * (difference == 0))
 
     delta = auc(3, 2) - auc(1, 0)
-    assert multipliers[:, 0] == pytest.approx(
-        [max(0.5 + 2 * (delta - 0.1), 0), max(0.1 + 2 * (-delta - 0.1), 0)], abs=1e-12
-    )
+    assert multipliers[:, 0] == pytest.approx([5 + 2 * (delta - 0.1), 4 + 2 * (-delta - 0.1)], abs=1e-12)
     alone = cells[:1] * 0 + 1  # a batch without most sets changes nothing
     before = multipliers.copy()
     assert not proxy_multipliers(scores[:1], alone, PRESETS["intra_group"].table, *options)
@@ -234,7 +232,8 @@ def test_level_set_approaches_the_exact_optimum_through_feasible_points(stream):
     upper = np.array([call.upper[0] for call in found.calls])
     assert np.all(values[:, 1:].max(axis=1) < 1 + slack + 1e-3), "an averaged point is not feasible"
     assert -1e-3 <= values[-1, 0] - exact <= 0.02
-    assert np.all(np.diff([call.level[0] for call in found.calls]) < 0)
+    level = np.array([call.level[0] for call in found.calls])
+    assert np.diff(level) == pytest.approx(upper[:-1] / 2, abs=1e-12) and level[0] == 0.5
     assert np.all(upper[1:] > upper[:-1] - 1e-3) and upper[0] < 0
     assert 0 <= upper[0] - own.level(0.5, slack) <= 0.02, "U is no upper bound of H"
     assert max(call.extreme[0] for call in found.calls) < 1, "an auxiliary variable sits on its bound"
