@@ -247,7 +247,7 @@ MEASURED = [
     for name in FAMILIES
     for interval in [*INTERVALS, PER_GROUP]
     for scale in ("absolute", "relative")
-    if name != "partial_statistical_parity"
+    if name not in ("partial_statistical_parity", "intersectional_loss")  # the latter bounds hinge losses, not errors
     and (interval is not PER_GROUP or scale == "relative" or name == "partial_group_auc")
 ]
 

@@ -23,6 +23,7 @@ TITLES = {
     "loss": "loss $F$",
     "violation": "constraint $\\max_j |h_j| - \\epsilon$",
     "stationarity": "near-stationarity $S$",
+    "kkt": "KKT residual",
 }
 
 
@@ -80,22 +81,24 @@ def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
     shown = datasets(context)
-    figure, axes = plt.subplots(3, len(shown), figsize=(3.5 * len(shown) + 0.4, 7.6), squeeze=False, sharex="col")
+    rows = list(context.options.get("rows", ROWS))
+    size = (max(7.6, 3.5 * len(shown) + 0.4), 7.6)
+    figure, axes = plt.subplots(len(rows), len(shown), figsize=size, squeeze=False, sharex="col")
     labels = [entry["label"] for entry in context.options["series"]]
     for column, dataset in enumerate(shown):
         own = [p for p in points if p["dataset"] == dataset]
-        for row, name in enumerate(ROWS):
+        for row, name in enumerate(rows):
             _panel(axes[row][column], own, name, labels)
         axes[0][column].set_title(title_of(context, dataset))
-        axes[2][column].set_xlabel("processor time [s]")
-    for row, name in enumerate(ROWS):
+        axes[-1][column].set_xlabel("processor time [s]")
+    for row, name in enumerate(rows):
         axes[row][0].set_ylabel(TITLES[name])
     entries: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
-    figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=4)
+    figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=4 if len(shown) > 2 else 3)
     return figure
 
 
