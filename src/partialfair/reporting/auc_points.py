@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from partialfair import plugins
 from partialfair.errors import ConfigError
 from partialfair.files import read_json
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Setting
+from partialfair.reporting.results import Results, Setting
 
 START = "auc_unconstrained"
 QUALITY = "auc"
@@ -58,8 +59,18 @@ def gap_metric(context: Context, experiment: str) -> str:
     return str(plugins.load("constraints", constraint).VIOLATION["absolute"])
 
 
-def points(context: Context, experiment: str, dataset: str) -> Iterator[Point]:
+_FOUND: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] = WeakKeyDictionary()
+
+
+def points(context: Context, experiment: str, dataset: str) -> list[Point]:
     """Every algorithm of an experiment on a dataset at every target tolerance, in the order of the grid."""
+    known = _FOUND.setdefault(context.results, {})
+    if (experiment, dataset) not in known:
+        known[experiment, dataset] = list(_points(context, experiment, dataset))
+    return known[experiment, dataset]
+
+
+def _points(context: Context, experiment: str, dataset: str) -> Iterator[Point]:
     wanted = context.config.experiment(experiment).runs.get(dataset)
     settings = list(context.results.settings(experiment))
     for algorithm in wanted.algorithms if wanted is not None else ():
