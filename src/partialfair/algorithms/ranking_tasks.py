@@ -109,8 +109,13 @@ class RankingTask:
             errors.append(error)
             gaps.append(abs(gap) - self.task.kappa)
             gains.append(ndcg(scores, query.positive))
-        found = {"error": np.mean(errors), "violation": np.mean(gaps), "percentile90": np.percentile(gaps, 90)}
-        return {name: float(value) for name, value in (found | {"largest": max(gaps), "ndcg": np.mean(gains)}).items()}
+        return {
+            "error": float(np.mean(errors)),
+            "violation": float(np.mean(gaps)),
+            "percentile90": float(np.percentile(gaps, 90)),
+            "largest": float(max(gaps)),
+            "ndcg": float(np.mean(gains)),
+        }
 
     def loss(self, ranker: Ranker) -> float:
         """Mean pairwise loss of the training queries."""

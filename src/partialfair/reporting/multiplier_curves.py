@@ -105,7 +105,7 @@ def claims(context: Context) -> list[dict[str, Any]]:
     for setting in traces.settings(context, "plada"):
         found, reason = traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
         best = optimal_multiplier(context, setting.dataset)
-        for name in dict.fromkeys([*(found or {"": None})]):
+        for name in list(found) if found else [""]:
             value = near = None
             note = other = reason
             if found:

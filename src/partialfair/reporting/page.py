@@ -96,7 +96,8 @@ def _claims(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]
         grouped.setdefault((str(line["paper"]), str(line["exhibit"]), claim, text), []).append(line)
     entries = [
         {
-            "paper": name, "title": paper(name).title, "exhibit": where, "text": text, "counts": scorecard.counts(members), "in_words": bool(claim),
+            "paper": name, "title": paper(name).title, "exhibit": where, "text": text,
+            "counts": scorecard.counts(members), "in_words": bool(claim),
             "show": {"paper": name, "exhibit": where} | ({"claim": claim} if claim else {}),
         }
         for (name, where, claim, text), members in grouped.items()

@@ -93,7 +93,7 @@ def reproduce(context: Context, row: Published) -> Outcome:
     """The value at which the paper holds the other parameter: that of every candidate of the grid."""
     name = row.metric.removesuffix("_fixed")
     default = {"alpha": 10.0, "beta": 0.1}.get(name)
-    values = {float(entry.get(name, default)) for entry in _variants(context).values()}
+    values = {float(entry.get(name, default or 0.0)) for entry in _variants(context).values()}
     if default is None or len(values) != 1:
         return Outcome(None, f"{name} is not fixed in this experiment: {sorted(values)}")
     return Outcome(Estimate(values.pop(), float("nan"), float("nan"), float("nan"), 1), source="the grid's own value")
