@@ -25,8 +25,11 @@ from partialfair.intervals import for_groups, positions
 from partialfair.metrics import get
 from partialfair.surrogates import make, value
 
-SAME_MAKE = ("auc_gap_inter_group", "auc_gap_positive_average", "auc_gap_negative_average")
-"""Families that differ from ``auc_gap_bpsn_bnsp`` and its like in a table of four sets alone."""
+SAME_MAKE = (
+    "auc_gap_inter_group", "auc_gap_positive_average", "auc_gap_negative_average", "distribution_parity",
+)  # fmt: skip
+"""Families that differ from ``auc_gap_bpsn_bnsp`` and its like in a table of four sets alone, and the one whose linear
+scores are constrained as in ``partial_statistical_parity``."""
 FAMILIES = tuple(name for name in plugins.names("constraints") if name not in SAME_MAKE)
 INTERVALS = [((0.05, 0.3),), ((0.0, 0.1), (0.4, 0.6)), ((0.0, 1.0),)]
 PER_GROUP = [[(0.0, 0.2)], [(0.1, 0.5)]]
