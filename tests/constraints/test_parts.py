@@ -30,7 +30,10 @@ SAME_MAKE = (
 )  # fmt: skip
 """Families that differ from ``auc_gap_bpsn_bnsp`` and its like in a table of four sets alone, and the one whose linear
 scores are constrained as in ``partial_statistical_parity``."""
-FAMILIES = tuple(name for name in plugins.names("constraints") if name not in SAME_MAKE)
+FAMILIES = tuple(
+    name for name in plugins.names("constraints") if name not in SAME_MAKE and not name.startswith("loss_")
+)
+"""Gaps of mean losses are no functions of rates with a surrogate: ``test_loss_gaps.py`` is about them."""
 INTERVALS = [((0.05, 0.3),), ((0.0, 0.1), (0.4, 0.6)), ((0.0, 1.0),)]
 PER_GROUP = [[(0.0, 0.2)], [(0.1, 0.5)]]
 N = 160

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.algorithms.base import Settings, Task
+from partialfair.constraints.program import HingeProgram
 from partialfair.datasets.table import Dataset, Matrix
 from partialfair.errors import DataError, PartialFairError
 from partialfair.intervals import bounds, for_groups, format_interval
@@ -103,8 +104,8 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
         InputError: naming the group, its size, the interval and what to do.
     """
     program = task.program()
-    if program is None:
-        return
+    if not isinstance(program, HingeProgram):
+        return  # nothing is constrained, or by a family that refuses small groups itself
     intervals = for_groups(task.interval, task.train.n_groups)
     sizes = np.bincount(program.row_subset, minlength=program.n_subsets)
     used = {int(s) for side in (program.convex, program.concave) for s in np.unique(side.subset) if s >= 0}
