@@ -12,7 +12,7 @@ import numpy as np
 from partialfair.reporting import cells
 from partialfair.reporting.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import published_name
+from partialfair.reporting.regression_points import published_name, values
 from partialfair.reporting.regression_tradeoff import TITLES
 from partialfair.reporting.results import Setting
 
@@ -34,9 +34,9 @@ def _eps(value: float) -> str:
 
 
 def _line(
-    finding: str, setting: Setting, what: str, measure: str, values: Any, holds: bool | None = None
+    finding: str, setting: Setting, what: str, measure: str, numbers: Any, holds: bool | None = None
 ) -> dict[str, Any]:
-    found = np.asarray(values, float)
+    found = np.asarray(numbers, float)
     found = found[~np.isnan(found)]
     mean, std = (float(found.mean()), float(found.std())) if found.size else (math.nan, math.nan)
     content: dict[str, Any] = {"finding": finding, "dataset": published_name(setting.dataset), "setting": what}
@@ -69,8 +69,8 @@ def _intercept(context: Context) -> list[dict[str, Any]]:
                 words = "with intercept" if "intercept" in experiment else "as published, without intercept"
                 what = f"ADW-2 {words}, {_eps(setting.kappa)}"
                 for metric, measure in (("risk", "risk"), ("ks_group_0", "unfairness")):
-                    values = context.results.rows(setting, metric)["value"]
-                    out.append(_line("intercept of the baseline's linear class", setting, what, measure, values))
+                    found = values(context, setting, metric)
+                    out.append(_line("intercept of the baseline's linear class", setting, what, measure, found))
     return out
 
 
@@ -86,8 +86,8 @@ def _beta(context: Context) -> list[dict[str, Any]]:
             if setting.kappa in (2.0**-6, 2.0**-8):
                 what = f"beta {beta.removeprefix('printed beta ').strip('()')}, {_eps(setting.kappa)}"
                 for metric, measure in (("risk", "risk"), ("ks_group_0", "unfairness")):
-                    values = context.results.rows(setting, metric)["value"]
-                    out.append(_line("smoothing: risk that beta alone costs", setting, what, measure, values))
+                    found = values(context, setting, metric)
+                    out.append(_line("smoothing: risk that beta alone costs", setting, what, measure, found))
     return out
 
 
@@ -98,11 +98,12 @@ def _mappings(context: Context) -> list[dict[str, Any]]:
     for experiment, words in (*names, ("dp_paper", "deterministic")):
         own = runs[(runs["experiment"] == experiment) & (runs["algorithm"] == "dp_postproc")] if len(runs) else runs
         for dataset, part in own.groupby("dataset", sort=False) if len(own) else ():
-            values = part["kkt_residual"].to_numpy(float)
+            kept = part[part["seed"].isin(context.options["seeds"])] if context.options.get("seeds") else part
+            norms = kept["kkt_residual"].to_numpy(float)
             setting = Setting(experiment, dataset, "dp_postproc", 2.0**-8)
-            holds = bool(np.nanmax(values) <= 1e-6) if experiment == "dp_paper" and not np.isnan(values).all() else None
+            holds = bool(np.nanmax(norms) <= 1e-6) if experiment == "dp_paper" and not np.isnan(norms).all() else None
             out.append(
-                _line("where optimisers stop", setting, f"{words}, eps = 2^-8", "gradient mapping", values, holds)
+                _line("where optimisers stop", setting, f"{words}, eps = 2^-8", "gradient mapping", norms, holds)
             )
     return out
 

@@ -53,8 +53,11 @@ def tolerance_of(setting: str) -> float:
 
 
 def values(context: Context, setting: Setting, metric: str) -> np.ndarray:
-    """Values of a metric over the seeds of a setting (test rows)."""
-    found = context.results.rows(setting, metric)["value"].to_numpy(float)
+    """Values of a metric over the seeds of a setting (test rows), or over those named by the option ``seeds``."""
+    rows = context.results.rows(setting, metric)
+    if context.options.get("seeds"):
+        rows = rows[rows["seed"].isin(context.options["seeds"])]
+    found = rows["value"].to_numpy(float)
     return np.asarray(found[~np.isnan(found)])
 
 
