@@ -37,10 +37,6 @@ onstart:
         print(f"{settled} files whose times are in the future (the clock went back?) now bear the time of today")
 
 
-# Software comes from requirements.lock or environment.yml; containers are for those who run with --sdm apptainer.
-container: "docker://python:3.11-slim"
-
-
 wildcard_constraints:
     experiment=r"[a-z][a-z0-9_]*",
     dataset=r"[a-z][a-z0-9_]*",

@@ -203,7 +203,9 @@ class TestPanels:
         root, config = whole
         for name in ("figure2", "figure9"):
             paths = report.render_exhibit(config, name, tmp_path, root)
-            assert {path.name for path in paths} == {f"{name}.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
+            assert {path.name for path in paths} == {
+                f"{name}.{suffix}" for suffix in ("csv", "html", "pdf", "svg", "png")
+            }
 
 
 class TestConvergence:

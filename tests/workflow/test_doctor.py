@@ -78,7 +78,7 @@ def test_exit_status_and_json(project: Path, monkeypatch: pytest.MonkeyPatch) ->
     result = CliRunner().invoke(app, ["doctor", "--json"])
     assert result.exit_code == 0, result.output
     assert {entry["name"] for entry in json.loads(result.output)} >= {"Python", "grid"}
-    (project / "params.yaml").write_text("seedz: [1]\n")
+    (project / "params.yaml").write_text(yaml.safe_dump(TINY | {"seedz": [1]}))
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 1
     assert "seedz: unknown key" in result.output and "correct that entry" in result.output

@@ -13,3 +13,7 @@ for _name, _limit in _limits.items():
 
 resource_scopes:
     serial="local",
+
+
+# Software comes from requirements.lock or environment.yml; containers are for those who run with --sdm apptainer.
+container: "docker://python:3.11-slim"

@@ -33,8 +33,10 @@ SPEC = DatasetSpec(
 )
 
 
-def describe(spec: DatasetSpec, of: str) -> DatasetSpec:
-    """What is declared of the dataset ``of``, under the entry's own name."""
+def describe(spec: DatasetSpec, of: str = "") -> DatasetSpec:
+    """What is declared of the dataset ``of``, under the entry's own name; of no dataset, nothing but that name."""
+    if not of:
+        return spec
     own = _module(of).SPEC
     title = f"{own.title} (all rows)"
     return dataclasses.replace(own, name=spec.name, title=title, folder=own.folder or own.name)

@@ -1,8 +1,8 @@
-"""AUC loss: mean over all pairs (positive i, negative j) of a surrogate of ``1[s_i < s_j]``.
+r"""AUC loss: mean over all pairs (positive i, negative j) of a surrogate of ``1[s_i < s_j]``.
 
 The surrogates of the difference x = s_i - s_j: ``quadratic`` (1 - x)^2, ``hinge`` max(1 - x, 0),
 ``squared_hinge`` max(1 - x, 0)^2. All are convex. The quadratic one follows from means and variances of the two
-classes, in linear time,
+classes, in linear time::
 
     mean (1 - s_i + s_j)^2 = (1 - m_+ + m_-)^2 + v_+ + v_-,
 

@@ -96,7 +96,8 @@ class Call:
     Attributes:
         level: (R,) r; upper: (R,) U, NaN where a run had ended before.
         mean: (p, R) averaged weights.
-        extreme: (R,) largest |a|, |b|, |alpha| at the end of the call; at the bound I the min-max form is not exact.
+        extreme: (R,) largest absolute value of a, b and alpha at the end of the call; at the bound I the min-max
+            form is not exact.
     """
 
     level: Vector
