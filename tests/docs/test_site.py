@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from partialfair import plugins
+from tests.browser import chromium, emulate
 from tests.workflow.project import ROOT
 
 pytestmark = pytest.mark.slow
@@ -118,3 +119,14 @@ def test_a_broken_link_is_noticed(site: Path, pages: dict[Path, Page], tmp_path:
         found
     )
     assert "index.html links to #missing, which has no such anchor" in found
+
+
+def test_pages_load_without_complaint_and_fit_a_phone(site: Path, tmp_path: Path) -> None:
+    with chromium(tmp_path / "profile") as browser:
+        for name in ("index.html", "tutorial.html", "partial-fairness.html", "scorecard.html", "algorithms/idca.html"):
+            emulate(browser, width=390, height=800)
+            browser.get((site / name).as_uri())
+            severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+            assert severe == [], (name, severe)
+            width = browser.execute_script("return document.documentElement.scrollWidth")
+            assert width <= 395, f"{name} is {width} pixels wide on a phone of 390"
