@@ -101,8 +101,9 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
     """Minimise ``x' curvature x / 2 - slope' x + sum eps |x|`` from x (n,), which is moved; return the steps taken.
 
     Feature-sign search: solve on the variables that are not zero, go along the segment to the best of the points
-    where one of them changes its sign. Zeros whose slope exceeds eps are freed: all of them, or where that does not
-    help none, or the worst.
+    where one of them changes its sign. Zeros whose slope exceeds eps are freed where the others are at their minimum:
+    all of them, or where that does not help the worst. Freed earlier, a zero can be back at 0 after the next step, and
+    the others never reach their minimum: the search then goes round in ever shorter steps far from the solution.
     """
     n = x.size
     sign = np.sign(x)
@@ -125,10 +126,10 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
         if error <= tolerance and place < 0:
             return step
         moved = False
-        for attempt in range(3):
+        for attempt in range(0 if error > tolerance else 1, 3):
             for j in range(n):
                 if x[j] == 0:
-                    free_it = attempt == 0 and abs(gradient[j]) - eps[j] > tolerance
+                    free_it = attempt == 1 and abs(gradient[j]) - eps[j] > tolerance
                     sign[j] = -np.sign(gradient[j]) if free_it or (attempt == 2 and j == place) else 0.0
             free = np.flatnonzero(sign)
             if free.size == 0:

@@ -18,7 +18,7 @@ from partialfair.solvers.fair_dual import Dual, split
 Vector = NDArray[np.float64]
 FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-6, 1e-8, 1e3
 LENGTHS = (1.0, 0.5, 0.25, 0.125)
-INNER = 100
+INNER = 5  # steps per variable in the quadratic model
 ROUNDING = 1e-12
 TINY = 1e-4
 
@@ -120,7 +120,8 @@ def _newton(dual: Dual, difference: Vector, tolerance: float, iterations: int) -
             curved = hessian + ridge * scale * np.eye(len(hessian))
             moved = here.copy()
             slope = curved @ here - state.slope.ravel()
-            kernels.l1_quadratic(curved, slope, eps, moved, INNER, min(1e-2 * tolerance, 1e-3 * state.residual))
+            accuracy = min(1e-2 * tolerance, 1e-3 * state.residual)
+            kernels.l1_quadratic(curved, slope, eps, moved, INNER * here.size, accuracy)
             found = _line_search(dual, state, (moved - here).reshape(dual.shape))
             ridge = ridge * 10.0 if found is None else ridge
         if found is None:
