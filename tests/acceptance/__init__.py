@@ -1,0 +1,1 @@
+"""Acceptance tests of the papers: what the tests of single modules do not hold; see ``README.md``."""
