@@ -20,7 +20,7 @@ from partialfair.solvers.ssl_alm import SSLALM
 from partialfair.solvers.stochastic_ghost import StochasticGhost
 from partialfair.solvers.stochastic_problem import StochasticProblem
 from partialfair.solvers.stochastic_run import Plan, run
-from tests.acceptance.committed import exhibit, metrics, runs
+from tests.acceptance.committed import exhibit, long, metrics, runs
 
 # --- derivatives -----------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ def measured(problem: StochasticProblem, x: np.ndarray, rows: Any, names: list[s
             SSLALM(proximal=2.0, smoothing=0.5, step_size=0.3, dual_step=0.3, batch=None),
             6000,
             id="ssl_alm",
-            marks=pytest.mark.slow,  # it oscillates: 17 processor seconds
+            marks=long,  # it oscillates: 17 processor seconds
         ),
         pytest.param(full_ghost(mixing=0.5, radius=0.8), 500, id="ghost"),
         pytest.param(full_ghost(mixing=0.8, radius=0.5), 500, id="ghost_released"),
