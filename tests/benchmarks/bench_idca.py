@@ -28,4 +28,4 @@ def run() -> list[Result]:
         f"({1e3 * fast / fast_steps:.3f} ms a step) against a float64 NumPy loop ({1e3 * slow / STEPS:.1f} ms a step); "
         "medians of 3 alternating runs"
     )
-    return [result("idca_batched_vs_naive", ratio, "times", ">= 10", how)]
+    return [result("idca_batched_vs_naive", ratio, "times", ">= 20", how)]

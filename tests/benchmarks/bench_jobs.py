@@ -1,4 +1,4 @@
-"""Fixed cost of a training job, and dry run of the whole grid."""
+"""Parts of what the workflow costs: start of a training job, and dry run of the shipped grid. For information."""
 
 import os
 import subprocess
@@ -33,10 +33,10 @@ def run() -> list[Result]:
     dry = _wall([sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--forceall", "all"], environment)
     return [
         result(
-            "job_fixed_cost_seconds", median(starts), "s", "<= 1.5",
+            "job_fixed_cost_seconds", median(starts), "s", None,
             "a9a: start of the process to the first loss and gradient, table and split loaded; median of 5",
         ),
-        result("dry_run_grid_seconds", dry, "s", "<= 20", "snakemake -n --forceall on the whole grid of params.yaml"),
+        result("dry_run_grid_seconds", dry, "s", None, "snakemake -n --forceall on the whole grid of params.yaml"),
     ]  # fmt: skip
 
 

@@ -7,8 +7,6 @@ mean something.
 """
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,16 +16,10 @@ from partialfair.solvers import plug_ins, proximal_newton, regression_reduction
 from partialfair.solvers.fair_dual import Dual, atoms, group_weights, split, spread
 from partialfair.solvers.per_step import EveryStep
 from partialfair.solvers.stochastic_approximation import DualSteps, Schedule, minimise
+from tests.benchmarks.common import Result, result, seconds
 
 STEPS = 5000
 LEVELS = tuple(2.0**-power for power in (2, 4, 5, 6, 7, 8, 10, 16, 32))
-
-
-def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor seconds of a call, and its result."""
-    began = time.process_time()
-    result = function()
-    return time.process_time() - began, result
 
 
 def problem(rows: int = 800) -> tuple[Dual, plug_ins.PlugIns, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -87,6 +79,17 @@ def measure(steps: int = STEPS) -> dict[str, Any]:
         "reduction_ratios": [one / unit for one in reduction],
         "largest_gradient_mapping": max(mappings),
     }
+
+
+def run() -> list[Result]:
+    """The compiled steps against steps that ask the base models anew, for information."""
+    found = measure(1000)
+    how = (
+        f"drawn data, {found['steps']} steps of one tolerance: processor seconds with the base models asked at "
+        f"every step over "
+        f"those of compiled steps ({found['compiled_seconds']:.3f} s)"
+    )
+    return [result("compiled_dual_steps", found["every_step_ratio"], "times", None, how)]
 
 
 if __name__ == "__main__":

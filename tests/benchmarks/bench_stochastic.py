@@ -13,8 +13,10 @@ from partialfair.solvers.minibatch_sgd import SGD, PenalisedSGD
 from partialfair.solvers.ssl_alm import SSLALM
 from partialfair.solvers.stochastic_ghost import StochasticGhost
 from partialfair.solvers.stochastic_problem import StochasticProblem
-from partialfair.solvers.stochastic_run import Plan, run
+from partialfair.solvers.stochastic_run import Plan
+from partialfair.solvers.stochastic_run import run as run_method
 from partialfair.solvers.stochastic_switching import StochasticSwitching
+from tests.benchmarks.common import Result, result
 
 SEEDS = list(range(10))
 STEPS = {"sgd": 600, "sgd_fairret": 100, "ssl_alm": 300, "stochastic_alm": 300, "switching": 300, "ghost": 60}
@@ -37,21 +39,36 @@ def methods(group):
     }  # fmt: skip
 
 
-def measure():
-    """Processor seconds of ten separate runs and of the ten together, by method."""
+def measure(names=tuple(STEPS), share=1.0):
+    """Processor seconds of ten separate runs and of the ten together, by method, for a share of the steps."""
     problem, group = benchmark_problem()
     found = {}
-    for name, method in methods(group).items():
-        plan = Plan(STEPS[name], 1)
+    for name in names:
+        method, plan = methods(group)[name], Plan(max(1, round(share * STEPS[name])), 1)
         x = np.stack([problem.score.initial(generator("initialisation", s)) for s in SEEDS]).astype(np.float32)
         began = time.process_time()
-        together = run(method, problem, x, SEEDS, plan)
+        together = run_method(method, problem, x, SEEDS, plan)
         middle = time.process_time()
-        alone = [run(method, problem, x[[s]], [s], plan) for s in SEEDS]
+        alone = [run_method(method, problem, x[[s]], [s], plan) for s in SEEDS]
         separate = time.process_time() - middle
         difference = max(float(np.abs(together.last[s] - one.last[0]).max()) for s, one in enumerate(alone))
         found[name] = {"separate": separate, "together": middle - began, "largest_difference": difference}
     return found
+
+
+def run() -> list[Result]:
+    """Two of the methods, for information; ``python -m tests.benchmarks.bench_stochastic`` measures all."""
+    out = []
+    for name, line in measure(("sgd", "ssl_alm"), 0.3).items():
+        how = (
+            f"drawn rows of the size of ACSIncome Oklahoma: processor seconds of ten seeds of {name} one after the "
+            f"other "
+            f"({line['separate']:.2f} s) over the ten together ({line['together']:.2f} s); largest difference of "
+            f"the results "
+            f"{line['largest_difference']:.0e}"
+        )
+        out.append(result(f"seeds_together_{name}", line["separate"] / line["together"], "times", None, how))
+    return out
 
 
 if __name__ == "__main__":

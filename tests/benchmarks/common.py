@@ -1,7 +1,8 @@
 """What the benchmarks share: the result record, real problems, and side-by-side timing."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,7 @@ class Result:
         target: bound it is held against, e.g. ">= 20"; ``None`` for information only.
         holds: whether it does; ``None`` without a target.
         how: what was measured, in one sentence.
+        points: (x, y) of the curve that the figure summarises; ``axis`` names x.
     """
 
     id: str
@@ -37,15 +39,30 @@ class Result:
     target: str | None
     holds: bool | None
     how: str
+    points: tuple[tuple[float, float], ...] = ()
+    axis: str = ""
 
 
-def result(id_: str, value: float, unit: str, target: str | None, how: str) -> Result:
-    """A result whose ``holds`` follows from its target."""
+def result(
+    id_: str,
+    value: float,
+    unit: str,
+    target: str | None,
+    how: str,
+    points: Iterable[tuple[float, float]] = (),
+    axis: str = "",
+    valid: bool = True,
+) -> Result:
+    """A result whose ``holds`` follows from its target; nothing holds or fails where nothing was measured (NaN).
+
+    A comparison that is not ``valid``, for instance of two models that are not equally good, does not hold.
+    """
     holds = None
-    if target is not None:
+    value = float(value)
+    if target is not None and not math.isnan(value):
         sign, bound = target.split()
-        holds = bool(value >= float(bound) if sign == ">=" else value <= float(bound))
-    return Result(id_, float(value), unit, target, holds, how)
+        holds = valid and bool(value >= float(bound) if sign == ">=" else value <= float(bound))
+    return Result(id_, value, unit, target, holds, how, tuple(points), axis)
 
 
 def real_dataset(name: str) -> Dataset:
@@ -80,10 +97,34 @@ def dense_rows(train: Dataset, standardiser: Standardiser) -> np.ndarray:
 
 def alternate(first: Callable[[], Any], second: Callable[[], Any], repeats: int = 3) -> tuple[float, float]:
     """Median processor seconds of two functions, run in turn so that drift of the machine hits both."""
-    spent: tuple[list[float], list[float]] = ([], [])
+    one, other = rates((first, 1), (second, 1), repeats=repeats)
+    return one, other
+
+
+def rates(*work: tuple[Callable[[], Any], int], repeats: int = 3) -> list[float]:
+    """Median processor seconds per unit of several functions, in turn; each is run once before.
+
+    Args:
+        work: (function, units of work that one call does).
+        repeats: timed calls of each.
+    """
+    for function, _ in work:
+        function()
+    spent: list[list[float]] = [[] for _ in work]
     for _ in range(repeats):
-        for function, times in zip((first, second), spent, strict=True):
-            start = time.process_time()
-            function()
-            times.append(time.process_time() - start)
-    return median(spent[0]), median(spent[1])
+        for (function, units), times in zip(work, spent, strict=True):
+            times.append(seconds(function)[0] / units)
+    return [median(times) for times in spent]
+
+
+def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor seconds of a call, and what it returned."""
+    start = time.process_time()
+    found = function()
+    return time.process_time() - start, found
+
+
+def exponent(points: Iterable[tuple[float, float]]) -> float:
+    """Slope of the straight line through (log x, log y), by least squares."""
+    x, y = np.log(np.array(list(points))).T
+    return float(np.polyfit(x, y, 1)[0])

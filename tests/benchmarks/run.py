@@ -1,14 +1,19 @@
-"""Run the benchmarks and write reports/benchmarks.json: python tests/benchmarks/run.py [NAME ...]."""
+"""Run the benchmarks: python tests/benchmarks/run.py [NAME ...].
+
+Writes reports/benchmarks.json, .csv and .png, and the table of docs/benchmarks.md. With names, the others' results
+stay.
+"""
 
 import importlib
-import json
+import math
 import os
 import platform
 import sys
-from dataclasses import asdict
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PAGE = "docs/benchmarks.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # both sides of a ratio get one thread
@@ -25,9 +30,11 @@ def machine() -> str:
 
 
 def main(names: list[str]) -> int:
-    """Run the named benchmarks (default all); return 1 if a target is missed."""
+    """Run the named benchmarks (default all); return 1 if a target is missed, 2 for a name that is none."""
     from rich.console import Console
     from rich.table import Table
+
+    from tests.benchmarks import plot, store
 
     found = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     chosen = [f"bench_{name.removeprefix('bench_')}" for name in names] or found
@@ -37,20 +44,23 @@ def main(names: list[str]) -> int:
     results = []
     for name in chosen:
         print(f"running {name} ...", file=sys.stderr, flush=True)
+        began = time.perf_counter()
         results += importlib.import_module(f"tests.benchmarks.{name}").run()
+        print(f"  {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     target = ROOT / "reports" / "benchmarks.json"
-    rows = {}
-    if names and target.exists():
-        rows = {row["id"]: row for row in json.loads(target.read_text())}
-    rows |= {result.id: {**asdict(result), "machine": machine()} for result in results}
     target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+    content = (store.read(target) if names else {}) | store.rows(results, machine())
+    store.write(target, content)
+    store.write_csv(target.with_suffix(".csv"), content, results)
+    plot.draw(target, target.with_suffix(".png"))
+    store.write_table(ROOT / PAGE, content)
     table = Table("benchmark", "value", "target", "holds", "how")
     for result in results:
         holds = {True: "yes", False: "NO", None: ""}[result.holds]
-        table.add_row(result.id, f"{result.value:.3g} {result.unit}", result.target or "", holds, result.how)
+        value = "not measured" if math.isnan(result.value) else f"{result.value:.3g} {result.unit}"
+        table.add_row(result.id, value, result.target or "", holds, result.how)
     Console(width=140).print(table)
-    print(f"written to {target.relative_to(ROOT)} ({machine()})")
+    print(f"written to {target.relative_to(ROOT)}, its .csv and .png, and {PAGE} ({machine()})")
     return int(any(result.holds is False for result in results))
 
 

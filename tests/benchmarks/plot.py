@@ -1,0 +1,122 @@
+"""The picture of the results, reports/benchmarks.png: every figure against its target, and the curves of growth."""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from partialfair.files import atomic_path
+from tests.benchmarks.store import HEADLINES, read, read_order
+
+GOOD, BAD, INFO, INK = "#2a7f62", "#b5482f", "#8a97a3", "#1d2731"
+SHORT = {
+    "idca_batched_vs_naive": "batched IDCA against a NumPy loop",
+    "step_limit_fraction": "batched step, fraction of the GEMM limit",
+    "alm_vs_idca_time": "direct solver against IDCA",
+    "vs_fairlearn_eg_time": "against fairlearn ExponentiatedGradient",
+    "vs_fairlearn_grid_search_time": "against fairlearn GridSearch",
+    "vs_fairlearn_threshold_optimizer_time": "against fairlearn ThresholdOptimizer",
+    "vs_fairret_time": "against fairret, PyTorch loop",
+    "acs_fit_seconds": "ACSIncome fit, seconds",
+    "acs_fit_gib": "ACSIncome fit, GiB",
+    "rows_growth_exponent": "growth with rows, exponent",
+    "job_overhead_seconds": "workflow per job, seconds",
+    "dry_run_20000_seconds": "dry run of 20,000 jobs, seconds",
+    "paper_grid_minutes": "main paper's grid, minutes",
+}
+CURVES = (
+    ("rows", "rows", "ms per iteration"),
+    ("features", "features", "ms per iteration"),
+    ("grid", "ranks of the grid", "ms per iteration"),
+    ("groups", "groups", "ms per iteration"),
+    ("columns", "configurations at once", "ms per inner step"),
+    ("jobs", "jobs", "s per dry run"),
+)
+NAMES = {"alm": "direct solver, one evaluation", "idca": "IDCA, 8 configurations, one inner step"}
+Curve = list[tuple[float, float]]
+
+
+def margin(row: dict[str, Any]) -> float:
+    """How many times better than its target a figure is; below 1 it misses it."""
+    sign, bound = row["target"].split()
+    return row["value"] / float(bound) if sign == ">=" else float(bound) / row["value"]
+
+
+def bars(axis: Axes, content: dict[str, dict[str, Any]]) -> None:
+    """One bar per figure with a target of the project: how many times better than the target."""
+    shown = [row for row in read_order(content) if row["id"] in SHORT and row["value"] is not None and row["target"]]
+    shown.sort(key=lambda row: [*SHORT].index(row["id"]))
+    for place, row in enumerate(shown):
+        better = margin(row)
+        axis.barh(place, np.log10(better), color=GOOD if row["holds"] else BAD, height=0.62)
+        text = f"{row['value']:.3g}{' times' if row['unit'] == 'times' else ''}  (target {row['target']})"
+        axis.text(max(np.log10(better), 0) + 0.02, place, text, va="center", fontsize=8, color=INK)
+    axis.set_yticks(range(len(shown)), [SHORT[row["id"]] for row in shown], fontsize=8.5)
+    axis.invert_yaxis()
+    axis.axvline(0, color=INK, linewidth=1)
+    low = min([0.0, *(float(np.log10(margin(row))) for row in shown)])
+    high = max([0.1, *(float(np.log10(margin(row))) for row in shown)])
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low - 0.05 <= np.log10(t) <= high + 0.05]
+    axis.set_xticks(np.log10(ticks), [f"{t:g}×" for t in ticks])
+    axis.set_xlim(low - 0.05, high + 0.55)
+    axis.set_xlabel("times better than the target (right of the line: target met; green yes, red no)", fontsize=8.5)
+    axis.set_title("Figures against their targets", loc="left", fontsize=10)
+
+
+def curve(axis: Axes, title: str, unit: str, curves: dict[str, Curve]) -> None:
+    """Time against one size, both on logarithmic scales, with the line of proportional growth."""
+    for number, (name, points) in enumerate(sorted(curves.items())):
+        x, y = np.array(sorted(points)).T
+        label = NAMES.get(name.rsplit("_", 1)[-1], "")
+        label = "one-hot features, direct solver" if name.startswith("one_hot") else label
+        axis.plot(
+            x, y, "o-", markersize=3.5, linewidth=1.4, color=("#1f5f8b", "#c8791d", "#6b4c9a")[number], label=label
+        )
+        if number == 0:
+            axis.plot(x, y[-1] * x / x[-1], ":", color=INFO, linewidth=1, label="proportional")
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel(title, fontsize=8.5)
+    axis.set_ylabel(unit, fontsize=8.5)
+    axis.tick_params(labelsize=8)
+    axis.legend(fontsize=7, frameon=False)
+
+
+def read_curves(path: Path) -> dict[str, dict[str, Curve]]:
+    """Points by axis and id."""
+    found: dict[str, dict[str, Curve]] = defaultdict(lambda: defaultdict(list))
+    with path.open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["x"]:
+                axis = row["axis"].removeprefix("one_hot_")
+                found[axis][row["id"]].append((float(row["x"]), float(row["value"])))
+    return found
+
+
+def draw(results: Path, target: Path) -> None:
+    """Draw the picture of a results file and of the CSV beside it."""
+    content, curves = read(results), read_curves(results.with_suffix(".csv"))
+    figure = plt.figure(figsize=(11, 9.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+    bars(upper.subplots(), content)
+    for axis, (name, title, unit) in zip(lower.subplots(2, 3).flat, CURVES, strict=True):
+        if name in curves:
+            curve(axis, title, unit, curves[name])
+        else:
+            axis.text(0.5, 0.5, "not measured", ha="center", va="center", color=INFO)
+            axis.set_xlabel(title, fontsize=8.5)
+    machines = sorted({row["machine"] for row in content.values()})
+    figure.suptitle(f"Benchmarks: {'; '.join(machines)}; one thread", fontsize=10.5)
+    with atomic_path(target) as path:
+        figure.savefig(path, dpi=130, format="png")
+    plt.close(figure)
+
+
+assert set(HEADLINES) <= set(SHORT)
