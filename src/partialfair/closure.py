@@ -20,7 +20,10 @@ PACKAGE = Path(__file__).parent.name
 
 DATA_SUFFIXES = frozenset((".csv", ".html", ".css", ".js", ".json", ".txt", ".yaml", ".toml"))
 
-PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in ("cli", "closure", "config", "config_models", "plugins"))
+PLUMBING = frozenset(
+    f"{PACKAGE}.{name}"
+    for name in ("cli", "closure", "config", "config_checks", "config_files", "config_models", "plugins")
+)
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
 
@@ -84,12 +87,16 @@ def evaluation_hash(on_request: Iterable[str] = ()) -> str:
 
     Other kinds of model are part of the training hash of the algorithms that make them: an edit trains them anew.
     """
+    return _evaluation_hash(tuple(on_request))
+
+
+@cache
+def _evaluation_hash(on_request: tuple[str, ...]) -> str:
     modules = [f"{PACKAGE}.jobs.evaluate", f"{PACKAGE}.models.linear", *_modules_of("metrics")]
-    wanted = list(on_request)
-    if wanted:
+    if on_request:
         from partialfair.metrics import registry
 
-        modules += registry.modules_on_request(wanted)
+        modules += registry.modules_on_request(on_request)
     return closure_hash(*modules)
 
 
@@ -119,27 +126,29 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise PluginError(f"{path.name}, line {error.lineno}: {error.msg}; correct it") from error
-    _strip(tree)
+    nodes = _stripped(tree)
     digest = hashlib.sha256(_dump(tree).encode())
-    for resource in _resources(tree, path.parent):
+    for resource in _resources(nodes, path.parent):
         digest.update(resource.read_bytes())
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set(_parents(module))
-    for target in _imports(tree, package):
+    for target in _imports(nodes, package):
         if _file(target) is not None:
             found |= {target, *_parents(target)}
     return digest.hexdigest(), frozenset(found)
 
 
-def _strip(tree: ast.Module) -> None:
-    """Remove docstrings and the version number, which no result depends on."""
-    for node in ast.walk(tree):
+def _stripped(tree: ast.Module) -> list[ast.AST]:
+    """Remove docstrings and the version number, which no result depends on; return the nodes that are left."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:  # which grows
         body = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        node.body = [  # type: ignore[attr-defined]
-            statement for statement in body if not (_is_text(statement) or _is_version(statement))
-        ]
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                statement for statement in body if not (_is_text(statement) or _is_version(statement))
+            ]
+        nodes.extend(ast.iter_child_nodes(node))
+    return nodes
 
 
 def _is_text(statement: ast.AST) -> bool:
@@ -170,9 +179,12 @@ def _dump(node: object) -> str:
     return repr(node)
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the dotted names that a tree may import, in absolute form."""
-    for node in _executed(tree):
+def _imports(nodes: list[ast.AST], package: str) -> Iterator[str]:
+    """Yield the dotted names that the nodes of a tree may import, in absolute form."""
+    idle = _only_typed(nodes)
+    for node in nodes:
+        if node in idle:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -184,23 +196,22 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree but for the bodies of ``if TYPE_CHECKING:``."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            waiting.extend(node.orelse)
-        else:
-            waiting.extend(ast.iter_child_nodes(node))
+def _only_typed(nodes: list[ast.AST]) -> set[ast.AST]:
+    """Return the nodes under ``if TYPE_CHECKING:``, which are never executed."""
+    return {
+        inside
+        for node in nodes
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+        for statement in node.body
+        for inside in ast.walk(statement)
+    }
 
 
-def _resources(tree: ast.AST, folder: Path) -> Iterable[Path]:
+def _resources(nodes: list[ast.AST], folder: Path) -> Iterable[Path]:
     """Return the data files beside a module that a text constant of it names."""
     texts = {
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value[1:]
     }
     named = (folder / text for text in sorted(texts) if len(text) < 200 and "\n" not in text and "\0" not in text)

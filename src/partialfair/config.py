@@ -1,28 +1,19 @@
-"""The experiment grid: reads ``params.yaml``, refuses what cannot be run, lists the jobs.
-
-Every refusal is one sentence that names the key, the value and what to write instead.
-"""
+"""The experiment grid: reads ``params.yaml``, refuses what cannot be run, lists the jobs."""
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
-
-import yaml
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from partialfair import plugins
+from partialfair.config_checks import check_names, check_settings, validated
+from partialfair.config_files import with_included
 from partialfair.config_models import ExperimentModel, ParamsModel
-from partialfair.datasets.named import check_entry, module_name
-from partialfair.errors import ConfigError, PluginError
-
-_Model = TypeVar("_Model", bound=BaseModel)
+from partialfair.errors import ConfigError
 
 RUNS = Path("data/runs")
-RESERVED = ("all", "demo", "paper", "benchmark", "scorecard")
-"""Workflow targets that an exhibit may not be called (nor an experiment, except ``demo``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,245 +211,11 @@ def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False
         ConfigError: the file cannot be read or says something that cannot be run.
     """
     source = Path(path).name
-    config = Config(_validated(_with_included(Path(path)), ParamsModel, source, ()), source)
-    _check_names(config)
+    config = Config(validated(with_included(Path(path)), ParamsModel, source, ()), source)
+    check_names(config)
     if check_plugins:
-        _check_settings(config)
+        check_settings(config)
     return config
-
-
-INCLUDABLE = ("datasets", "algorithms", "experiments", "exhibits")
-"""Blocks that an included file may add entries to."""
-
-
-def _with_included(path: Path) -> dict[str, Any]:
-    """Return the content of a configuration with the entries of the files that it includes.
-
-    An included file can also stand alone (with ``seeds``, ``bootstrap`` and the like of its own, which do not
-    count where it is included): each paper's grid is a file that runs by itself.
-    """
-    whole = _read(path)
-    for name in _list(whole.get("include"), path):
-        file = path.parent / name
-        if not file.is_file():
-            raise ConfigError(f"{path.name}: include: there is no file {file}; paths are relative to {path.name}")
-        content = _read(file)
-        for block in INCLUDABLE:
-            _add_entries(whole, block, content.get(block) or {}, file, path)
-        _own_values(whole, content)
-    return whole
-
-
-def _list(names: Any, path: Path) -> list[str]:
-    """Return the names of the included files."""
-    if not isinstance(names or [], list):
-        raise ConfigError(f"{path.name}: include is {names!r}: give a list of files")
-    return [str(name) for name in names or []]
-
-
-def _add_entries(whole: dict[str, Any], block: str, entries: Any, file: Path, path: Path) -> None:
-    """Add the entries of one block, refusing names that exist with another content."""
-    if not isinstance(entries, dict):
-        raise ConfigError(f"{file.name}: {block} is {entries!r}: give names and their entries")
-    present = whole.setdefault(block, {}) or {}
-    for name, entry in entries.items():
-        if name in present and present[name] != entry:
-            raise ConfigError(f"{file.name}: {block}.{name} also stands, otherwise, in {path.name}; rename one of them")
-    whole[block] = {**present, **entries}
-
-
-def _own_values(whole: dict[str, Any], content: dict[str, Any]) -> None:
-    """Give the experiments of an included file the seeds that stand at its top."""
-    for name in (content.get("experiments") or {}) if "seeds" in content else ():
-        entry = whole["experiments"][name]
-        if isinstance(entry, dict):
-            whole["experiments"][name] = {"seeds": content["seeds"], **entry}
-
-
-class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times faster
-    """Refuses a mapping that has a key twice, which YAML would settle silently by the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":  # "<<": keys of its own go before those it brings
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                line = key_node.start_mark.line + 1
-                raise yaml.YAMLError(f"line {line}: key {key!r} stands twice; remove one of them")
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a YAML file."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a params.yaml") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path.name}: holds {type(content).__name__}, not keys and values; see the one shipped")
-    return content
-
-
-def _validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...]) -> _Model:
-    """Return the block at ``prefix`` as ``model``, or turn the first complaint into one sentence."""
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise ConfigError(f"{source}: {_sentence(error, model, prefix)}") from error
-
-
-def _sentence(error: ValidationError, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
-    """Return the first complaint of pydantic as key path, value and remedy."""
-    first = error.errors()[0]
-    location, value = first["loc"], first.get("input")
-    path = ".".join(str(part) for part in (*prefix, *location) if part != "[key]")
-    if first["type"] == "extra_forbidden":
-        hint = plugins.did_you_mean(str(location[-1]), _fields(model, location[:-1]))
-        return f"{path}: unknown key; {hint}"
-    if first["type"] == "missing":
-        return f"{path}: the key is missing; add it"
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    if "[key]" in location:
-        return f"{path}: the name must be lower case letters, digits and underscores, beginning with a letter"
-    return f"{path} is {value!r}: {message}"
-
-
-def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
-    """Return the valid keys at a location inside ``model``."""
-    for part in location:
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            field = model.model_fields.get(str(part))
-            model = field.annotation if field else None
-        else:
-            arguments = get_args(model)
-            model = arguments[-1] if arguments else None
-    return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
-
-
-def _check_names(config: Config) -> None:
-    """Refuse unknown datasets, algorithms, constraints and experiments, and names that clash."""
-    params, source = config.params, config.source
-    for dataset, options in params.datasets.items():
-        check_entry(dataset, options, source)
-        _check_option_types(dataset, options, f"{source}: datasets.{dataset}")
-    for algorithm in params.algorithms:
-        _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
-    for name, experiment in params.experiments.items():
-        where = f"{source}: experiments.{name}"
-        if name in RESERVED and name != "demo":
-            raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
-        _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
-        _check_choices(experiment, where)
-        for algorithm in experiment.algorithms:
-            _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
-        for dataset, run in experiment.runs.items():
-            _check_known(dataset, config, f"{where}.runs.{dataset}")
-            for algorithm in run.algorithms:
-                _check_plugin("algorithms", algorithm, f"{where}.runs.{dataset}.algorithms.{algorithm}")
-    for name, exhibit in params.exhibits.items():
-        where = f"{source}: exhibits.{name}"
-        if name in RESERVED or name in params.experiments:
-            raise ConfigError(f"{where}: {name!r} is the name of a target or experiment; choose another name")
-        for used in exhibit.experiments:
-            if used not in params.experiments:
-                hint = plugins.did_you_mean(used, params.experiments)
-                raise ConfigError(f"{where}.experiments: unknown experiment {used!r}; {hint}")
-        for dataset in exhibit.datasets:
-            _check_known(dataset, config, f"{where}.datasets")
-
-
-def _check_plugin(package: str, name: str, where: str) -> None:
-    """Refuse a name that is no plug-in."""
-    try:
-        plugins.module_of(package, name)
-    except PluginError as error:
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _check_metrics(names: list[str], where: str) -> None:
-    """Refuse metrics that no module offers on request."""
-    if names:
-        from partialfair.metrics import registry
-
-        try:
-            registry.modules_on_request(names)
-        except PluginError as error:
-            raise ConfigError(f"{where}: {error}") from error
-
-
-def _check_choices(experiment: ExperimentModel, where: str) -> None:
-    """Refuse an unknown loss or surrogate, and options that they do not take."""
-    loss, options = plugins.chosen(experiment.loss)
-    _check_plugin("losses", loss, f"{where}.loss")
-    accepted = plugins.parameters("losses", loss, "build") or ()
-    for option in options:
-        if option not in accepted[1:]:
-            hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
-            raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
-    if experiment.surrogate != "clipped_linear":
-        from partialfair import surrogates
-
-        try:
-            surrogates.make(experiment.surrogate)
-        except ConfigError as error:
-            raise ConfigError(f"{where}.surrogate: {error}") from error
-
-
-def _check_known(dataset: str, config: Config, where: str) -> None:
-    """Refuse a dataset that is neither a module nor an entry under ``datasets``, and one that lacks options."""
-    known = {*plugins.names("datasets"), *config.params.datasets}
-    if dataset not in known:
-        raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, known)}")
-    if dataset not in config.params.datasets:
-        check_entry(dataset, {}, config.source)
-
-
-_KINDS = {"int": (int, "a whole number"), "float": (int | float, "a number"), "bool": (bool, "true or false")}
-"""Annotations of options of dataset modules that are checked before a module is imported."""
-
-
-def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> None:
-    """Refuse an option of another type than the ``load`` function of the dataset's module says."""
-    annotations = plugins.annotations("datasets", module_name(dataset, options), "load")
-    for option, value in options.items():
-        kind, wanted = _KINDS.get(annotations.get(option, ""), (object, ""))
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
-            raise ConfigError(f"{where}.{option} is {value!r}: give {wanted}")
-
-
-def _check_settings(config: Config) -> None:
-    """Check metrics on request, the settings of every algorithm by its own model, and which take no tolerance."""
-    for algorithm, settings in config.params.algorithms.items():
-        _validated(settings, _algorithm(algorithm).settings_model, config.source, ("algorithms", algorithm))
-    for name, experiment in config.experiments.items():
-        _check_metrics(experiment.metrics, f"{config.source}: experiments.{name}.metrics")
-        for algorithm in experiment.algorithms:
-            merged, prefix = config.algorithm_settings(name, algorithm), ("experiments", name, "algorithms", algorithm)
-            _validated(merged, _algorithm(algorithm).settings_model, config.source, prefix)
-        for dataset, run in experiment.runs.items():
-            for algorithm, tolerances in run.algorithms.items():
-                where = f"{config.source}: experiments.{name}.runs.{dataset}.algorithms.{algorithm}"
-                _check_tolerances(_algorithm(algorithm), tolerances, where)
-
-
-def _algorithm(name: str) -> Any:
-    """Return the plug-in object of an algorithm."""
-    return plugins.load("algorithms", name).ALGORITHM
-
-
-def _check_tolerances(algorithm: Any, tolerances: list[float], where: str) -> None:
-    """Refuse infinity for an algorithm that constrains, and a finite tolerance for one that does not."""
-    for kappa in tolerances:
-        if getattr(algorithm, "constrained", True) and math.isinf(kappa):
-            raise ConfigError(f"{where} is inf: this algorithm needs a finite kappa; use 'unconstrained' for inf")
-        if not getattr(algorithm, "constrained", True) and not math.isinf(kappa):
-            raise ConfigError(f"{where} is {kappa:g}: this algorithm has no constraint; write [inf]")
 
 
 def _lists(value: Any) -> Any:

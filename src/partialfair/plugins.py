@@ -53,8 +53,12 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     return f"choose from {', '.join(valid)}" if valid else "none is defined"
 
 
+@cache
 def names(package: str) -> tuple[str, ...]:
-    """Return the plug-in names of a folder of this package (for instance ``"datasets"``), sorted."""
+    """Return the plug-in names of a folder of this package (for instance ``"datasets"``), sorted.
+
+    The folder is scanned once per process.
+    """
     package = _short(package)
     marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
     files = sorted((ROOT / package).glob("[a-z]*.py"))
@@ -68,7 +72,7 @@ def module_of(package: str, name: str) -> str:
         PluginError: there is no such plug-in; the message names the nearest one.
     """
     package = _short(package)
-    known = _known(package)
+    known = names(package)
     if name not in known:
         raise PluginError(f"unknown {package.removesuffix('s')} {name!r}; {did_you_mean(name, known)}")
     return f"partialfair.{package}.{name}"
@@ -106,10 +110,15 @@ def is_fused(constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_
     Raises:
         PluginError: there is no such constraint.
     """
-    module_of("constraints", constraint)
-    text = (ROOT / "constraints" / f"{constraint}.py").read_text(encoding="utf-8")
     usual = chosen(loss) == ("logistic", {}) and chosen(surrogate) == ("clipped_linear", {})
-    return usual and not re.search(r"^FUSED\s*=\s*False", text, re.MULTILINE)
+    return _has_kernels(module_of("constraints", constraint)) and usual
+
+
+@cache
+def _has_kernels(module: str) -> bool:
+    """Tell whether a module of constraints does not bind ``FUSED = False``."""
+    text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
+    return not re.search(r"^FUSED\s*=\s*False", text, re.MULTILINE)
 
 
 def general_path() -> ModuleType:
@@ -168,13 +177,15 @@ def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     module_of(package, name)
     path = ROOT / _short(package) / f"{name}.py"
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        return _functions(path.read_text(encoding="utf-8")).get(function)
     except SyntaxError as error:
         raise PluginError(f"{_short(package)}/{path.name}, line {error.lineno}: {error.msg}; correct it") from error
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            return node.args
-    return None
+
+
+@cache
+def _functions(source: str) -> dict[str, ast.arguments]:
+    """Return the signatures of the top-level functions of a module, given its text."""
+    return {node.name: node.args for node in reversed(ast.parse(source).body) if isinstance(node, ast.FunctionDef)}
 
 
 @cache
@@ -213,21 +224,15 @@ class _LazyModules(Mapping[str, ModuleType]):
         self._package = package
 
     def __getitem__(self, name: str) -> ModuleType:
-        if name not in _known(self._package):
+        if name not in names(self._package):
             raise KeyError(name)
         return load(self._package, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_known(self._package))
+        return iter(names(self._package))
 
     def __len__(self) -> int:
-        return len(_known(self._package))
-
-
-@cache
-def _known(package: str) -> tuple[str, ...]:
-    """Return :func:`names`, scanned once per process."""
-    return names(package)
+        return len(names(self._package))
 
 
 def _short(package: str) -> str:

@@ -3,12 +3,15 @@
 Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
 """
 
+import inspect
 import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,17 @@ def set_environment(project: str | Path, params: str) -> None:
     os.environ["PARTIALFAIR_PARAMS"] = params
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+
+
+def remember_signature() -> None:
+    """Spare Snakemake a tenth of a dry run.
+
+    It asks for the signature of one function of its own eight times per job, and Python works it out anew each time
+    unless the function bears it.
+    """
+    with suppress(ImportError, AttributeError):  # other versions of Snakemake do without that function
+        evaluate = import_module("snakemake.resources").Resource.evaluate
+        evaluate.__signature__ = inspect.signature(evaluate)
 
 
 def machine_limits() -> dict[str, int]:
@@ -172,17 +186,27 @@ class Grid:
         parts = (experiment.constraint, experiment.loss, experiment.surrogate)
         return closure.training_hash(wildcards.algorithm, *parts)
 
-    def memory(self, dataset: str, size_mb: float, least: int, factor: int) -> int:
+    def memory(self, dataset: str, least: int, factor: int) -> int:
         """Return the memory in MB of a job that reads a table: ``factor`` times its size, at least ``least``.
 
         A table of images is mapped from its file and read by the batch: 3 GB for the job, whatever its size.
+        The size is asked of the file system: Snakemake's ``input.size_mb`` starts an event loop per job, which took
+        a seventh of a dry run.
+
+        Raises:
+            FileNotFoundError: the table is not there yet; Snakemake asks again when it is.
         """
-        module = plugins.load("datasets", module_name(dataset, self.config.dataset_options(dataset)))
-        return max(3000, least) if getattr(module, "MAPPED", False) else max(least, factor * int(size_mb))
+        size = os.stat(TABLE.format(dataset=dataset)).st_size
+        return max(3000, least) if self._mapped(dataset) else max(least, factor * (size >> 20))
 
     def gpus(self, algorithm: str) -> int:
         """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""
         return 0 if self.config.params.device == "cpu" else int(_needs_gpu(algorithm))
+
+    def _mapped(self, dataset: str) -> bool:
+        """Tell whether the table of a dataset is mapped from its file."""
+        module = plugins.load("datasets", module_name(dataset, self.config.dataset_options(dataset)))
+        return bool(getattr(module, "MAPPED", False))
 
     def _named(self, dataset: str) -> NamedDataset:
         """Return a dataset with its options."""

@@ -18,7 +18,8 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.cli import app
-from partialfair.config import RESERVED, load_config
+from partialfair.config import load_config
+from partialfair.config_checks import RESERVED
 from tests.workflow.project import ROOT
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

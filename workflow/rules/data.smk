@@ -55,7 +55,7 @@ rule split:
     benchmark:
         "logs/benchmarks/split/{dataset}/seed={seed}.tsv"
     resources:
-        mem_mb=lambda wildcards, input, attempt: attempt * GRID.memory(wildcards.dataset, input.size_mb, 1000, 4),
+        mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1000, 4),
         runtime=lambda wildcards, attempt: attempt * 10,
     params:
         options=lambda wildcards: GRID.options(wildcards.dataset),

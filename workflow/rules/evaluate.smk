@@ -16,7 +16,7 @@ rule evaluate:
     benchmark:
         "logs/benchmarks/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     resources:
-        mem_mb=lambda wildcards, input, attempt: attempt * GRID.memory(wildcards.dataset, input.size_mb, 1500, 10),
+        mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10),
         runtime=lambda wildcards, attempt: attempt * 10,
     params:
         settings=GRID.evaluation,

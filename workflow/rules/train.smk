@@ -15,7 +15,7 @@ rule train:
         "logs/benchmarks/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     threads: CONFIG.params.threads
     resources:
-        mem_mb=lambda wildcards, input, attempt: attempt * GRID.memory(wildcards.dataset, input.size_mb, 1500, 20),
+        mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 20),
         runtime=lambda wildcards, attempt: attempt * 120,
         gpu=lambda wildcards: GRID.gpus(wildcards.algorithm),
     params:
