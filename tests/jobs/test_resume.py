@@ -174,7 +174,7 @@ def test_orphans_of_another_batch_system_are_cancelled_by_the_commands_of_its_pr
 
 def test_a_batch_system_that_cannot_be_asked_stops_it(batch: Path):
     (batch / "tools/status").write_text("#!/bin/sh\necho no server >&2\nexit 1\n")
-    with pytest.raises(PartialFairError, match="status '2\\d': no server; resume when the batch system answers"):
+    with pytest.raises(PartialFairError, match="status '21': no server; resume when the batch system answers"):
         resume()
     (batch / "profile/config.yaml").write_text("executor: cluster-generic\n")
     with pytest.raises(PartialFairError, match="has no cluster-generic-status-cmd and cluster-generic-cancel-cmd"):

@@ -52,7 +52,7 @@ def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) 
     profile, content = batch_profile(arguments)
     if content.get("executor") != GENERIC:
         return
-    names = {name for text in _logs(since) for name in SUBMITTED.findall(text)}
+    names = sorted({name for text in _logs(since) for name in SUBMITTED.findall(text)})
     keys = [f"{GENERIC}-{what}-cmd" for what in ("status", "cancel")]
     if names and not all(isinstance(content.get(key), str) for key in keys):
         raise PartialFairError(
@@ -62,7 +62,7 @@ def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) 
     status, cancel = (content.get(key, "") for key in keys)
     _cancel(
         "jobs",
-        lambda: sorted(name for name in names if _shell(f"{status} '{name}'", profile) == "running"),
+        lambda: [name for name in names if _shell(f"{status} '{name}'", profile) == "running"],
         lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", profile),
         say,
     )
