@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from partialfair import plugins
 from partialfair.reporting import auc_points, canvas, cells, style
 from partialfair.reporting.auc_points import START, Point
@@ -104,12 +106,17 @@ def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, fl
     low, high = min(kept), max(kept)
     edge = low - 0.12 * (high - low)
     axis.set_ylim(edge, high + 0.07 * (high - low))
-    for point in below:
+    near = 0.14 * float(np.ptp(axis.get_xlim()))
+    level, before = 0, -math.inf
+    for point in sorted(below, key=lambda point: point.mean[0]):
         colour = style.look(point.setting.algorithm).colour
         gap, auc = point.mean
+        level = level + 1 if gap - before < near else 0  # labels that would overlap stand on top of each other
+        before = gap
         axis.annotate(
-            f"{auc:.2f}", (gap, edge), (gap, edge + 0.1 * (high - low)), color=colour, fontsize=8, ha="center",
-            arrowprops={"arrowstyle": "->", "color": colour}, zorder=7,
+            f"{auc:.2f}", (gap, edge), (gap, edge + (0.1 + 0.07 * level) * (high - low)), color=colour, fontsize=8,
+            ha="center", arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.9}, zorder=7,
+            bbox={"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85},
         )  # fmt: skip
 
 
@@ -138,10 +145,15 @@ def _line(axis: Any, name: str, own: Sequence[Point], starts: Sequence[tuple[flo
 
 def _legend(figure: Any, axes: Any) -> None:
     """One legend below all panels."""
+    from matplotlib.lines import Line2D
+
     entries: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    if any(line.get_markerfacecolor() == "white" for axis in axes.flat for line in axis.lines):
+        hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
+        entries["hollow: outside the tolerance on validation rows"] = hollow
     width, height = figure.get_size_inches()
     columns = max(1, min(len(entries), int(width / 2.6)))
     depth = math.ceil(len(entries) / columns) if entries else 0

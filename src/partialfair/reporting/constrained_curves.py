@@ -16,12 +16,19 @@ from partialfair.reporting.results import Setting
 COLUMNS = ("dataset", "series", "iteration", "cpu_seconds", "loss", "violation", "kkt", "true_violation",
            "stationarity", "optimal_loss", "note")  # fmt: skip
 ALLOWED = 1e-3
-COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7")
-DASHES = ("-", (0, (4, 1.5)), "-", (0, (4, 1.5)), (0, (6, 1, 1, 1)), (0, (1.5, 1)))
+COLOURS: dict[str, tuple[str, ...]] = {
+    "plada": ("#0072B2", "#56B4E9", "#003A5C"),
+    "ssg_gaps": ("#D55E00", "#E69F00", "#6B2F00"),
+    "ipp_ssg": ("#009E73",),
+    "ipp_conex": ("#CC79A7",),
+}
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
+LINEAR = 1e-3
+"""Constraint values up to which the axis is linear; beyond it is logarithmic."""
 ROWS = ("loss", "violation", "stationarity")
 TITLES = {
     "loss": "loss $F$",
-    "violation": "constraint $\\max_j |h_j| - \\epsilon$",
+    "violation": "constraint $\\max_j |h_j| - \\epsilon$\n(linear within $\\pm 10^{-3}$)",
     "stationarity": "near-stationarity $S$",
     "kkt": "KKT residual",
 }
@@ -84,7 +91,7 @@ def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
     rows = list(context.options.get("rows", ROWS))
     size = (max(7.6, 3.5 * len(shown) + 0.4), 7.6)
     figure, axes = plt.subplots(len(rows), len(shown), figsize=size, squeeze=False, sharex="col")
-    labels = [entry["label"] for entry in context.options["series"]]
+    labels = looks(context.options["series"])
     for column, dataset in enumerate(shown):
         own = [p for p in points if p["dataset"] == dataset]
         for row, name in enumerate(rows):
@@ -107,19 +114,32 @@ def title_of(context: Context, dataset: str) -> str:
     return str((context.options.get("dataset_titles") or {}).get(dataset, style.dataset_title(dataset)))
 
 
-def _panel(axis: Any, points: list[dict[str, Any]], name: str, labels: list[str]) -> None:
+def looks(entries: list[dict[str, str]]) -> dict[str, dict[str, Any]]:
+    """Colour and dash of every series: an algorithm has one hue, its candidates shades of it and dashes."""
+    out: dict[str, dict[str, Any]] = {}
+    seen: dict[str, int] = {}
+    for entry in entries:
+        name = entry["algorithm"]
+        place = seen.setdefault(name, 0)
+        seen[name] += 1
+        shades = COLOURS.get(name, (style.look(name).colour,))
+        alone = sum(other["algorithm"] == name for other in entries) == 1
+        dash = (0, (6, 1, 1, 1)) if alone and name == "ipp_ssg" else DASHES[2] if alone else DASHES[place % 3]
+        out[entry["label"]] = {"color": shades[place % len(shades)], "ls": dash}
+    return out
+
+
+def _panel(axis: Any, points: list[dict[str, Any]], name: str, labels: dict[str, dict[str, Any]]) -> None:
     drawn = [p for p in points if p.get(name) is not None and p.get("cpu_seconds", 0) > 0]
     if not drawn:
         canvas.empty(axis, "not run")
         return
-    for place, label in enumerate(labels):
+    for place, (label, look) in enumerate(labels.items()):
         own = [p for p in drawn if p["series"] == label]
         if own:
             mark = {"marker": "o", "ms": 4} if name == "stationarity" else {}
             x, y = [p["cpu_seconds"] for p in own], [p[name] for p in own]
-            axis.plot(
-                x, y, color=COLOURS[place % 6], ls=DASHES[place % 6], lw=1.7, label=label, zorder=6 - place, **mark
-            )
+            axis.plot(x, y, lw=1.7, label=label, zorder=6 - place, **look, **mark)
     axis.set_xscale("log")
     axis.set_xlim(left=max(0.01, min(p["cpu_seconds"] for p in drawn)))
     if name == "loss":
@@ -128,7 +148,12 @@ def _panel(axis: Any, points: list[dict[str, Any]], name: str, labels: list[str]
             axis.axhline(best, color=style.INK, lw=0.9, ls=(0, (1, 1.5)), label="exact optimum")
     elif name == "violation":
         axis.axhline(0.0, color=style.INK, lw=0.8)
-        axis.set_yscale("symlog", linthresh=1e-3, linscale=0.6)
+        axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
+        for height, word in ((0.97, "violated"), (0.03, "satisfied")):
+            axis.text(
+                0.99, height, word, transform=axis.transAxes, ha="right", va="top" if height > 0.5 else "bottom",
+                fontsize=8, color="#6b6b6b", zorder=9, bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
+            )  # fmt: skip
     else:
         axis.set_yscale("log")
 

@@ -72,16 +72,37 @@ def _draw(context: Context, drawn: list[dict[str, Any]]) -> Any:
         axis.set_xlabel("epochs")
         if quantity in context.options.get("zero", []):
             axis.axhline(0.0, color=style.INK, lw=0.8)
-        if not axis.lines:
+        if len(axis.lines) > (quantity in context.options.get("zero", [])):
+            _frame(axis)
+        else:
             canvas.empty(axis, "; ".join(dict.fromkeys(p["note"] for p in drawn if p.get("note"))) or "not run")
     entries: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    columns = 3 if len(entries) == 3 else 2
+    depth = -(-len(entries) // columns)
+    figure.tight_layout(rect=(0, (0.15 + 0.24 * depth) / figure.get_size_inches()[1], 1, 1), h_pad=1.2)
     if entries:
-        figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=2)
+        figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=columns)
     return figure
+
+
+def _frame(axis: Any) -> None:
+    """Where the first epochs would squeeze all that follows, let them leave the frame, and say so."""
+    shown = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axis.lines[: len(COLOURS)]]
+    curves = [(x, y) for x, y in shown if len(x) > 2]  # not the line at 0
+    late = np.concatenate([y[x >= 0.4 * x.max()] for x, y in curves])
+    whole = np.concatenate([y for _, y in curves])
+    span = max(float(np.ptp(late)), 1e-6)
+    if np.ptp(whole) <= 3 * span:
+        return
+    low, high = float(late.min()) - 0.6 * span, float(late.max()) + 0.6 * span
+    axis.set_ylim(max(low, float(whole.min()) - 0.1 * span), high)
+    axis.text(
+        0.98, 0.97, "the first epochs leave the frame", transform=axis.transAxes, ha="right", va="top", fontsize=8,
+        color="#6b6b6b", bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
+    )  # fmt: skip
 
 
 def render(context: Context) -> list[Path]:

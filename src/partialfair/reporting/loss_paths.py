@@ -124,13 +124,15 @@ def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
     figure, axes = plt.subplots(
         2, len(panels), figsize=(2.3 * len(panels) + 0.9, 4.9), squeeze=False, sharex="col", sharey="row"
     )
+    bounds: dict[str, Any] = {}
     for column, (setting, split) in enumerate(panels):
         own = [line for line in lines if _belongs(line, setting, split)]
         for row, quantity in enumerate(QUANTITIES):
             _panel(axes[row][column], own, quantity, axis_name)
             if quantity == "difference" and not math.isinf(_kappa(context, setting)):
                 for end in (-1, 1):
-                    axes[row][column].axhline(end * setting.kappa, color=style.INK, lw=0.9, ls=(0, (4, 2)))
+                    line = axes[row][column].axhline(end * setting.kappa, color=style.INK, lw=0.9, ls=(0, (4, 2)))
+                    bounds[f"tolerance ±{setting.kappa:g} on the difference"] = line
         title = style.look(setting.algorithm).label
         axes[0][column].set_title(title if len(context.options.get("splits", "x")) == 1 else f"{title}, {split} rows")
         axes[1][column].set_xlabel(AXES[axis_name])
@@ -140,6 +142,7 @@ def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
         if key in context.options:
             axes[row][0].set_ylim(*context.options[key])
     handles, labels = axes[0][0].get_legend_handles_labels()
+    handles, labels = [*handles, *bounds.values()], [*labels, *bounds]
     figure.tight_layout(rect=(0, 0.07, 1, 1), w_pad=0.5)
     figure.legend(handles, labels, loc="lower center", ncols=max(len(labels), 1))
     return figure

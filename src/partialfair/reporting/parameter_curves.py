@@ -12,7 +12,8 @@ from partialfair.reporting.published import Published
 
 COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
 ROWS = {"loss": "loss $F$", "violation": "constraint $|h| - \\epsilon$", "kkt": "KKT residual"}
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#CC79A7", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#262626")
+GREEK = {"alpha": "$\\alpha$", "beta": "$\\beta$"}
 SAME = 1e-3
 """Spread of the last losses up to which candidates count as equal, a third of a percent of the loss itself."""
 
@@ -54,9 +55,11 @@ def points(context: Context) -> list[dict[str, Any]]:
 
 def _draw(context: Context, drawn: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     figure, axes = plt.subplots(1, 3, figsize=(10.6, 3.6))
-    names = list(dict.fromkeys(p["candidate"] for p in drawn if "candidate" in p))
+    rho = {p["candidate"]: p["rho"] for p in drawn if "candidate" in p}
+    names = sorted(rho, key=lambda name: rho[name])
     for axis, (quantity, title) in zip(axes, ROWS.items(), strict=True):
         axis.set_title(title)
         axis.set_xlabel("iterations")
@@ -65,17 +68,30 @@ def _draw(context: Context, drawn: list[dict[str, Any]]) -> Any:
             continue
         for place, name in enumerate(names):
             own = [p for p in drawn if p["candidate"] == name and p["iteration"] > 0]
-            label = f"{name} ($\\rho$ = {own[0]['rho']:.2f})"
-            style_of = {"color": COLOURS[place % 6], "ls": (0, (5 + place, 1 + place)), "lw": 1.6}
-            axis.plot([p["iteration"] for p in own], [p[quantity] for p in own], label=label, **style_of)
+            label = f"{_in_greek(name)} ($\\rho$ = {rho[name]:.2f})"
+            # Lines that coincide are seen through each other: the first is wide, the last on top thin.
+            width = 1.2 + 3.2 * (len(names) - 1 - place) / max(len(names) - 1, 1)
+            line = {"color": COLOURS[place % 6], "lw": width, "solid_capstyle": "round", "zorder": 3 + place}
+            axis.plot([p["iteration"] for p in own], [p[quantity] for p in own], label=label, **line)
         axis.set_xscale("log")
         if quantity == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
+            axis.text(0.02, 0.97, "violated above 0", transform=axis.transAxes, va="top", fontsize=8, color="#6b6b6b")
         if quantity == "kkt":
             axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
     figure.tight_layout(rect=(0, 0.13, 1, 1))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3)
     return figure
+
+
+def _in_greek(name: str) -> str:
+    """The candidate's name with letters in place of their names."""
+    for word, letter in GREEK.items():
+        name = name.replace(word, letter)
+    return name
 
 
 def render(context: Context) -> list[Path]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from partialfair.datasets.table import Dataset, Split
 from partialfair.models.store import load_model
-from partialfair.reporting import canvas, cells
+from partialfair.reporting import canvas, cells, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.regression_points import series
 from partialfair.reporting.regression_tradeoff import LOOKS
@@ -47,6 +47,7 @@ def lines(context: Context) -> list[dict[str, Any]]:
 
 def _draw(context: Context, found: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
+    from matplotlib.lines import Line2D
 
     shown = series(context)
     figure, axes = plt.subplots(1, len(shown), figsize=(4.6 * len(shown), 3.9), squeeze=False)
@@ -64,7 +65,8 @@ def _draw(context: Context, found: list[dict[str, Any]]) -> Any:
     handles, labels = axes[0][-1].get_legend_handles_labels()
     figure.tight_layout(rect=(0, 0.09, 1, 1), w_pad=1.4)
     if handles:
-        figure.legend(handles, labels, loc="lower center", ncols=4)
+        handles, labels = [*handles, Line2D([], [], color=style.INK, lw=0.8)], [*labels, "thin: mean of the group"]
+        figure.legend(handles, labels, loc="lower center", ncols=5)
     return figure
 
 

@@ -81,6 +81,7 @@ def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
+    handles = dict(sorted(handles.items(), key=lambda entry: entry[0].startswith("published")))  # it comes last
     rows = math.ceil(len(handles) / max(1, int(2.1 * width)))
     figure.tight_layout(rect=(0, (0.1 + 0.21 * rows) / 6.4, 1, 1), h_pad=1.0, w_pad=1.4)
     if handles:
