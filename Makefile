@@ -13,6 +13,8 @@ UV_VERSION := 0.13.8
 CORES ?= all
 # Datasets that `make data` brings; empty for those that the experiments of params.yaml use.
 DATASETS ?=
+# What Snakemake's own report is on: everything, or demo_pages.
+PAGES ?= pages
 STAGES := data splits runs evaluation report
 TORCH := 2.13.0
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
@@ -52,7 +54,8 @@ paper: data $(VENV)/.torch  ## the paper's exhibits at its full protocol
 	@python -m partialfair summary
 
 report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)
-	snakemake --report reports/snakemake.html
+	snakemake --cores $(CORES) --allowed-rules exhibit_page $(PAGES) -- $(PAGES)
+	snakemake --report reports/snakemake.html $(PAGES)
 
 # Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it.
 audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated

@@ -231,11 +231,19 @@ def collect(experiment: str, config: ConfigOption = PARAMS) -> None:
 
 
 @app.command()
-def report(exhibit: str, config: ConfigOption = PARAMS) -> None:
+def report(
+    exhibit: str,
+    page: Annotated[
+        Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
+    ] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
     """Draw a figure or table, with the CSV of its numbers."""
-    from partialfair.jobs.report import render
+    from partialfair.config import load_config
+    from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
-    for path in render(config, exhibit):
+    grid = load_config(config)
+    for path in render_exhibit(grid, exhibit) if page is None else [render_exhibit_page(grid, exhibit, page)]:
         print(path)
 
 
@@ -292,10 +300,13 @@ def verify(
     ] = False,
 ) -> None:
     """Check that every number in reports/ follows from raw data, settings, source and lock; exit status 1 if not."""
+    from rich.console import Console
+
     from partialfair.provenance import Fault
     from partialfair.provenance import verify as run
 
-    chain = run(config, experiment, deep, reports=not damage)
+    with Console(stderr=True).status("verifying") as status:  # shown in a terminal only
+        chain = run(config, experiment, deep, reports=not damage, progress=status.update)
     if damage:
         chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
     for line in chain.lines():

@@ -125,8 +125,18 @@ class Grid:
         config, folder = self.config, "reports"
         if experiment is not None:
             config, folder = config.restricted(experiment), f"reports/{experiment}"
-        exhibits = [f"reports/{name}/{name}.csv" for name in config.params.exhibits]
-        return [*self.evaluated(config.experiments), *exhibits, f"{folder}/scorecard.csv", f"{folder}/index.html"]
+        page = [f"{folder}/scorecard.csv", f"{folder}/index.html"]
+        return [*self.evaluated(config.experiments), *self.drawn(experiment), *page]
+
+    def drawn(self, experiment: str | None = None) -> list[str]:
+        """Return the CSV of every exhibit, or of those drawn from one experiment alone."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return [f"reports/{name}/{name}.csv" for name in config.params.exhibits]
+
+    def pages(self, experiment: str | None = None) -> list[str]:
+        """Return the pages of exhibits for Snakemake's own report."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return [f".cache/report/{name}.html" for name in config.params.exhibits]
 
     def exhibit_inputs(self, exhibit: str) -> list[str]:
         """Return the tidy tables that an exhibit is drawn from, and the datasets that it may count."""

@@ -14,8 +14,12 @@ FAILING = frozenset(
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory):
-    """(root, config) of the invented project."""
+    """(root, config) of the invented project, its figure drawn."""
     import synthetic
 
+    from partialfair.jobs.report import render_exhibit
+
     root = tmp_path_factory.mktemp("project")
-    return root, synthetic.project(root, failing=FAILING)
+    config = synthetic.project(root, failing=FAILING)
+    render_exhibit(config, "figure1", root=root)
+    return root, config

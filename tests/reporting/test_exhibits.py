@@ -4,6 +4,7 @@ import csv
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,12 +52,12 @@ def files(project, tmp_path_factory):
 
 class TestFigure:
     def test_files(self, files):
-        assert {path.name for path in files} == {f"figure1.{suffix}" for suffix in ("csv", "html", "pdf", "svg", "png")}
-        starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<"}
+        assert {path.name for path in files} == {f"figure1.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
+        starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}
         for path in files:
             assert path.read_bytes().startswith(starts.get(path.suffix, b"experiment,dataset"))
 
-    def test_csv_equals_what_is_drawn(self, context, files, monkeypatch):
+    def test_csv_equals_what_is_drawn(self, context, files, tmp_path, monkeypatch):
         """Collect what reaches the axes and compare with the file, point by point."""
         from matplotlib.axes import Axes
 
@@ -76,7 +77,7 @@ class TestFigure:
 
         monkeypatch.setattr(Axes, "errorbar", errorbar)
         monkeypatch.setattr(Axes, "plot", plot)
-        figures.figure_fragment(context("figure1"))
+        figures.tradeoff(replace(context("figure1"), out_dir=tmp_path))
         written, published = set(), set()
         for row in read(next(path for path in files if path.suffix == ".csv")):
             if row["source"] == "published":
@@ -99,7 +100,7 @@ class TestFigure:
         for path in report.render_exhibit(config, "figure1", tmp_path, root):
             assert path.read_bytes() == next(f for f in files if f.name == path.name).read_bytes(), path.name
 
-    def test_lines_start_at_the_unconstrained_point_and_tighten(self, context, monkeypatch):
+    def test_lines_start_at_the_unconstrained_point_and_tighten(self, context, tmp_path, monkeypatch):
         from matplotlib.axes import Axes
 
         paths, lines = [], Axes.plot
@@ -110,14 +111,14 @@ class TestFigure:
             return lines(axis, x, y, *args, **options)
 
         monkeypatch.setattr(Axes, "plot", plot)
-        figures.figure_fragment(context("figure1"))
+        figures.tradeoff(replace(context("figure1"), out_dir=tmp_path))
         long = [path for path in paths if len(path) > 1]
         assert all(np.all(np.diff(path) > 0) for path in long)
         starts = sorted(path[0] for path in paths if len(path) == 1)
         assert sorted(path[0] for path in long) == sorted([*starts, *starts]) and len(starts) == 4
 
     def test_inline_figure_takes_the_colours_of_the_page(self, context):
-        fragment = figures.figure_fragment(context("figure1"))
+        fragment = exhibit.body(context("figure1"))
         assert "currentColor" in fragment and style.INK not in fragment
         assert "<?xml" not in fragment and 'id="figure1-' in fragment
         references = {part.split(")")[0] for part in fragment.split("url(#")[1:]}

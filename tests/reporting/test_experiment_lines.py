@@ -57,4 +57,5 @@ def test_lines_are_named_by_what_is_constrained(drawn):
     lines = [line.get_xydata() for line in axis.get_lines() if line.get_linestyle() != "None"]
     assert [len(line) for line in lines] == [6, 5, 6], "a start and five settings, of which one has no value"
     assert all(line[0].tolist() == [start["fairness"], start["accuracy"]] for line in lines)
+    kind.render(found)
     assert "<svg" in kind.fragment(found)

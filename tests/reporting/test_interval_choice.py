@@ -49,5 +49,6 @@ def test_files_hold_what_the_function_suggests(context):
 
 
 def test_fragment_counts_seeds_and_says_what_is_missing(context):
+    interval_choice.render(context)
     text = interval_choice.fragment(context)
     assert "<svg" in text and "not run" in text and "[0.05, 0.3]" in text

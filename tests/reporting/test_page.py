@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 import synthetic
 
+from partialfair.errors import DataError
 from partialfair.jobs import report
 from partialfair.reporting import canvas, exhibit, scorecard
 
@@ -62,15 +63,21 @@ def test_self_contained(page, reader):
     assert all(link.startswith("#") for link in reader.links)
 
 
-def test_figure_with_many_points_becomes_a_small_image(project, tmp_path, monkeypatch):
+def test_figure_with_many_points_becomes_a_small_image(project, monkeypatch):
     root, config = project
-    context = exhibit.context(config, "figure1", root, tmp_path)
+    context = exhibit.context(config, "figure1", root)
     drawn = exhibit.body(context)
     assert "<svg" in drawn and "<img" not in drawn
     monkeypatch.setattr(canvas, "_LARGEST", 1000)
     image = exhibit.body(context)
     assert "<svg" not in image and 'src="data:image/png;base64,' in image
     assert len(image) < 200_000
+
+
+def test_figure_that_is_not_drawn_is_named(project, tmp_path):
+    root, config = project
+    with pytest.raises(DataError, match=r"figure1\.svg is missing; draw it: python -m partialfair report figure1"):
+        exhibit.body(exhibit.context(config, "figure1", root, tmp_path))
 
 
 def test_page_is_of_moderate_size(page):

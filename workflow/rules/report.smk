@@ -6,12 +6,6 @@ rule exhibit:
         lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit),
     output:
         "reports/{exhibit}/{exhibit}.csv",
-        report(
-            "reports/{exhibit}/{exhibit}.html",
-            caption="../report/exhibit.rst",
-            category=lambda wildcards: GRID.section(wildcards.exhibit),
-            labels=lambda wildcards: {"exhibit": GRID.title(wildcards.exhibit)},
-        ),
     log:
         "logs/exhibit/{exhibit}.log",
     benchmark:
@@ -21,16 +15,39 @@ rule exhibit:
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
         settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
-        caption=lambda wildcards: GRID.caption(wildcards.exhibit),
         code=report_hash(),
     shell:
         "python -m partialfair report {wildcards.exhibit} > {log} 2>&1"
+
+
+# Snakemake's own report packs files as they are, so a figure comes on a page of its own. Nothing else needs these pages.
+rule exhibit_page:
+    input:
+        "reports/{exhibit}/{exhibit}.csv",
+    output:
+        report(
+            ".cache/report/{exhibit}.html",
+            caption="../report/exhibit.rst",
+            category=lambda wildcards: GRID.section(wildcards.exhibit),
+            labels=lambda wildcards: {"exhibit": GRID.title(wildcards.exhibit)},
+        ),
+    log:
+        "logs/exhibit_page/{exhibit}.log",
+    resources:
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
+    params:
+        caption=lambda wildcards: GRID.caption(wildcards.exhibit),
+        code=report_hash(),
+    shell:
+        "python -m partialfair report {wildcards.exhibit} --page {output} > {log} 2>&1"
 
 
 rule scorecard:
     input:
         GRID.evaluated(),
         GRID.tables(),
+        GRID.drawn(),
     output:
         report(
             "reports/scorecard.csv",
@@ -64,6 +81,7 @@ rule experiment_scorecard:
     input:
         lambda wildcards: GRID.evaluated([wildcards.experiment]),
         lambda wildcards: GRID.tables([wildcards.experiment]),
+        lambda wildcards: GRID.drawn(wildcards.experiment),
     output:
         report(
             "reports/{experiment}/scorecard.csv",
@@ -108,6 +126,19 @@ rule benchmark:
 rule report:
     input:
         GRID.reports(),
+
+
+# What `make report` packs.
+rule pages:
+    input:
+        GRID.reports(),
+        GRID.pages(),
+
+
+rule demo_pages:
+    input:
+        lambda wildcards: GRID.reports("demo"),
+        lambda wildcards: GRID.pages("demo"),
 
 
 for _experiment in CONFIG.experiments:

@@ -1,6 +1,6 @@
 """A chain of results: its links, and where it is broken."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,10 +76,12 @@ class Chain:
     Attributes:
         links: in the order of ``STAGES``.
         breaks: in the order in which results arise.
+        progress: receives what is looked at next, in a few words.
     """
 
     links: list[Link] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
+    progress: Callable[[str], None] = lambda _: None
 
     @property
     def is_whole(self) -> bool:

@@ -29,6 +29,7 @@ def check_data(chain: Chain, config: Config) -> Expected:
     """Check the raw files by their checksums, and tables and splits by making them anew."""
     expected = Expected()
     for dataset in config.datasets:
+        chain.progress(f"raw files, table and splits of {dataset}")
         if _check_raw(chain, config, dataset):
             _check_table(chain, config, dataset, expected)
         _check_splits(chain, config, dataset, expected)

@@ -32,9 +32,12 @@ def check_reports(chain: Chain, config: Config, config_path: Path, folder: Path 
             if Path(source).exists():
                 (scratch / source).symlink_to(Path(source).absolute())
         for experiment in config.experiments:
+            chain.progress(f"collected results of {experiment}")
             _check_collected(chain, config, config_path, experiment, scratch)
-        for exhibit_id in config.params.exhibits:
+        for number, exhibit_id in enumerate(config.params.exhibits, 1):
+            chain.progress(f"exhibit {number} of {len(config.params.exhibits)}: {exhibit_id}")
             _check_exhibit(chain, config, exhibit_id, scratch)
+        chain.progress("scorecard and page")
         _check_scorecard(chain, config, scratch, folder)
 
 

@@ -28,7 +28,9 @@ def check_runs(chain: Chain, config: Config, expected: Expected, pins: Mapping[s
         deep: also compute the metrics again from the stored models.
     """
     grid, good = Grid(config), defaultdict(list)
-    for job in config.jobs():
+    jobs = config.jobs()
+    for number, job in enumerate(jobs, 1):
+        chain.progress(f"run {number} of {len(jobs)}: {job.path}")
         fit = _check_fit(chain, grid, job, expected, pins)
         if fit is not None and _check_metrics(chain, grid, job, expected, fit, deep):
             good[job.experiment, job.dataset, job.algorithm].append((job, fit))

@@ -1,5 +1,6 @@
 """Follow the chain from the raw files to the scorecard."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from partialfair.config import load_config
@@ -16,6 +17,7 @@ def verify(
     experiment: str | None = None,
     deep: bool = False,
     reports: bool = True,
+    progress: Callable[[str], None] | None = None,
 ) -> Chain:
     """Check that every number in ``reports/`` follows from raw data, settings, source and locked packages.
 
@@ -28,6 +30,7 @@ def verify(
         experiment: restrict it to one experiment and the exhibits drawn from it alone.
         deep: also compute all metrics again from the stored models.
         reports: also check ``reports/``, not only what it is made from.
+        progress: receives what is looked at next, in a few words.
 
     Raises:
         ConfigError: the grid cannot be read, or has no such experiment.
@@ -36,7 +39,7 @@ def verify(
     config, folder = load_config(path), REPORTS
     if experiment is not None:
         config, folder = config.restricted(experiment), REPORTS / experiment
-    chain = Chain()
+    chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
     check_runs(chain, config, expected, pins, deep)

@@ -56,11 +56,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines(context)), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context))
-
-
 def _draw(context: Context) -> Any:
     from matplotlib import pyplot as plt
 
@@ -212,4 +207,4 @@ def table_fragment(context: Context) -> str:
     return cells.html(target_table(context))
 
 
-KINDS = {"auc_frontiers": Kind(render, fragment), "auc_targets": Kind(render_table, table_fragment)}
+KINDS = {"auc_frontiers": Kind(render, canvas.inline), "auc_targets": Kind(render_table, table_fragment)}

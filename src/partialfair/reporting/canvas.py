@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from partialfair.errors import DataError
 from partialfair.files import atomic_path
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context
@@ -30,37 +31,46 @@ def write(context: Context, draw: Draw) -> list[Path]:
     return paths
 
 
-def fragment(context: Context, draw: Draw) -> str:
-    """Return the figure as inline SVG: ink and grid take the page's colours, so that dark pages work."""
-    with style.applied():
-        figure = draw()
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-        text, width = stream.getvalue(), figure.get_size_inches()[0]
-        image = _raster(figure, context.name) if len(text) > _LARGEST else ""
-        _close(figure)
-    box = f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{{}}</div>"
-    if image:
-        return box.format(image)
-    text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
-    text = text.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
-    # Identifiers must differ between figures of one page.
+def inline(context: Context) -> str:
+    """Return the figure that :func:`write` has written as a piece of HTML.
+
+    It is inline SVG whose ink and grid take the page's colours, so that dark pages work; a figure with very many points
+    is an image.
+
+    Raises:
+        DataError: the figure's files are missing.
+    """
+    source = context.path("svg")
+    try:
+        text = source.read_text(encoding="utf-8")
+        content = _raster(context.path("png")) if len(text) > _LARGEST else _themed(text, context.name)
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename} is missing; draw it: python -m partialfair report {context.name}") from error
+    width = float(text[text.index('width="') + 7 :].split("pt")[0]) / 72
+    return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{content}</div>"
+
+
+def _themed(svg: str, name: str) -> str:
+    """Return an SVG whose ink, grid and blue are the page's, with identifiers that differ from other figures'."""
+    svg = svg[svg.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
+    svg = svg.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
     for mark in ('id="', 'href="#', "url(#"):
-        text = text.replace(mark, f"{mark}{context.name}-")
-    return box.format(text)
+        svg = svg.replace(mark, f"{mark}{name}-")
+    return svg
 
 
-def _raster(figure: Any, name: str) -> str:
-    """Return a figure with very many points as an image of a few colours, on white: a page must stay small."""
+def _raster(png: Path) -> str:
+    """Return a figure as an image of the page's width and few colours: a page must stay small."""
     import base64
 
     from PIL import Image
 
-    stream, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(stream, format="png", dpi=_PIXELS, facecolor="white")
-    Image.open(stream).convert("RGB").quantize(128).save(small, format="png", optimize=True)
+    small = io.BytesIO()
+    with Image.open(png) as image:
+        size = [round(side * _PIXELS / style.DPI) for side in image.size]
+        image.convert("RGB").resize((size[0], size[1])).quantize(128).save(small, format="png", optimize=True)
     content = base64.b64encode(small.getvalue()).decode("ascii")
-    return f'<img alt="{name}" src="data:image/png;base64,{content}">'
+    return f'<img alt="{png.stem}" src="data:image/png;base64,{content}">'
 
 
 def empty(axis: Any, reason: str) -> None:

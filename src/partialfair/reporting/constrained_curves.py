@@ -167,11 +167,6 @@ def render(context: Context) -> list[Path]:
     ]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, curve_points(context)))
-
-
 def best_until(trace: dict[str, Any], budget: float) -> float:
     """Smallest loss at a violation of at most 1e-3 within a budget of processor seconds; infinity if there is none."""
     within = (traces.seconds(trace, trace["iteration"]) <= budget) & (trace["violation"] <= ALLOWED)
@@ -229,4 +224,4 @@ def _oscillation(context: Context, ours: Any, switching: Any) -> dict[str, Any]:
     return traces.finding(context, ours[1], statement, metric, value, note, ours[0]["label"])
 
 
-KINDS = {"constrained_curves": Kind(render, fragment, claims=claims)}
+KINDS = {"constrained_curves": Kind(render, canvas.inline, claims=claims)}

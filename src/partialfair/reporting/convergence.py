@@ -118,11 +118,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, history_points(context)))
-
-
 def loss_at_equal_infeasibility(first: pd.DataFrame, second: pd.DataFrame) -> tuple[float, float, float]:
     """Return the lowest loss of each history at no more than the same infeasibility, and that infeasibility.
 
@@ -160,4 +155,4 @@ def _claim(context: Context, first: Setting, second: Setting) -> dict[str, Any]:
     return statements.line(context, first, f"training loss of {names[1]} minus {names[0]}", statement, gains, note)
 
 
-KINDS = {"convergence": Kind(render, fragment, claims=claims)}
+KINDS = {"convergence": Kind(render, canvas.inline, claims=claims)}

@@ -111,11 +111,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, drawn), *canvas.write(context, lambda: _draw(context, drawn))]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
 def late_mean(trace: dict[str, Any], quantity: str, positive: bool) -> float:
     """Mean of a curve over its second half, of its positive part where that is asked."""
     values = trace[quantity][len(trace["epoch"]) // 2 :]
@@ -153,4 +148,4 @@ def reproduce(context: Context, row: Published) -> Outcome:
     return Outcome(None, str(context.options.get("absent", "the data are not at hand")))
 
 
-KINDS = {"epoch_curves": Kind(render, fragment, reproduce=reproduce, claims=claims)}
+KINDS = {"epoch_curves": Kind(render, canvas.inline, reproduce=reproduce, claims=claims)}

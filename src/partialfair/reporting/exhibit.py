@@ -101,7 +101,7 @@ class Kind:
 
     Attributes:
         render: writes the files of the exhibit, one of them ``{name}.csv``, and returns their paths.
-        fragment: the exhibit as a piece of HTML for the page.
+        fragment: the exhibit as a piece of HTML for the page; figures are those that ``render`` has written.
         reproduce: what was reproduced of one published number; ``None`` for kinds that have none.
         claims: lines of the scorecard that have no published number (see ``scorecard``).
         needs_results: whether there is nothing to show before an experiment has run.

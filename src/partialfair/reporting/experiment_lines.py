@@ -97,9 +97,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, tradeoff_points(context)))
-
-
-KINDS = {"experiment_lines": Kind(render, fragment)}
+KINDS = {"experiment_lines": Kind(render, canvas.inline)}

@@ -161,9 +161,4 @@ def _legend(figure: Any, axes: Any) -> None:
         figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
 
 
-def figure_fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, tradeoff_points(context)))
-
-
-KINDS = {"tradeoff": Kind(tradeoff, figure_fragment)}
+KINDS = {"tradeoff": Kind(tradeoff, canvas.inline)}

@@ -193,11 +193,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, bars(context)))
-
-
 def claims(context: Context) -> list[dict[str, Any]]:
     """Scorecard lines: on every interval, the partial constraint is fairer than each method of matched accuracy."""
     return [_claim(context, panel) for dataset in datasets(context) for panel in settings(context, dataset)]
@@ -243,4 +238,4 @@ def _lead(context: Context, own: Setting, other: Setting) -> list[float]:
     return statements.differences(*violations)
 
 
-KINDS = {"interval_bars": Kind(render, fragment, claims=claims)}
+KINDS = {"interval_bars": Kind(render, canvas.inline, claims=claims)}

@@ -146,7 +146,7 @@ def render(context: Context) -> list[Path]:
 
 def fragment(context: Context) -> str:
     """Return the figure and the table."""
-    return canvas.fragment(context, lambda: draw(context)) + cells.html(table(context))
+    return canvas.inline(context) + cells.html(table(context))
 
 
 KINDS = {"interval_choice": Kind(render, fragment)}

@@ -194,9 +194,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
-KINDS = {"loss_paths": Kind(render, fragment)}
+KINDS = {"loss_paths": Kind(render, canvas.inline)}

@@ -68,9 +68,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
-KINDS = {"metric_radar": Kind(render, fragment)}
+KINDS = {"metric_radar": Kind(render, canvas.inline)}

@@ -94,11 +94,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, drawn), *canvas.write(context, lambda: _draw(context, drawn))]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
 def claims(context: Context) -> list[dict[str, Any]]:
     """Scorecard lines: lambda and mu meet, and they meet at the multiplier of the exact optimum."""
     lines = []
@@ -122,4 +117,4 @@ def claims(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-KINDS = {"multiplier_curves": Kind(render, fragment, claims=claims)}
+KINDS = {"multiplier_curves": Kind(render, canvas.inline, claims=claims)}

@@ -100,11 +100,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, drawn), *canvas.write(context, lambda: _draw(context, drawn))]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
 def reproduce(context: Context, row: Published) -> Outcome:
     """The value at which the paper holds the other parameter: that of every candidate of the grid."""
     name = row.metric.removesuffix("_fixed")
@@ -136,4 +131,4 @@ def claims(context: Context) -> list[dict[str, Any]]:
     return [first, second]
 
 
-KINDS = {"parameter_curves": Kind(render, fragment, reproduce=reproduce, claims=claims)}
+KINDS = {"parameter_curves": Kind(render, canvas.inline, reproduce=reproduce, claims=claims)}

@@ -80,9 +80,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, points(context)))
-
-
-KINDS = {"probability_densities": Kind(render, fragment)}
+KINDS = {"probability_densities": Kind(render, canvas.inline)}

@@ -129,11 +129,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, curve_points(context)))
-
-
 def claims(context: Context) -> list[dict[str, Any]]:
     """Scorecard lines: with every tightening of kappa the curve comes nearer to the diagonal inside I."""
     return falling(
@@ -177,4 +172,4 @@ def _missing(context: Context, *settings: Setting) -> str:
     return "; ".join(sorted(reasons))
 
 
-KINDS = {"rank_curves": Kind(render, fragment, claims=claims)}
+KINDS = {"rank_curves": Kind(render, canvas.inline, claims=claims)}

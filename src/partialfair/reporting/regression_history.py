@@ -129,9 +129,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, lines), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, _lines(curves(context))))
-
-
-KINDS = {"regression_history": Kind(render, fragment, reproduce)}
+KINDS = {"regression_history": Kind(render, canvas.inline, reproduce)}

@@ -91,9 +91,4 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, found), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, lines(context)))
-
-
-KINDS = {"regression_tradeoff": Kind(render, fragment, reproduce)}
+KINDS = {"regression_tradeoff": Kind(render, canvas.inline, reproduce)}

@@ -142,11 +142,6 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
-def fragment(context: Context) -> str:
-    """Return the figure as a piece of HTML."""
-    return canvas.fragment(context, lambda: _draw(context, density_points(context)))
-
-
 def claims(context: Context) -> list[dict[str, Any]]:
     """Scorecard lines: with every tightening of kappa the filled parts of the two groups become more alike.
 
@@ -161,4 +156,4 @@ def claims(context: Context) -> list[dict[str, Any]]:
     )
 
 
-KINDS = {"score_densities": Kind(render, fragment, claims=claims)}
+KINDS = {"score_densities": Kind(render, canvas.inline, claims=claims)}

@@ -16,6 +16,7 @@ from partialfair.intervals import Pairs
 
 INK = "#262626"
 GRID = "#dcdcdc"
+DPI = 200  # of figures as images
 INSIDE = "#c8102e"  # what lies inside the interval of ranks
 
 
@@ -86,7 +87,7 @@ RC = {
     "legend.frameon": False,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
-    "savefig.dpi": 200,
+    "savefig.dpi": DPI,
     "svg.fonttype": "path",
     "svg.hashsalt": "partialfair",
     "pdf.fonttype": 42,
