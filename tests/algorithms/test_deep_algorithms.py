@@ -106,8 +106,8 @@ def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces)
     fit = IDCA.fit(dataclasses.replace(task, report=lines.append), IDCA.settings_model(**SHORT))
     records = fit.histories["idca"]
     accuracies = [float(line.split()[-1]) for line in lines if line.startswith("round")]
-    feasible = [i for i, record in enumerate(records) if record.max_violation <= 0.01]
-    assert feasible, "the constant start is feasible"
+    feasible = [i for i, record in enumerate(records) if i > 0 and record.max_violation <= 0.01]
+    assert feasible and records[0].max_violation <= 0.01, "the constant start is feasible, and no candidate"
     assert fit.selected["within_tolerance"]
     assert fit.selected["validation_accuracy"] == pytest.approx(max(accuracies[i] for i in feasible), abs=1e-4)
     chosen = records[fit.selected["round"]]
@@ -128,6 +128,15 @@ def test_nothing_feasible_returns_the_smallest_violation_and_says_so(faces):
     violations = [record.max_violation for record in fit.histories["idca"]]
     assert not fit.selected["within_tolerance"]
     assert violations[fit.selected["round"]] == min(violations)
+
+
+@with_torch
+def test_constant_start_is_not_returned_though_it_alone_satisfies_the_constraints(faces):
+    settings = IDCA.settings_model(**SHORT | {"tolerance": 1e-9}, start="constant")
+    fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
+    violations = [record.max_violation for record in fit.histories["idca"]]
+    assert violations[0] <= 0.0 < min(violations[1:])
+    assert fit.selected["round"] > 0 and not fit.selected["within_tolerance"]
 
 
 @with_torch

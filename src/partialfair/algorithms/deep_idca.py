@@ -49,7 +49,7 @@ class DeepIDCA:
 
     Every outer iterate is measured on all training rows. Of those that violate no constraint by more than the
     tolerance, the one with the best validation accuracy is returned; if there is none, the one with the smallest
-    violation.
+    violation. A constant start, which satisfies every constraint and tells nothing apart, is not among them.
     """
 
     needs_gpu: ClassVar[bool] = True
@@ -137,6 +137,8 @@ class _Run:
             order = (0.0, -accuracy, value.violation)
         else:
             order = (1.0, value.violation, -accuracy)
+        if state.round == 0 and self.settings.start == "constant":
+            order = (math.inf,)  # stands only until there is another
         if self.best is None or order < self.best.order:
             self.best = _Candidate(order, state.x, state.round, accuracy, state.multipliers)
         # In place of millions of weights the record holds the training scores: the true violation follows from them.
