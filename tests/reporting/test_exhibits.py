@@ -1,6 +1,7 @@
 """Figures and tables: files, equality of drawn and written numbers, and the layout of the paper's tables."""
 
 import csv
+import itertools
 import math
 import subprocess
 import sys
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from partialfair import plugins
+from partialfair.config import load_config
 from partialfair.jobs import report
 from partialfair.reporting import exhibit, figures, kappa_scale, style, tables
 from partialfair.reporting.results import Setting
+from tests.workflow.project import ROOT
 
 
 def read(path):
@@ -125,12 +129,29 @@ class TestFigure:
         assert references and all(f'id="{name}"' in fragment for name in references)
 
 
-def test_looks_differ_between_algorithms():
+def test_every_algorithm_has_a_look_of_its_own():
+    assert set(plugins.names("algorithms")) == set(style.ALGORITHMS)
+
+
+def shown_together() -> dict[tuple[str, ...], str]:
+    """The algorithms of the experiments of each exhibit of the shipped grid, and the first exhibit that shows them."""
+    config = load_config(ROOT / "params.yaml")
+    shown: dict[tuple[str, ...], str] = {}
+    for name, entry in config.params.exhibits.items():
+        runs = [run for e in entry.experiments or config.experiments for run in config.experiment(e).runs.values()]
+        shown.setdefault(tuple(sorted({algorithm for run in runs for algorithm in run.algorithms})), name)
+    return shown
+
+
+@pytest.mark.parametrize(("algorithms", "shown_by"), shown_together().items(), ids=shown_together().values())
+def test_looks_of_algorithms_shown_together_differ(algorithms: tuple[str, ...], shown_by: str):
     others = ["new_one", "other_one", "third_one"]
-    paper = list(style.ALGORITHMS)[:8]  # those of one paper: no exhibit shows the algorithms of all
-    looks = [style.look(name, others) for name in (*paper, *others)]
-    assert len({(look.colour, look.marker) for look in looks}) == len(looks)
-    assert len({look.marker for look in looks}) == len(looks)
+    own = [style.look(name) for name in algorithms]
+    looks = [*own, *(style.look(name, others) for name in others)]
+    for a, b in itertools.combinations(looks, 2):
+        assert a.label != b.label and a.marker != b.marker, shown_by
+        assert (a.colour, a.dash) != (b.colour, b.dash), shown_by
+    assert len({look.colour for look in own}) == len(own), shown_by
 
 
 class TestTables:

@@ -1,7 +1,8 @@
 """One look for all figures: colours, markers and names of algorithms and datasets.
 
-Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart; every
-algorithm also has a marker and a dash pattern of its own, so that figures survive printing in grey.
+Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. Algorithms that an
+exhibit shows together differ in colour, marker and dash pattern, so that figures survive printing in grey; those of
+different papers may look alike.
 """
 
 import importlib
@@ -41,7 +42,7 @@ ALGORITHMS: Mapping[str, Look] = {
     "ssg": Look("SSG direct", "#7a6a00", "d", (0, (4, 1.5))),
     "auc_unconstrained": Look("Unconstrained", INK, "*"),
     "sfls": Look("Level-set (SFLS)", "#0072B2", "o"),
-    "iqrc": Look("Level-set (IQRC)", "#0072B2", "o"),
+    "iqrc": Look("Level-set (IQRC)", "#56B4E9", "P"),
     "proxy_lagrangian": Look("Proxy-Lagrangian", "#D55E00", "s", (0, (5, 1.5))),
     "correlation_penalty": Look("Correlation penalty", "#009E73", "^", (0, (4, 1, 1, 1))),
     "auc_post_processing": Look("Post-processing", "#CC79A7", "D", (0, (3, 1))),
@@ -55,6 +56,19 @@ ALGORITHMS: Mapping[str, Look] = {
     "ssl_alm": Look("SSL-ALM", "#0072B2", "o"),
     "stochastic_alm": Look("ALM (stochastic)", "#D55E00", "s", (0, (5, 1.5))),
     "stochastic_switching": Look("SSw", "#CC79A7", "D", (0, (3, 1))),
+    "plada": Look("PLADA", "#0072B2", "o"),
+    "ssg_gaps": Look("SSG", "#D55E00", "s", (0, (5, 1.5))),
+    "ipp_ssg": Look("IPP-SSG", "#009E73", "^", (0, (4, 1, 1, 1))),
+    "ipp_conex": Look("IPP-ConEx", "#CC79A7", "D", (0, (3, 1))),
+    "gap_optimum": Look("Exact optimum", INK, "*"),
+    "plada_network": Look("PLADA, network", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
+    "multiplier_model": Look("Multiplier model", "#56B4E9", "P", (0, (1.5, 1))),
+    "plada_ranking": Look("PLADA, ranking", "#7a6a00", "d", (0, (4, 1.5))),
+    "multiplier_ranking": Look("Multiplier model, ranking", "#6b6b6b", "x", (0, (8, 2))),
+    "dp_postproc": Look("Post-processing", "#0072B2", "o"),
+    "plug_in_regression": Look("Base models", INK, "*"),
+    "regression_reduction": Look("Reduction (ADW)", "#D55E00", "s", (0, (5, 1.5))),
+    "group_thresholds": Look("Group thresholds", "#6b6b6b", "x", (0, (8, 2))),
 }
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
