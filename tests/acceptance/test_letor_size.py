@@ -62,9 +62,9 @@ def test_time_grows_as_the_size_does_and_memory_as_that_of_a_piece(
 
 @long
 def test_a_fold_of_the_size_of_mslr_web10k(tmp_path: Path) -> None:
-    """6,000 queries with 720,000 documents take no more memory than a tenth of them, and ten times the time."""
-    whole, part = written(tmp_path / "train.txt", 6000), written(tmp_path / "part.txt", 600)
-    assert os.path.getsize(whole) > 5e8 and os.path.getsize(part) > letor_files.CHUNK
+    """6,000 queries with 720,000 documents take no more memory than a quarter of them, and four times the time."""
+    whole, part = written(tmp_path / "train.txt", 6000), written(tmp_path / "part.txt", 1500)
+    assert os.path.getsize(whole) > 5e8 and os.path.getsize(part) > 3 * letor_files.CHUNK
     seconds = read_through(part)[2]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB
     queries, documents, spent = read_through(whole)
