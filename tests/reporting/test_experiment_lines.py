@@ -1,11 +1,13 @@
 """One line per experiment, from a common start: the kind of Figure 12."""
 
 import csv
+import math
 
 import pytest
 import synthetic
 
 from partialfair.reporting.exhibit import context, kind_of
+from partialfair.reporting.results import Setting
 
 ENTRY = {
     "kind": "experiment_lines", "title": "Lines", "caption": "Accuracy and fairness.",
@@ -59,3 +61,21 @@ def test_lines_are_named_by_what_is_constrained(drawn):
     assert all(line[0].tolist() == [start["fairness"], start["accuracy"]] for line in lines)
     kind.render(found)
     assert "<svg" in kind.fragment(found)
+
+
+def test_every_tightening_along_a_line_is_a_claim(drawn):
+    found, kind = drawn
+    lines = kind.claims(found)
+    assert len(lines) == 3 * len(synthetic.KAPPAS["a9a"]), "from the start of the first experiment, then kappa by kappa"
+    for setting, title in zip(
+        ENTRY["experiments"], ("[0.05, 0.3] at 10", "[0, 1] at 10", "[0.05, 0.3] at 20"), strict=True
+    ):
+        own = [line for line in lines if line["published"].startswith(f"constraint on {title} ranks")]
+        start = found.results.rows(Setting("psp", "a9a", "unconstrained", math.inf), "rank_gap")["value"].mean()
+        first = found.results.rows(Setting(setting, "a9a", "idca", 0.28), "rank_gap")["value"].mean()
+        assert own[0]["published"].endswith("smaller than without a constraint")
+        assert own[0]["reproduced"] == pytest.approx(start - first) and own[0]["verdict"] == "reproduced"
+        assert [line["setting"] for line in own] == ["kappa=0.28", "kappa=0.2", "kappa=0.1", "kappa=0.05", "kappa=0.01"]
+    assert [line["note"] for line in lines if line["verdict"] == "not run"] == [
+        "3 of 3 seeds without a value: no feasible point"
+    ]

@@ -7,7 +7,8 @@ from typing import Any
 from partialfair.reporting import canvas, cells, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.figures import COLUMNS, tradeoff_points
-from partialfair.reporting.results import convention
+from partialfair.reporting.rank_curves import falling
+from partialfair.reporting.results import Setting, convention
 
 _LOOKS = (
     ("#0072B2", "o", "-"),
@@ -97,4 +98,36 @@ def render(context: Context) -> list[Path]:
     return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
 
 
-KINDS = {"experiment_lines": Kind(render, canvas.inline)}
+def claims(context: Context) -> list[dict[str, Any]]:
+    """Scorecard lines: along every line, each tightening of kappa makes the violation on test rows smaller."""
+    lines = []
+    for experiment in context.experiments:
+        lines += falling(
+            context, _paths(context, experiment), "absolute", f"fall of the violation on {_measured(context)}",
+            f"{_line_title(context, experiment)}: the violation is smaller than {{before}}",
+        )  # fmt: skip
+    return lines
+
+
+def _paths(context: Context, experiment: str) -> dict[str, list[Setting]]:
+    """By dataset, the settings along the line of an experiment: the common start, then falling kappa."""
+    paths = {}
+    for dataset, run in context.config.experiment(experiment).runs.items():
+        shown = context.options.get("algorithms") or run.algorithms
+        own = [(name, kappa) for name in shown for kappa in run.algorithms.get(name, ()) if not math.isinf(kappa)]
+        tightened = [Setting(experiment, dataset, name, kappa) for name, kappa in sorted(own, key=lambda one: -one[1])]
+        paths[dataset] = [*_starts(context, dataset), *tightened]
+    return paths
+
+
+def _starts(context: Context, dataset: str) -> list[Setting]:
+    """The unconstrained model that the lines of a dataset start from, if an experiment has one."""
+    for experiment in context.experiments:
+        run = context.config.experiment(experiment).runs.get(dataset)
+        for name, kappas in run.algorithms.items() if run is not None else ():
+            if any(math.isinf(kappa) for kappa in kappas):
+                return [Setting(experiment, dataset, name, math.inf)]
+    return []
+
+
+KINDS = {"experiment_lines": Kind(render, canvas.inline, claims=claims)}
