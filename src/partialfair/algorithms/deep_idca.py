@@ -138,7 +138,7 @@ class _Run:
         else:
             order = (1.0, value.violation, -accuracy)
         if state.round == 0 and self.settings.start == "constant":
-            order = (math.inf,)  # stands only until there is another
+            order = (math.inf,)  # type: ignore[assignment]  # stands only until there is another
         if self.best is None or order < self.best.order:
             self.best = _Candidate(order, state.x, state.round, accuracy, state.multipliers)
         # In place of millions of weights the record holds the training scores: the true violation follows from them.
