@@ -48,3 +48,16 @@ def test_validation_rows_choose_the_parameter():
     assert cross_paper.chosen(shown, settings, "dp_gap") == (settings[1], "validation rows")
     numbers.update({1.0: (0.12, 0.85), 10.0: (0.07, 0.80)})
     assert cross_paper.chosen(shown, settings, "dp_gap")[0] == settings[2], "none is within: the nearest"
+
+
+def test_algorithms_that_do_not_apply_are_named_once_with_their_reason(monkeypatch):
+    found = [
+        {"status": "not applicable", "algorithm": name, "paper": "AUC fairness", "dataset": dataset, "reason": reason}
+        for dataset in ("a9a", "bank")
+        for name, reason in (("sfls", "it constrains <AUCs>"), ("iqrc", "it constrains <AUCs>"), ("idca", "no groups"))
+    ]
+    monkeypatch.setattr(cross_paper, "lines", lambda context: found)
+    monkeypatch.setattr(cross_paper, "tables", lambda context: [])
+    text = cross_paper.body(None)
+    assert text.count("<p") == 2 and "it constrains &lt;AUCs&gt;" in text
+    assert "Level-set (SFLS) (AUC fairness), Level-set (IQRC) (AUC fairness) – it constrains" in text

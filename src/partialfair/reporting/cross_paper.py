@@ -8,6 +8,7 @@ to it.
 
 import math
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +97,25 @@ def outcome(context: Context, setting: Setting, metric: str) -> dict[str, Any]:
 
 
 def tables(context: Context) -> list[Table]:
-    """One table per experiment."""
+    """One table per experiment, of the algorithms that apply."""
     found = lines(context)
     return [_table(context, [line for line in found if line["experiment"] == name]) for name in context.experiments]
+
+
+def not_applicable(context: Context) -> dict[str, list[str]]:
+    """Names and papers of the algorithms that do not apply, by the reason that their runs give."""
+    found: dict[str, dict[str, None]] = {}
+    for line in lines(context):
+        if line["status"] == "not applicable":
+            found.setdefault(line["reason"], {})[f"{style.look(line['algorithm']).label} ({line['paper']})"] = None
+    return {reason: list(names) for reason, names in found.items()}
 
 
 def _table(context: Context, own: list[dict[str, Any]]) -> Table:
     rows: list[list[Cell]] = []
     breaks, previous = set(), None
     tolerance = float(context.options["kappa"])
-    for line in own:
+    for line in (line for line in own if line["status"] != "not applicable"):
         if line["dataset"] != previous:
             breaks.add(len(rows))
         first = style.dataset_title(line["dataset"]) if line["dataset"] != previous else ""
@@ -128,9 +138,8 @@ def _table(context: Context, own: list[dict[str, Any]]) -> Table:
 
 
 def _numbers(line: dict[str, Any], tolerance: float) -> list[Cell]:
-    if line["status"] in ("not applicable", "not run"):
-        word = "does not apply" if line["status"] == "not applicable" else "not run"
-        return [*[Cell("–", "none")] * 6, Cell(f"{word}: {line['reason']}", "text wrap")]
+    if line["status"] == "not run":
+        return [*[Cell("–", "none")] * 6, Cell(f"not run: {line['reason']}", "text wrap")]
     parameter = "–" if math.isinf(line["kappa"]) else f"{line['kappa']:g}"
     kind = "good" if line["violation"] <= tolerance else "bad"
     note = " ".join(filter(None, ["" if line["status"] == "ok" else line["status"] + ":", line["reason"]]))
@@ -152,8 +161,11 @@ def _scientific(value: float) -> str:
 
 
 def body(context: Context) -> str:
-    """All tables as HTML."""
-    return "\n".join(cells.html(table) for table in tables(context))
+    """All tables as HTML, and below them which algorithms do not apply and why."""
+    parts = [cells.html(table) for table in tables(context)]
+    for reason, names in not_applicable(context).items():
+        parts.append(f"<p class='finding'>Does not apply: {escape(', '.join(names))} – {escape(reason)}.</p>")
+    return "\n".join(parts)
 
 
 def render(context: Context) -> list[Path]:
