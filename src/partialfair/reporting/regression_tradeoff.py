@@ -12,6 +12,8 @@ COLUMNS = (
     "series", "dataset", "source", "eps", "n_seeds", "risk", "risk_std", "ks_group_0", "ks_group_0_std", "ks_group_1",
     "ks_group_1_std", "ks_noise_floor",
 )  # fmt: skip
+TINY = 2.0**-8
+"""Tolerances up to which points are shown once more where the entry says ``enlarge``."""
 TITLES = {"communities": "Communities and Crime", "law_school": "Law School", "adult": "Adult"}
 LOOKS = (
     ("#0072B2", "o", "-"), ("#D55E00", "s", (0, (5, 1.5))), ("#009E73", "^", (0, (4, 1, 1, 1))),
@@ -69,6 +71,31 @@ def _panel(context: Context, axis: Any, found: list[dict[str, Any]]) -> None:
                 ms=9.5, mew=1.1, ls="none", label=f"{one.label}, published", zorder=3,
             )  # fmt: skip
     axis.set_xlim(left=0)
+    if context.options.get("enlarge"):
+        _enlarged(context, axis, found)
+
+
+def _enlarged(context: Context, axis: Any, found: list[dict[str, Any]]) -> None:
+    """The points at tiny tolerances, which lie upon each other, once more in the free corner and without bars."""
+    tiny = [p for p in found if p["series"] != "base" and p.get("eps", 1.0) <= TINY and "risk" in p and p["ks_group_0"]]
+    if len(tiny) < 3:
+        return
+    inset = axis.inset_axes((0.42, 0.57, 0.46, 0.4))
+    names = [one.name for one in series(context) if one.name != "base"]
+    for name, (colour, marker, _) in zip(names, LOOKS * 3, strict=False):
+        for source, face, size in (("published", "none", 8.0), ("reproduced", colour, 4.5)):
+            own = [p for p in tiny if (p["series"], p["source"]) == (name, source)]
+            x, y = [p["ks_group_0"] for p in own], [p["risk"] for p in own]
+            inset.plot(x, y, marker, mfc=face, mec=colour, ms=size, ls="none", mew=0.9)
+    inset.margins(0.12, 0.2)
+    inset.tick_params(labelsize=7)
+    inset.locator_params(nbins=4)
+    inset.yaxis.tick_right()
+    inset.spines[["top", "right"]].set_visible(True)
+    inset.set_facecolor("white")
+    words = f"enlarged: eps ≤ 2^{math.log2(TINY):.0f}"
+    inset.text(0.03, 0.03, words, transform=inset.transAxes, fontsize=7.5, color="#6b6b6b", zorder=6)
+    axis.indicate_inset_zoom(inset, edgecolor="#6b6b6b", lw=0.8)
 
 
 def _legend(figure: Any, axes: Any) -> None:
