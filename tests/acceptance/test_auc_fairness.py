@@ -14,7 +14,7 @@ from partialfair.kernels.pair_minimax import ROW, dual_step
 from partialfair.models.sigmoid_network import StackedSigmoid
 from partialfair.solvers import pair_descent
 from partialfair.solvers.level_set import LevelSetBudget, mirror_weight, solve
-from partialfair.solvers.pair_networks import NetworkRows, all_scores, solve_iqrc, solve_penalty
+from partialfair.solvers.pair_networks import NetworkRows, all_scores, solve_iqrc, solve_penalty, surrogate_values
 from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
 from tests.acceptance.committed import means, runs
 from tests.solvers.auc_toy import CELLS, X, problem
@@ -122,6 +122,11 @@ def test_networks_at_kappa_10_are_unconstrained(dataset: Any) -> None:
     outside = rows.validation_inputs.toarray()
     best = [validation_auc(rows, all_scores(network, one.snapshots, outside)).max() for one in (bound, free)]
     assert best[0] == pytest.approx(best[1], abs=4e-3)
+    lowest = []
+    for one in (bound, free):
+        scores = all_scores(network, one.snapshots, inside.X)
+        lowest.append(surrogate_values(scores, inside.cells, inside.sets, 0.5, 1.0)[0].min())
+    assert lowest[0] == pytest.approx(lowest[1], abs=0.01), "the constraint is not loose"
 
 
 # --- real data: exact solutions on training and test rows ----------------------------------------------------------
