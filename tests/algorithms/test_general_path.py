@@ -20,14 +20,16 @@ from partialfair.jobs.train import attempt, validated
 from partialfair.metrics import get
 from tests.workflow.project import ROOT
 
-QUICK = {"idca": {"inner_steps": [40], "tolerances": [0.003], "tuning_rounds": 5, "rounds": [5, 20]}}
+QUICK = {"idca": {"inner_steps": [160], "tolerances": [0.003], "tuning_rounds": 5, "rounds": [5, 20]}}
 INTERVAL = [[0.1, 0.5]]
-FAMILIES = tuple(name for name in plugins.names("constraints") if name.startswith("partial_"))
-"""The families of the main paper; those of the other papers are tested with the methods they are made for."""
-KERNELS = (
-    "unconstrained", "idca", "alm", "regularization", "ssg", "group_auc", "inter_group", "intra_group",
-    "group_thresholds",
-)  # fmt: skip
+FAMILIES = plugins.names("constraints")
+PARTIAL = tuple(name for name in FAMILIES if name.startswith("partial_"))
+"""Families on an interval of ranks, whose metrics are relative to its length; ``kappa`` of the others is in units of
+their own, and is taken as a share of what the unconstrained model has."""
+SATISFIED = ("intersectional_loss",)
+"""Families that the unconstrained model satisfies on these rows at any tolerance."""
+SAMPLED = ("sgd", "sgd_fairret", "ssl_alm", "stochastic_alm", "stochastic_ghost", "stochastic_switching")
+"""Algorithms that draw rows, and evaluate the surrogate on them without the general path."""
 COMBINATIONS = [
     *((family, "logistic", "clipped_linear") for family in FAMILIES),
     ("partial_statistical_parity", "hinge", "clipped_linear"),
@@ -35,11 +37,27 @@ COMBINATIONS = [
     ("partial_statistical_parity", {"name": "auc", "surrogate": "squared_hinge"}, "logistic"),
     ("partial_group_auc", {"name": "partial_auc", "fpr": [0.05, 0.5]}, "clipped_linear"),
 ]
+INFEASIBLE_START = pytest.mark.xfail(
+    strict=True,
+    reason="IDCA starts at group-wise shifts of the unconstrained model, which no gap within groups depends on: the "
+    "start violates the constraint by 0.03, no point of the first subproblem is within its tolerance, and it stops",
+)
+CASES = [
+    pytest.param(
+        algorithm,
+        *combination,
+        marks=INFEASIBLE_START if (algorithm, combination[0]) == ("idca", "auc_gap_intra_group") else (),
+    )
+    for algorithm in ("alm", "idca")
+    for combination in COMBINATIONS
+]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return simulated.load(tmp_path_factory.mktemp("raw"), rows=800)
+    return simulated.load(
+        tmp_path_factory.mktemp("raw"), rows=1600
+    )  # 480 rows are too few: one positive is 7% of a rate
 
 
 def make_task(data, constraint="partial_group_auc", kappa=0.1, **options):
@@ -53,24 +71,30 @@ def fit(name, task):
     return attempt(algorithm, task, validated(algorithm, name, QUICK.get(name, {})))
 
 
-@pytest.mark.parametrize(("constraint", "loss", "surrogate"), COMBINATIONS)
-@pytest.mark.parametrize("algorithm", ["alm", "idca"])
+@pytest.mark.parametrize(("algorithm", "constraint", "loss", "surrogate"), CASES)
 def test_every_combination_is_trained_by_both_solvers(data, algorithm, constraint, loss, surrogate):
-    task = make_task(data, constraint, loss=loss, surrogate=surrogate)
-    found, status, _ = fit(algorithm, task)
-    assert status == "ok"
-    certificate = found.solution.certificate
-    assert certificate.max_violation <= (1e-4 if algorithm == "alm" else 3e-3) + 1e-9
-    free, *_ = fit("unconstrained", dataclasses.replace(task, kappa=math.inf))
-    assert certificate.objective >= free.solution.certificate.objective - 1e-3
-    scores = found.model.scores(task.train.X, task.train.group)
+    task = make_task(data, constraint, kappa=math.inf, loss=loss, surrogate=surrogate)
     metric = get(plugins.load("constraints", constraint).VIOLATION["relative"])
-    before, after = (
-        metric(f.model.scores(task.train.X, task.train.group), task.train.y, task.train.group, INTERVAL, 0.0)
-        for f in (free, found)
-    )
-    # The certificate above is about the surrogate; on 480 rows the indicators follow it roughly.
-    assert np.isfinite(scores).all() and after <= max(before, 0.2)
+
+    def measured(fit):
+        rows = task.train
+        scores = fit.model.scores(rows.X, rows.group)
+        assert np.isfinite(scores).all()
+        return metric(scores, rows.y, rows.group, INTERVAL, 0.0)
+
+    free = fit("unconstrained", task)[0]
+    before = measured(free)
+    kappa = 0.1 if constraint in (*PARTIAL, *SATISFIED) else 0.4 * before
+    found, status, _ = fit(algorithm, dataclasses.replace(task, kappa=kappa))
+    assert status == "ok"
+    certificate, least = found.solution.certificate, free.solution.certificate.objective
+    assert certificate.max_violation <= (1e-4 if algorithm == "alm" else 3e-3) + 1e-9
+    assert certificate.objective >= least - 1e-3
+    if constraint in SATISFIED:
+        assert before <= 0 and certificate.objective <= least + 1e-3
+        return
+    # The certificate is about the surrogate; the indicators on 960 rows follow it roughly.
+    assert before > 2 * kappa and measured(found) < max(0.75 * before, 0.2 if constraint in PARTIAL else 0.0)
 
 
 def test_a_wide_tolerance_gives_the_unconstrained_model(data):
@@ -114,15 +138,13 @@ class TestHashes:
     GENERAL = "partialfair.algorithms.general"
 
     def test_no_compiled_job_reaches_the_general_path(self):
-        for name in KERNELS:
+        for name in plugins.names("algorithms"):
             for constraint in filter(plugins.is_fused, FAMILIES):
                 modules = (plugins.module_of("algorithms", name), plugins.module_of("constraints", constraint))
                 reached = closure("partialfair.jobs.train", *modules)
-                assert not [
-                    m
-                    for m in reached
-                    if m.startswith("partialfair.losses") or m in (self.GENERAL, "partialfair.surrogates")
-                ]
+                assert self.GENERAL not in reached
+                assert not [module for module in reached if module.startswith("partialfair.losses")]
+                assert ("partialfair.surrogates" in reached) == (name in SAMPLED), name
 
     def test_other_jobs_depend_on_it_and_on_their_loss(self):
         usual = training_hash("alm", "partial_demographic_parity")
@@ -162,7 +184,7 @@ class TestParams:
     def test_the_shipped_grid_of_families_has_every_family_and_loss(self):
         config = load_config(ROOT / "grids" / "families.yaml", check_plugins=True)
         experiments = config.experiments.values()
-        assert {experiment.constraint for experiment in experiments} == set(FAMILIES)
+        assert {experiment.constraint for experiment in experiments} == set(PARTIAL)
         assert {plugins.chosen(experiment.loss)[0] for experiment in experiments} == set(plugins.names("losses"))
         assert config.params.exhibits["constraint_families"].experiments == list(config.experiments)
 
