@@ -1,7 +1,7 @@
 """Constraint families with any surrogate, in their convex and concave parts, against direct formulas."""
 
 import time
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -25,15 +25,11 @@ from partialfair.intervals import for_groups, positions
 from partialfair.metrics import get
 from partialfair.surrogates import make, value
 
-SAME_MAKE = (
-    "auc_gap_inter_group", "auc_gap_positive_average", "auc_gap_negative_average", "distribution_parity",
-)  # fmt: skip
-"""Families that differ from ``auc_gap_bpsn_bnsp`` and its like in a table of four sets alone, and the one whose linear
-scores are constrained as in ``partial_statistical_parity``."""
-FAMILIES = tuple(
-    name for name in plugins.names("constraints") if name not in SAME_MAKE and not name.startswith("loss_")
-)
-"""Gaps of mean losses are no functions of rates with a surrogate: ``test_loss_gaps.py`` is about them."""
+FAMILIES = plugins.names("constraints")
+RANKS = ("partial_statistical_parity", "distribution_parity")
+"""Two names of one program."""
+ALL_ROWS = ("auc_gap_", "loss_")
+"""Families that know no interval: kappa means the same on either scale."""
 INTERVALS = [((0.05, 0.3),), ((0.0, 0.1), (0.4, 0.6)), ((0.0, 1.0),)]
 PER_GROUP = [[(0.0, 0.2)], [(0.1, 0.5)]]
 N = 160
@@ -56,6 +52,8 @@ def family(name, group, y, surrogate="clipped_linear", **options):
 def surrogates_of(name):
     if name.startswith("auc_gap_"):  # six families of one make: one surrogate tells as much as two
         return [{"name": "clipped_linear", "sharpness": 3}]
+    if name.startswith("loss_"):  # without indicators, so any surrogate is the same
+        return ["clipped_linear"]
     return ["clipped_linear", {"name": "clipped_linear", "sharpness": 3}] + (
         ["logistic"] if plugins.is_fused(name) else []
     )
@@ -79,6 +77,14 @@ def direct(name, scores, group, y, aux, surrogate, interval, slack):
             shares = [value(sigma, scores[member[j]][:, None] - scores[member[j + 1]]).mean() for j in (0, 2)]
             out += [shares[0] - shares[1] - slack, shares[1] - shares[0] - slack]
         return out
+    if name.startswith("loss_"):
+        losses = np.logaddexp(0, -y * scores)
+        labels = {"loss_parity": [[-1, 1]], "loss_equal_opportunity": [[1]]}.get(name, [[1], [-1]])
+        out = []
+        for k, other in combinations(range(n_groups), 2):
+            gaps = [np.subtract(*(losses[(group == g) & np.isin(y, ls)].mean() for g in (k, other))) for ls in labels]
+            out += [np.dot(signs, gaps) - slack for signs in product((1, -1), repeat=len(gaps))]
+        return out
     if name == "intersectional_loss":
         hinge = np.maximum(0, 1 - y * scores)
         return [np.mean([hinge[group == k].mean() for k in range(n_groups)]) - hinge.mean() - slack]
@@ -90,7 +96,7 @@ def direct(name, scores, group, y, aux, surrogate, interval, slack):
             c = value(sigma, kept[0][:, None] - kept[1]).mean()
             out += [c - 0.5 - slack, 0.5 - c - slack]
         return out
-    if name == "partial_statistical_parity":
+    if name in RANKS:
         shares = [[value(sigma, scores[group == k] - t).mean() for k in range(n_groups)] for t in aux]
         ranks = [rank_grid(pairs, aux.size) for pairs in intervals]
         pairs = [(c, ranks[k][j]) for j, row in enumerate(shares) for k, c in enumerate(row)]
@@ -152,12 +158,12 @@ def test_values_equal_the_definition(name, surrogate, ties, interval, kappa_scal
         rng, group, y, scores = rows(3, groups, ties=ties)
         # Per-group intervals of different lengths are compared at their mean slack by the rate families.
         lengths = np.array([sum(b - a for a, b in pairs) for pairs in for_groups(interval, groups)])
-        if name == "partial_statistical_parity" and np.ptp(lengths) > 0 and kappa_scale == "relative":
+        if name in RANKS and np.ptp(lengths) > 0 and kappa_scale == "relative":
             continue
         slack = 0.1 if kappa_scale == "absolute" else 0.1 * lengths.mean()
         if name == "partial_group_auc":
             slack = 0.1 if kappa_scale == "relative" else 0.1 / (lengths[0] * lengths[1])
-        if name.startswith("auc_gap_"):  # all rows count, on either scale
+        if name.startswith(ALL_ROWS):
             slack = 0.1
         constraints = family(name, group, y, surrogate, interval=interval, kappa_scale=kappa_scale)
         aux = rng.normal(size=constraints.start.size)
@@ -198,12 +204,12 @@ def test_scores_that_suit_hardly_violate_the_constraint(name):
     before = constraints.parts(scores, constraints.start).values.max()
     shift, aux = constraints.suit(scores, group)
     after = constraints.parts(scores + shift[group], aux).values.max()
-    if name == "intersectional_loss":  # a loss is nowhere flat
+    if name.startswith("loss_") or name == "intersectional_loss":  # a loss is nowhere flat
         assert not shift.any()
         return
     if name == "auc_gap_intra_group":  # shifts of whole groups hardly touch what is compared within groups
         assert after < 0
-    elif name == "partial_statistical_parity":  # its thresholds suit the groups together; the groups still differ
+    elif name in RANKS:  # its thresholds suit the groups together; the groups still differ
         assert after < 1 - 0.3
     else:
         assert after < 0 < before or (after < 0.05 and after < before)
@@ -253,7 +259,7 @@ MEASURED = [
     for name in FAMILIES
     for interval in [*INTERVALS, PER_GROUP]
     for scale in ("absolute", "relative")
-    if name not in ("partial_statistical_parity", "intersectional_loss")  # the latter bounds hinge losses, not errors
+    if name not in (*RANKS, "intersectional_loss")  # the latter bounds hinge losses, not errors
     and (interval is not PER_GROUP or scale == "relative" or name == "partial_group_auc")
 ]
 
