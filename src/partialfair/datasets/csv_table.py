@@ -97,13 +97,7 @@ def load(
         ConfigError: an option that cannot be used.
         DataError: a file that cannot be read, or rows that cannot be used.
     """
-    _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
-    _require_choice("missing", missing, ("refuse", "drop"))
-    _require_choice("task", task, ("classification", "regression"))
-    if task == "regression" and positive is not None:
-        raise ConfigError(
-            f"csv_table: positive is {positive!r}, but a label that is a number has no positive class; drop it"
-        )
+    _check_options(small_groups, missing, task, positive)
     path, sensitive = Path(file), _listed(groups)
     columns = read_columns(path)
     numbers, categories = _inputs(path, columns, [label, *sensitive], numeric, categorical, _listed(drop))
@@ -114,23 +108,33 @@ def load(
     kept, codes, names = _sized_groups(path, codes, names, minimum_group_size, small_groups)
     rows = rows[kept]
     matrix = np.column_stack([values[name][rows] for name in numbers] or [np.zeros((rows.size, 0))])
+    X, inputs = _design(path, matrix, numbers, {name: texts[name][rows] for name in categories})
+    numeric_columns = np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64)
+    shared = (codes.astype(np.int16), inputs, names, SPEC.name, numeric_columns)
+    if task == "regression":
+        return Dataset(X, _numbers(path, label, columns[label])[rows], *shared, task="regression")
+    return Dataset(X, _labels(path, label, texts[label][rows], positive), *shared)
+
+
+def _check_options(small_groups: str, missing: str, task: str, positive: Any) -> None:
+    """Refuse options that are none of their choices, and a positive class of a number."""
+    _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
+    _require_choice("missing", missing, ("refuse", "drop"))
+    _require_choice("task", task, ("classification", "regression"))
+    if task == "regression" and positive is not None:
+        raise ConfigError(
+            f"csv_table: positive is {positive!r}, but a label that is a number has no positive class; drop it"
+        )
+
+
+def _design(
+    path: Path, matrix: NDArray[np.float64], numbers: Sequence[str], texts: Mapping[str, NDArray[Any]]
+) -> tuple[Any, tuple[str, ...]]:
+    """Inputs of the kept rows and their names: numbers, then one-hot encoded texts."""
     X: Any = matrix.astype(np.float32)
-    inputs = tuple(numbers)
-    if categories:
-        X, inputs = drop_first(X, numbers, [_category(path, name, texts[name][rows]) for name in categories])
-    regression = task == "regression"
-    return Dataset(
-        X=X,
-        y=_numbers(path, label, columns[label])[rows]
-        if regression
-        else _labels(path, label, texts[label][rows], positive),
-        group=codes.astype(np.int16),
-        feature_names=inputs,
-        group_names=names,
-        name=SPEC.name,
-        numeric=np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64),
-        task="regression" if regression else "classification",
-    )
+    if not texts:
+        return X, tuple(numbers)
+    return drop_first(X, numbers, [_category(path, name, entries) for name, entries in texts.items()])
 
 
 def _listed(names: Names | None) -> list[str]:
