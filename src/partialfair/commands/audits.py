@@ -1,0 +1,80 @@
+"""Verbs on score files of any origin: audit them, choose an interval."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from partialfair.options import PairCommand
+
+app = typer.Typer()
+
+Limit = Annotated[float | None, typer.Option(min=0, max=1, help="Exit with status 1 if the violation is larger.")]
+
+
+@app.command(cls=PairCommand)
+def audit(
+    source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
+    score: Annotated[str, typer.Option(help="Column of the scores.")],
+    group: Annotated[str, typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    label: Annotated[str | None, typer.Option(help="Column of the labels; two values.")] = None,
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ALPHA BETA", help="Ranks, 0 = highest score; repeat it for a union. By default 0 1."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label; by default the larger one.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.html and audit.json.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the summary.")] = False,
+    min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
+    replicates: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    max_sp: Limit = None,
+    max_rank_gap: Limit = None,
+    max_dp: Limit = None,
+    max_dp_gap: Limit = None,
+    max_gauc: Limit = None,
+    max_eop: Limit = None,
+    max_eod: Limit = None,
+    max_other: Annotated[
+        list[str] | None, typer.Option("--max", help="A limit on any metric, METRIC=LIMIT; repeatable.")
+    ] = None,
+) -> None:
+    """Audit the scores of any model; exit status 1 if a limit is exceeded, 2 if the input cannot be used."""
+    from partialfair.audit.command import run
+
+    limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
+    limits |= {"eop": max_eop, "eod": max_eod}
+    options = {"score": score, "group": group, "label": label, "threshold": threshold, "positive": positive}
+    options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed}
+    status = run(
+        source, limits=limits, others=max_other or (), intervals=interval or (), out=out, as_json=as_json, **options
+    )
+    raise typer.Exit(status)
+
+
+@app.command("choose-interval")
+def choose_interval(
+    source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
+    score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
+    group: Annotated[str, typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    threshold: Annotated[
+        float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
+    ] = None,
+    measure: Annotated[str, typer.Option(help="What is compared: sp, rank_gap or gauc.")] = "sp",
+    length: Annotated[
+        list[float] | None, typer.Option(help="Length of candidates; repeatable. By default 0.2, 0.25 and 0.3.")
+    ] = None,
+    step: Annotated[float, typer.Option(help="Distance of the grid on which candidates begin.")] = 0.05,
+    min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are left out.")] = 30,
+    out: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
+) -> None:
+    """Suggest an interval of ranks: of those that cover the positive rate, the one where groups differ most."""
+    from partialfair.audit.choose import run
+    from partialfair.choose_interval import LENGTHS
+
+    options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
+    run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)

@@ -1,0 +1,18 @@
+"""Options that several verbs have."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigOption = Annotated[Path, typer.Option("--config", envvar="PARTIALFAIR_PARAMS", help="The experiment grid.")]
+RawOption = Annotated[Path, typer.Option("--raw", help="Folder of the raw files.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+PARAMS = Path("params.yaml")
+RAW = Path("data/raw")
+
+
+def print_json(content: object) -> None:
+    """Print JSON, indented."""
+    print(json.dumps(content, indent=1))

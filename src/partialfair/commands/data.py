@@ -1,0 +1,80 @@
+"""Verbs on datasets: ``partialfair data ...``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from partialfair.commands.common import PARAMS, RAW, ConfigOption, RawOption
+
+app = typer.Typer(
+    help="Obtain, verify, prepare and split datasets.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+
+
+@app.command("fetch")
+def data_fetch(
+    datasets: Annotated[list[str] | None, typer.Argument(help="Names; by default those that the grid uses.")] = None,
+    config: ConfigOption = PARAMS,
+    raw: RawOption = RAW,
+    extras: Annotated[bool, typer.Option("--extras", help="Also files that only document a dataset.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
+) -> None:
+    """Obtain raw files from the DVC cache, a mirror or the upstream address; every byte is verified."""
+    from partialfair.config import load_config
+    from partialfair.jobs.prepare import fetch
+
+    grid = load_config(config)
+    for fetched in fetch(datasets or grid.datasets, raw, grid.params.datasets, extras, offline):
+        print(f"{fetched.path}: {fetched.origin}")
+
+
+@app.command("verify")
+def data_verify(
+    datasets: Annotated[list[str] | None, typer.Argument(help="Names; by default those that the grid uses.")] = None,
+    config: ConfigOption = PARAMS,
+    raw: RawOption = RAW,
+) -> None:
+    """Check the raw files against their published checksums."""
+    from partialfair.config import load_config
+    from partialfair.jobs.prepare import verify
+
+    grid = load_config(config)
+    for path in verify(datasets or grid.datasets, raw, grid.params.datasets):
+        print(f"{path}: as published")
+
+
+@app.command("prepare")
+def data_prepare(
+    dataset: str,
+    config: ConfigOption = PARAMS,
+    raw: RawOption = RAW,
+    out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
+) -> None:
+    """Build the table of a dataset from its raw files."""
+    from partialfair.config import load_config
+    from partialfair.jobs.prepare import prepare
+    from partialfair.workflow import TABLE
+
+    target = out or Path(TABLE.format(dataset=dataset))
+    table = prepare(dataset, raw, target, load_config(config).dataset_options(dataset))
+    print(f"{target}: {table.n_rows} rows, {table.n_features} features, groups {', '.join(table.group_names)}")
+
+
+@app.command("split")
+def data_split(
+    dataset: str,
+    seed: Annotated[int, typer.Option(min=0)],
+    config: ConfigOption = PARAMS,
+    table: Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
+) -> None:
+    """Divide a table into training, validation and test rows."""
+    from partialfair.config import load_config
+    from partialfair.jobs.split import split
+    from partialfair.workflow import SPLIT, TABLE
+
+    target = out or Path(SPLIT.format(dataset=dataset, seed=seed))
+    options = load_config(config).dataset_options(dataset)
+    made = split(table or Path(TABLE.format(dataset=dataset)), seed, target, options)
+    print(f"{target}: {len(made.train)} training, {len(made.validation)} validation, {len(made.test)} test rows")

@@ -1,0 +1,99 @@
+"""Verbs on the project as a whole: check it, run it, resume it, extend it."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from partialfair.commands.common import PARAMS, ConfigOption, JsonOption, print_json
+
+app = typer.Typer()
+
+
+class Kind(StrEnum):
+    """What a skeleton can be of."""
+
+    DATASET = "dataset"
+    ALGORITHM = "algorithm"
+    METRIC = "metric"
+
+
+@app.command()
+def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
+    """Validate the experiment grid and count its jobs."""
+    from partialfair.config import load_config
+
+    grid = load_config(config, check_plugins=True)
+    if as_json:
+        print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
+        return
+    for name, experiment in grid.experiments.items():
+        print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
+
+
+@app.command()
+def doctor(
+    config: ConfigOption = PARAMS,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the installation, versions, data, workflow and disk; exit status 1 if something needed is missing."""
+    from partialfair.doctor import examine, failed
+
+    checks = examine(".", config)
+    if as_json:
+        print_json([{"name": c.name, "state": c.state, "found": c.found, "remedy": c.remedy} for c in checks])
+    for check in () if as_json else checks:
+        print(f"{check.state:<8} {check.name}: {check.found}" + (f" -> {check.remedy}" if check.remedy else ""))
+    raise typer.Exit(int(failed(checks)))
+
+
+@app.command()
+def run(
+    targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+    cores: Annotated[str, typer.Option(help="Number of cores, or all.")] = "all",
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
+    profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
+) -> None:
+    """Run what is outdated, with Snakemake; its progress is shown as it goes."""
+    from partialfair.runner import run_workflow
+
+    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile))
+
+
+@app.command()
+def benchmark() -> None:
+    """Measure the solvers side by side, which takes minutes, and write reports/benchmarks.json."""
+    from partialfair.runner import run_benchmarks
+
+    raise typer.Exit(run_benchmarks())
+
+
+@app.command()
+def new(
+    kind: Kind,
+    name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
+    project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
+) -> None:
+    """Write the skeleton of a dataset, an algorithm or a metric, with its test."""
+    from partialfair.scaffold import create
+
+    made = create(kind.value, name, project)
+    print(f"{made.module}\n{made.test}\nNext:")
+    for step in (*made.next_steps, f"run `pytest {made.test}`, and `partialfair check` once params.yaml names it"):
+        print(f"  - {step}")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def resume(
+    context: typer.Context,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="The killed run was elsewhere; it and its jobs have ended.")
+    ] = False,
+) -> None:
+    """Continue a killed run: cancel the jobs it left, unlock, repeat its command (with further arguments, if any)."""
+    from partialfair.jobs.resume import resume as run
+
+    sys.exit(run(context.args, ended))

@@ -1,0 +1,103 @@
+"""Verbs on results: exhibits, scorecard, checksums, summary, verification."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from partialfair.commands.common import PARAMS, ConfigOption
+
+app = typer.Typer()
+
+
+class What(StrEnum):
+    """What a manifest lists."""
+
+    TABLES = "tables"
+    MODELS = "models"
+
+
+@app.command()
+def report(
+    exhibit: str,
+    page: Annotated[
+        Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
+    ] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Draw a figure or table, with the CSV of its numbers."""
+    from partialfair.config import load_config
+    from partialfair.jobs.report import render_exhibit, render_exhibit_page
+
+    grid = load_config(config)
+    for path in render_exhibit(grid, exhibit) if page is None else [render_exhibit_page(grid, exhibit, page)]:
+        print(path)
+
+
+@app.command()
+def scorecard(
+    experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
+    from partialfair.config import load_config
+    from partialfair.jobs.headline import write_headline
+    from partialfair.jobs.report import render_page, write_scorecard
+
+    grid, folder = load_config(config), Path("reports")
+    if experiment is not None:
+        grid, folder = grid.restricted(experiment), folder / experiment
+    print(write_scorecard(grid, folder))
+    print(render_page(grid, folder))
+    print(write_headline(grid, folder))
+
+
+@app.command()
+def manifest(
+    what: What,
+    config: ConfigOption = PARAMS,
+    out: Annotated[Path | None, typer.Option(help="JSON file to write.")] = None,
+) -> None:
+    """Write the checksums of all prepared tables, or of all trained models."""
+    from partialfair.jobs.manifest import manifest as run
+
+    target = out or Path(f"data/manifest/{what.value}.json")
+    print(f"{target}: {len(run(config, what.value, target))} files")
+
+
+@app.command()
+def summary(
+    experiment: Annotated[str | None, typer.Argument(help="Name; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Print a short table of the results and where they are."""
+    from partialfair.jobs.summary import summary as run
+
+    for line in run(config, experiment):
+        print(line)
+
+
+@app.command()
+def verify(
+    experiment: Annotated[str | None, typer.Argument(help="Name; by default everything.")] = None,
+    config: ConfigOption = PARAMS,
+    deep: Annotated[bool, typer.Option("--deep", help="Also compute all metrics again from the models.")] = False,
+    damage: Annotated[
+        bool, typer.Option("--damage", help="Only look for damaged data and runs; what is outdated may be.")
+    ] = False,
+) -> None:
+    """Check that every number in reports/ follows from raw data, settings, source and lock; exit status 1 if not."""
+    from rich.console import Console
+
+    from partialfair.provenance import Fault
+    from partialfair.provenance import verify as run
+
+    with Console(stderr=True).status("verifying") as status:  # shown in a terminal only
+        chain = run(config, experiment, deep, reports=not damage, progress=status.update)
+    if damage:
+        chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
+    for line in chain.lines():
+        print(line)
+    print(f"{'whole' if chain.is_whole else 'BROKEN'}: {len(chain.links)} links, {len(chain.breaks)} breaks")
+    raise typer.Exit(0 if chain.is_whole else 1)

@@ -1,0 +1,105 @@
+"""Verbs on runs: train, evaluate, both in a batch, gather, describe."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from partialfair.commands.common import PARAMS, ConfigOption
+from partialfair.errors import PartialFairError
+
+app = typer.Typer()
+
+
+@app.command()
+def train(
+    experiment: Annotated[str, typer.Option()],
+    dataset: Annotated[str, typer.Option()],
+    algorithm: Annotated[str, typer.Option()],
+    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
+    seed: Annotated[int, typer.Option(min=0)],
+    config: ConfigOption = PARAMS,
+    out: Annotated[Path | None, typer.Option(help="Run folder; by default where the workflow has it.")] = None,
+) -> None:
+    """Train one model of the grid."""
+    from partialfair.config import load_config
+    from partialfair.jobs.inputs import require_parts
+    from partialfair.jobs.train import train as run
+    from partialfair.workflow import SPLIT
+
+    job = load_config(config).job(experiment, dataset, algorithm, kappa, seed)
+    require_parts(SPLIT.format(dataset=dataset, seed=seed))
+    run(config, experiment, dataset, algorithm, job.kappa_text, seed, out or job.path)
+
+
+@app.command()
+def evaluate(
+    experiment: Annotated[str, typer.Option()],
+    dataset: Annotated[str, typer.Option()],
+    algorithm: Annotated[str, typer.Option()],
+    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
+    seed: Annotated[int, typer.Option(min=0)],
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Score a trained model of the grid and compute its metrics."""
+    from partialfair.config import evaluation_settings, load_config
+    from partialfair.jobs.evaluate import evaluate as run
+    from partialfair.workflow import SPLIT, TABLE
+
+    grid = load_config(config)
+    folder = grid.job(experiment, dataset, algorithm, kappa, seed).path
+    table, split = TABLE.format(dataset=dataset), SPLIT.format(dataset=dataset, seed=seed)
+    settings = evaluation_settings(grid, experiment, dataset)
+    metrics = run(folder / "model.npz", folder / "fit.json", table, split, folder, settings)
+    print(f"{folder / 'metrics.json'}: {metrics['status']}")
+
+
+@app.command()
+def batch(
+    experiment: Annotated[list[str] | None, typer.Option(help="Only these experiments; by default all.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Only these algorithms; by default all.")] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Train and evaluate all outdated runs from one process: less start-up than a job each; same files.
+
+    Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them.
+    """
+    from partialfair.config import load_config
+    from partialfair.jobs.batch import outdated, run_batch
+
+    grid = load_config(config, check_plugins=True)
+    chosen = [job for name in experiment or grid.experiments for job in grid.jobs(name)]
+    chosen = [job for job in chosen if not algorithm or job.algorithm in algorithm]
+    todo = outdated(grid, chosen)
+    print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
+    failed = run_batch(config, grid, todo, cores, lambda line: print(line, flush=True))
+    if failed:
+        raise PartialFairError(f"{len(failed)} of {len(todo)} runs failed, the first is {failed[0].path}; see its log")
+
+
+@app.command()
+def card(
+    run: Annotated[Path, typer.Argument(help="Folder of an evaluated run, below data/runs.")],
+    out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,
+) -> None:
+    """Print the model card of a run: data, use, constraint, metrics with intervals, limits."""
+    from partialfair.files import atomic_path
+    from partialfair.model_card import render
+
+    text = render(run)
+    if out is None:
+        print(text, end="")
+        return
+    with atomic_path(out) as path:
+        path.write_text(text, encoding="utf-8")
+    print(out)
+
+
+@app.command()
+def collect(experiment: str, config: ConfigOption = PARAMS) -> None:
+    """Gather the runs of an experiment into tidy tables."""
+    from partialfair.jobs.collect import collect_experiment
+
+    for path in collect_experiment(config, experiment):
+        print(path)
