@@ -4,23 +4,41 @@ Every sentence names the place (file, key or row), the value, and what to do; th
 written, and there is no traceback.
 """
 
-import hashlib
 import json
 import sys
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from partialfair import cli
 from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, make_lab
+from tests.faults.spoil import (
+    ALM,
+    EVALUATE,
+    INTERVAL,
+    PREPARE,
+    TRAIN,
+    arrays,
+    cell,
+    climbing,
+    column,
+    content,
+    csv,
+    cut,
+    files,
+    grid,
+    identifiers,
+    nothing,
+    other_model,
+    pickled,
+    put,
+    removed,
+    text,
+)
 
-TRAIN, EVALUATE, PREPARE = ("train", *JOB), ("evaluate", *JOB), ("data", "prepare", "loans")
 SPLITTING = ("data", "split", "loans", "--seed", "0")
 CHECK, COLLECT, REPORT = ("check",), ("collect", "demo"), ("report", "tradeoff")
 AUDIT = ("audit", RAW, "--score", "income", "--group", "sex", "--label", "paid", "--replicates", "0")
@@ -43,145 +61,6 @@ class Case:
     remedy: str
 
 
-def nothing(folder: Path) -> None:
-    pass
-
-
-def grid(path: str, value: Any) -> Callable[[Path], None]:
-    """Set one entry of params.yaml."""
-
-    def spoil(folder: Path) -> None:
-        file = folder / "params.yaml"
-        content = yaml.safe_load(file.read_text())
-        *parents, last = path.split("/")
-        block = content
-        for part in parents:
-            block = block[part]
-        block[last] = value
-        file.write_text(yaml.safe_dump(content, sort_keys=False))
-
-    return spoil
-
-
-def text(name: str, change: Callable[[str], str]) -> Callable[[Path], None]:
-    """Change a text file."""
-    return lambda folder: (folder / name).write_text(change((folder / name).read_text()))  # type: ignore[return-value]
-
-
-def content(name: str, data: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes(data)  # type: ignore[return-value]
-
-
-def cut(name: str, share: float = 0.5) -> Callable[[Path], None]:
-    def spoil(folder: Path) -> None:
-        data = (folder / name).read_bytes()
-        (folder / name).write_bytes(data[: int(len(data) * share)])
-
-    return spoil
-
-
-def removed(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def csv(change: Callable[[list[str]], list[str]], encoding: str = "utf-8") -> Callable[[Path], None]:
-    """Change the lines of the raw table, and state its new checksum, as a person would."""
-
-    def spoil(folder: Path) -> None:
-        lines = (folder / RAW).read_text().splitlines()
-        data = ("\n".join(change(lines)) + "\n").encode(encoding)
-        (folder / RAW).write_bytes(data)
-        grid("datasets/loans/sha256", hashlib.sha256(data).hexdigest())(folder)
-
-    return spoil
-
-
-def cell(row: int, column: int, value: str) -> Callable[[list[str]], list[str]]:
-    """Set one cell; row 1 is the first after the header."""
-
-    def change(lines: list[str]) -> list[str]:
-        cells = lines[row].split(",")
-        cells[column] = value
-        return [*lines[:row], ",".join(cells), *lines[row + 1 :]]
-
-    return change
-
-
-def column(position: int, value: str) -> Callable[[list[str]], list[str]]:
-    """Set a whole column."""
-
-    def change(lines: list[str]) -> list[str]:
-        rows = [line.split(",") for line in lines[1:]]
-        return [lines[0], *(",".join([*row[:position], value, *row[position + 1 :]]) for row in rows)]
-
-    return change
-
-
-def arrays(name: str, **changes: Callable[[Any], Any]) -> Callable[[Path], None]:
-    """Change arrays of an ``.npz`` file."""
-
-    def spoil(folder: Path) -> None:
-        with np.load(folder / name) as stored:
-            kept = {key: stored[key] for key in stored}
-        np.savez(folder / name, **{key: changes.get(key, lambda a: a)(array) for key, array in kept.items()})
-
-    return spoil
-
-
-def put(position: Any, value: Any) -> Callable[[Any], Any]:
-    """Set one entry of an array."""
-
-    def change(array: Any) -> Any:
-        array = array.copy()
-        array[position] = value
-        return array
-
-    return change
-
-
-class Trap:
-    """What a malicious file would run when it is unpickled."""
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (Path("trapped"),)
-
-
-def pickled(name: str, key: str) -> Callable[[Path], None]:
-    """Put a pickle that runs code into an ``.npz`` file."""
-
-    def spoil(folder: Path) -> None:
-        with np.load(folder / name) as stored:
-            kept = {part: stored[part] for part in stored}
-        trap = np.empty(1, object)
-        trap[0] = Trap()
-        np.savez(folder / name, **{**kept, key: trap})
-
-    return spoil
-
-
-def other_model(folder: Path) -> None:
-    """A whole model, of data with one feature less."""
-    arrays(
-        f"{RUN}/model.npz",
-        weights=lambda w: w[:, :-1],
-        feature_names=lambda names: names[:-1],
-    )(folder)
-
-
-def identifiers(folder: Path) -> None:
-    """A column that is different in every row, as an input."""
-    grid("datasets/loans/drop", [])(folder)
-    csv(lambda lines: [lines[0], *(f"r{number}{line}" for number, line in enumerate(lines[1:] * 3))])(folder)
-
-
-def climbing(folder: Path) -> None:
-    """An archive whose member would land beside the project."""
-    with zipfile.ZipFile(folder / TABLE, "w") as archive:
-        archive.writestr("../../../../outside.npy", b"x")
-
-
-ALM = "experiments/demo/runs/loans/algorithms/alm"
-INTERVAL = "experiments/demo/runs/loans/interval"
 CASES = {
     # ---------------------------------------------------------------- params.yaml
     "no params": Case(removed("params.yaml"), CHECK, "params.yaml", "No such file", "give the path"),
@@ -308,10 +187,6 @@ CASES = {
 }
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_there_are_enough_kinds() -> None:
     assert len(CASES) >= 60
 
@@ -336,103 +211,6 @@ def test_bad_input_is_refused_in_a_sentence(
         assert fragment in message, message
     assert "Traceback" not in told.err and message.count("\n") == 1
     assert files(spoilt.folder) == before
-
-
-BAD_ALGORITHM = """
-from typing import ClassVar
-import numpy as np
-from partialfair.algorithms.base import Fit, Settings
-from partialfair.solvers.solution import Certificate, Solution
-
-class Bad:
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = Settings
-
-    def applies_to(self, constraint, dataset):
-        return True, ""
-
-    def fit(self, task, settings):
-        {body}
-
-def answer(task, weights):
-    found = Solution(weights, np.zeros(0), Certificate(0.0, 0.0, 0.0, np.zeros(0)))
-    return Fit(found, task.linear_score(np.zeros(task.problem.model.shape), np.zeros(0)).__class__(
-        weights, task.standardiser, np.zeros(0), task.train.group_names, task.train.feature_names))
-
-ALGORITHM = Bad()
-"""
-PLUGINS = {
-    # name: file of algorithms/, or of datasets/ where the name says so; fragments
-    "raises": (BAD_ALGORITHM.format(body='raise ValueError("no such luck")'), ["raises.py, line 16", "no such luck"]),
-    "nothing": (BAD_ALGORITHM.format(body="return None"), ["fit returned NoneType", "correct the plug-in"]),
-    "shape": (BAD_ALGORITHM.format(body="return answer(task, np.zeros((2, 2)))"), ["(2, 2), not (2, 5)", "correct"]),
-    "nan": (BAD_ALGORITHM.format(body="return answer(task, np.full((2, 5), np.nan))"), ["not finite", "correct"]),
-    "syntax": ("ALGORITHM = (\n", ["algorithms/syntax.py, line 1", "correct it"]),
-    "lacking": (
-        "class Lacking:\n    needs_gpu = False\n\nALGORITHM = Lacking()\n",
-        ["ALGORITHM.constrained", "add it"],
-    ),
-    "needing": ("import no_such_package\nALGORITHM = 1\n", ["needs the package 'no_such_package'", "install it"]),
-    "importing": ("x = 1 / 0\nALGORITHM = 1\n", ["algorithms/importing.py, line 1", "ZeroDivisionError", "correct it"]),
-}
-DATASET = """
-from partialfair.datasets.spec import DatasetSpec
-SPEC = DatasetSpec(name="{name}", title="t", groups="g", label="l", interval=((0.0, 1.0),))
-def load(raw_dir):
-    {body}
-"""
-DATASETS = {
-    "stumbles": (DATASET.format(name="stumbles", body='return {}["age"]'), ["stumbles.py, line 5", "KeyError: 'age'"]),
-    "numbers": (DATASET.format(name="numbers", body="return 5"), ["datasets/numbers.py", "int, not a Dataset"]),
-}
-
-
-@pytest.fixture(scope="module")
-def broken(finished: Lab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """A finished run beside a copy of the source that has bad plug-ins."""
-    import shutil
-
-    from tests.faults.lab import ROOT
-
-    folder = tmp_path_factory.mktemp("broken")
-    shutil.copytree(finished.folder, folder / "lab")
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    for name, (source, _) in PLUGINS.items():
-        (folder / "src/partialfair/algorithms" / f"{name}.py").write_text(source)
-    for name, (source, _) in DATASETS.items():
-        (folder / "src/partialfair/datasets" / f"{name}.py").write_text(source)
-    return Lab(folder / "lab")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*PLUGINS, *DATASETS])
-def test_a_bad_plugin_is_named(name: str, broken: Lab) -> None:
-    grid(ALM.replace("/alm", f"/{name}"), [0.2])(broken.folder) if name in PLUGINS else None
-    try:
-        job = ("train", *(name if part == "alm" else part for part in JOB)) if name in PLUGINS else (*PREPARE[:2], name)
-        before = files(broken.folder)
-        done = broken.run(
-            sys.executable,
-            "-m",
-            "partialfair",
-            *job,
-            PYTHONPATH=str(broken.folder.parent / "src"),
-            PYTHONDONTWRITEBYTECODE="1",
-        )
-        assert files(broken.folder) == before
-    finally:
-        (broken.folder / "params.yaml").write_bytes(make_params())
-    assert done.returncode == 2, done.stdout
-    assert "Traceback" not in done.stdout
-    for fragment in (PLUGINS | DATASETS)[name][1]:
-        assert fragment in done.stdout, done.stdout
-
-
-def make_params() -> bytes:
-    from tests.faults.lab import params
-
-    return yaml.safe_dump(params(), sort_keys=False).encode()
 
 
 @pytest.mark.slow
