@@ -34,7 +34,7 @@ def test_inner_switching_in_the_limit() -> None:
     solver = Switching(toy(), ProximalRule(1.0, 100_000, first_step=1.0), np.array([[0.5]]))
     for _ in range(100_000):
         solver.step()
-    assert solver.average[0, 0] == pytest.approx(0.914199416, abs=1e-9)
+    assert solver.average[0, 0] == pytest.approx(0.914199416, abs=5e-10)  # steps 1 / (t + 1) are 7e-10 off
 
 
 @pytest.mark.real_data

@@ -99,6 +99,7 @@ def test_atomwise_and_back() -> None:
 def test_contradicting_slacks_are_refused() -> None:
     dual = random_dual(1, 2, 0.0)
     wrong = CumulativeDual(dual.t + np.array([0.05, -0.05]), dual.r, dual.eps, dual.beta)
-    with pytest.raises(InfeasibleError):
-        cumulative_dual.solve(wrong)
+    for eps in (0.0, 0.02):  # atoms could share a mean of .05 out among them, distances cannot
+        with pytest.raises(InfeasibleError):
+            cumulative_dual.solve(CumulativeDual(wrong.t, wrong.r, np.full(2, eps), wrong.beta))
     assert cumulative_dual.solve(CumulativeDual(wrong.t, wrong.r, np.full(2, 0.051), wrong.beta)).status == "ok"
