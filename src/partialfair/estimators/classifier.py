@@ -28,6 +28,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
+from partialfair.estimators.on_device import task_class
 from partialfair.frames import to_pandas
 from partialfair.groups import codes_for, group_labels
 from partialfair.solvers.augmented_lagrangian import Point
@@ -70,6 +71,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validation_fraction: share of rows that "idca" holds out for tuning, stratified by group and label.
         solver_options: settings of the solver, see ``ALMSettings`` and ``IDCASettings`` of its algorithm module.
         random_state: seed of the hold-out; "alm" has no randomness.
+        device: "cpu" (compiled kernels), "cuda" (PyTorch on a GPU, solver "alm" only) or "auto" (a GPU if there is).
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the score is positive.
@@ -94,6 +96,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validation_fraction: float = 0.2,
         solver_options: dict[str, Any] | None = None,
         random_state: Any = None,
+        device: str = "cpu",
     ) -> None:
         self.constraint = constraint
         self.interval = interval
@@ -105,6 +108,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.validation_fraction = validation_fraction
         self.solver_options = solver_options
         self.random_state = random_state
+        self.device = device
 
     def __sklearn_tags__(self) -> Any:
         """Two classes, sparse input allowed."""
@@ -222,7 +226,10 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "at least two: check the column, or use constraint=None"
             )
         train, validation = self._parts(data, not math.isinf(kappa))
-        return Task(
+        with value_errors():
+            fused = math.isinf(kappa) or plugins.is_fused(str(self.constraint))
+            kind = task_class(self.device, self.solver, fused)
+        return kind(
             train=train,
             validation=validation,
             constraint=self.constraint or "",
@@ -230,6 +237,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             kappa=kappa,
             grid=self.grid,
             kappa_scale=self.kappa_scale,
+            device=self.device,
             uses_group=self.uses_group,
             report=_silent,
         )

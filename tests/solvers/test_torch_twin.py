@@ -1,0 +1,186 @@
+"""The PyTorch twin against the compiled kernels, on PyTorch's CPU device."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from partialfair import plugins  # noqa: E402
+from partialfair.algorithms.base import Task  # noqa: E402
+from partialfair.datasets import simulated  # noqa: E402
+from partialfair.errors import ConfigError  # noqa: E402
+from partialfair.estimators import PartialFairClassifier  # noqa: E402
+from partialfair.estimators.on_device import DeviceTask, task_class  # noqa: E402
+from partialfair.models.design import Standardiser  # noqa: E402
+from partialfair.solvers import augmented_lagrangian, torch_idca  # noqa: E402
+from partialfair.solvers.idca import Configuration, Run, advance, start_runs  # noqa: E402
+from partialfair.solvers.newton import minimise_loss  # noqa: E402
+from partialfair.solvers.problem import LinearProblem  # noqa: E402
+from partialfair.solvers.torch_problem import TorchProblem  # noqa: E402
+
+FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
+
+
+def build(family: str, uses_group: bool = True, rows: int = 900) -> LinearProblem:
+    """Numeric and one-hot columns, three groups."""
+    rng = np.random.default_rng(3)
+    data = simulated.load(rows=rows)
+    kind = (rng.integers(5, size=rows)[:, None] == np.arange(5)).astype(float)
+    X = np.hstack([np.asarray(data.X), kind])
+    numeric = np.arange(data.X.shape[1])
+    group = rng.integers(3, size=rows)
+    program = plugins.load("constraints", family).build(
+        group, data.y, interval=[[0.1, 0.4]], kappa=0.05, grid=4, kappa_scale="absolute"
+    )
+    return LinearProblem.build(
+        X, data.y, group, program=program, standardiser=Standardiser.fit(X, numeric), uses_group=uses_group
+    )
+
+
+@pytest.fixture(params=FAMILIES)
+def pair(request) -> tuple[LinearProblem, TorchProblem]:
+    problem = build(request.param)
+    return problem, TorchProblem.of(problem, "cpu")
+
+
+def point(problem: LinearProblem) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    params, aux = problem.start()
+    return params + 0.3 * rng.normal(size=params.shape), aux + 0.1 * rng.normal(size=aux.shape)
+
+
+def close(found, wanted, rtol=1e-11):
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol)
+
+
+def test_values_and_derivatives_agree_to_1e_11(pair):
+    problem, twin = pair
+    state, other = (one.state(*point(problem)) for one in pair)
+    close(other.scores.numpy(), state.scores)
+    close(other.means, state.means)
+    close(twin.constraints(other), problem.constraints(state))
+    multipliers = np.random.default_rng(1).random(problem.n_constraints)
+    for found, wanted in zip(twin.lagrangian(other, multipliers), problem.lagrangian(state, multipliers), strict=True):
+        close(found, wanted)
+    for found, wanted in zip(twin.loss(other), problem.loss(state), strict=True):
+        close(found, wanted)
+    for found, wanted in zip(twin.jacobian(other), problem.jacobian(state), strict=True):
+        close(found, wanted)
+    assert twin.unit == pytest.approx(problem.unit, rel=1e-11)
+    assert twin.true_violation(*point(problem)) == pytest.approx(problem.true_violation(*point(problem)), abs=1e-12)
+
+
+def test_adjoint_is_the_transpose_of_the_scores(pair):
+    _, twin = pair
+    rng = np.random.default_rng(2)
+    weights = torch.as_tensor(rng.normal(size=(2, twin.rows.n_groups, twin.rows.X.shape[1])))
+    residual = torch.as_tensor(rng.normal(size=(2, len(twin.rows.X))))
+    close(
+        (twin.rows.forward(weights) * residual).sum().item(),
+        (twin.rows.adjoint(residual) * weights).sum().item(),
+        1e-10,
+    )
+
+
+def test_blocks_of_rows_change_nothing(pair, monkeypatch):
+    _, twin = pair
+    whole = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
+    monkeypatch.setattr("partialfair.kernels.torch_rows.ENTRIES", 37 * twin.rows.X.shape[1])
+    parts = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
+    for found, wanted in zip(parts, whole, strict=True):
+        close(found, wanted, 1e-10)
+
+
+def runs_from(problem: LinearProblem, *steps: int) -> list[Run]:
+    """Runs on the way from a constant score to the unconstrained model, whose tolerances their start satisfies.
+
+    At the constant score itself constraints tie, and rounding decides which of them is the largest.
+    """
+    params = 0.3 * minimise_loss(problem, iterations=4)
+    aux = augmented_lagrangian.matching_thresholds(problem, params)
+    worst = float(problem.constraints(problem.state(params, aux)).max())
+    slack = (2e-3, 5e-3, 2e-2)
+    runs = start_runs(problem, [Configuration(k, max(worst, 0) + more) for k, more in zip(steps, slack, strict=False)])
+    for run in runs:
+        run.params, run.aux = params, aux
+    return runs
+
+
+@pytest.mark.parametrize("uses_group", [True, False])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_inner_loop_of_idca_agrees_to_single_precision(family, uses_group):
+    problem = build(family, uses_group)
+    ours, theirs = runs_from(problem, 40, 40, 20), runs_from(problem, 40, 40, 20)
+    before = ours[0].params.copy()
+    advance(problem, ours, 1)
+    torch_idca.advance(TorchProblem.of(problem, "cpu"), theirs, 1)
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one.round, one.inner_steps, one.fixed) == (other.round, other.inner_steps, other.fixed)
+        close(other.params, one.params, 1e-4)
+        close(other.aux, one.aux, 1e-4)
+        assert np.abs(one.params - before).max() > 3e-3, "nothing moved, so nothing was compared"
+
+
+def test_columns_do_not_depend_on_their_neighbours():
+    twin = TorchProblem.of(build(FAMILIES[0]), "cpu")
+    together = runs_from(twin, 20, 40)
+    torch_idca.advance(twin, together, 1)
+    for number, one in enumerate(together):
+        alone = runs_from(twin, 20, 40)[number]
+        torch_idca.advance(twin, [alone], 1)
+        close(one.params, alone.params, 1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_direct_solver_finds_the_same_model(family):
+    problem = build(family)
+    wanted = augmented_lagrangian.solve(problem)
+    found = augmented_lagrangian.solve(TorchProblem.of(problem, "cpu"))
+    assert found.status == wanted.status == "ok"
+    assert found.certificate.objective == pytest.approx(wanted.certificate.objective, abs=1e-4)
+    assert found.certificate.max_violation <= 1e-4
+
+
+def test_a_missing_device_is_a_sentence():
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(ConfigError, match="no CUDA device"):
+        TorchProblem.of(build(FAMILIES[0]), "cuda")
+
+
+def test_a_task_on_a_device_is_solved_there():
+    data = simulated.load(rows=600)
+    none = data.take(np.zeros(0, int))
+    algorithm = plugins.load("algorithms", "alm").ALGORITHM
+    options = {"kappa_scale": "absolute", "report": lambda line: None}
+    found = [
+        algorithm.fit(kind(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1, **options), algorithm.settings_model())
+        for kind in (Task, DeviceTask)
+    ]
+    one, other = (fit.solution.certificate for fit in found)
+    assert other.objective == pytest.approx(one.objective, abs=1e-4)
+    assert other.max_violation <= 1e-4
+    task = DeviceTask(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1)
+    assert isinstance(task.problem, TorchProblem) and task.problem is task.problem
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "gpu"}, "device is 'gpu'; choose from auto, cpu, cuda"),
+        ({"device": "cuda", "solver": "idca"}, "solver='idca' runs on the CPU only"),
+        ({"device": "cuda", "constraint": "partial_group_auc"}, "this constraint runs on the CPU only"),
+    ],
+)
+def test_what_does_not_run_on_a_device_is_a_sentence(options, message):
+    data = simulated.load(rows=400)
+    with pytest.raises(ValueError, match=message):
+        PartialFairClassifier(**options).fit(data.X, data.y, sensitive_features=data.group)
+
+
+def test_auto_falls_back_to_the_compiled_kernels():
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    assert task_class("auto", "alm", True) is Task
+    with pytest.raises(ConfigError, match="no CUDA device"):
+        task_class("cuda", "alm", True)
