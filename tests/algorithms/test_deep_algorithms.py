@@ -149,6 +149,27 @@ def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
 
 
 @with_torch
+def test_iteration_that_diverges_is_made_again_with_half_the_step(faces, monkeypatch):
+    from partialfair.solvers import stochastic_idca
+
+    scales, whole = [], stochastic_idca.outer_iteration
+
+    def spoilt(problem, configuration, state, stream):
+        scales.append(configuration.step_scale)
+        found = whole(problem, configuration, state, stream)
+        return dataclasses.replace(found, x=found.x * np.nan) if len(scales) in (2, 3) else found
+
+    monkeypatch.setattr(stochastic_idca, "outer_iteration", spoilt)
+    lines = []
+    settings = IDCA.settings_model(**SHORT)
+    fit = IDCA.fit(make_task(faces, report=lines.append), settings)
+    first = settings.step_scale
+    assert scales == [first, first, first / 2, *[first / 4] * (settings.rounds - 1)]
+    assert [record.iteration for record in fit.histories["idca"]] == list(range(settings.rounds + 1))
+    assert sum("again with step_scale" in line for line in lines) == 2
+
+
+@with_torch
 def test_tables_get_the_linear_network_and_images_do_not():
     data = simulated.load(rows=300)
     settings = IDCA.settings_model(**SHORT)

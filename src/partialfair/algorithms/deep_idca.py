@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,9 @@ from partialfair.algorithms.networks import (
 from partialfair.datasets.table import Dataset
 from partialfair.seeding import generator
 from partialfair.solvers.solution import Certificate, Record, Solution
+
+HALVINGS = 6
+"""How often the step is halved before a run ends with what it has."""
 
 
 class DeepIDCASettings(NetworkSettings):
@@ -49,7 +52,8 @@ class DeepIDCA:
 
     Every outer iterate is measured on all training rows. Of those that violate no constraint by more than the
     tolerance, the one with the best validation accuracy is returned; if there is none, the one with the smallest
-    violation. A constant start, which satisfies every constraint and tells nothing apart, is not among them.
+    violation. A constant start, which satisfies every constraint and tells nothing apart, is not among them. An outer
+    iteration whose numbers do not stay finite is made again with half the step.
     """
 
     needs_gpu: ClassVar[bool] = True
@@ -86,6 +90,7 @@ class _Run:
     settings: DeepIDCASettings
     history: list[Record] = field(default_factory=list)
     best: _Candidate | None = None
+    halvings: int = 0
 
     def fit(self) -> Fit:
         from partialfair.solvers.stochastic_idca import Configuration, first_state, outer_iteration
@@ -103,12 +108,23 @@ class _Run:
         problem = self._problem()
         while state.round < settings.rounds:
             stream = generator("deep_idca", task.train.name, task.seed, state.round)
-            state = outer_iteration(problem, configuration, state, stream)
-            if not self._observe(problem, state):
+            shortened = replace(configuration, step_scale=configuration.step_scale / 2**self.halvings)
+            following = outer_iteration(problem, shortened, state, stream)
+            if self._observe(problem, following):
+                state = following
+                if task.checkpoint is not None:
+                    task.checkpoint.save(self._arrays(state))
+            elif not self._halved(following.round, shortened.step_scale):
                 break
-            if task.checkpoint is not None:
-                task.checkpoint.save(self._arrays(state))
         return self._result(problem)
+
+    def _halved(self, number: int, step_scale: float) -> bool:
+        """Whether an outer iteration that has diverged is made again, with half the step."""
+        again = self.halvings < HALVINGS
+        self.halvings += again
+        remedy = f"again with step_scale {step_scale / 2:g}" if again else "stopped; lower step_scale"
+        self.task.report(f"round {number}: the numbers are no longer finite, {remedy}")
+        return again
 
     def _problem(self) -> Any:
         from partialfair.solvers.network_problem import NetworkProblem
@@ -130,7 +146,6 @@ class _Run:
         """Measure an outer iterate, and keep it if it is the best so far; whether its numbers are finite."""
         value = problem.value(state.x)
         if not np.isfinite(value.objective):
-            self.task.report(f"round {state.round}: the numbers are no longer finite, stopped; lower step_scale")
             return False
         accuracy = validation_accuracy(self.task, problem.function, problem.parts(state.x)[0])
         if value.violation <= self.settings.tolerance:
@@ -197,7 +212,7 @@ class _Run:
             "best/order": np.array(best.order),
         }
         arrays |= {"best/rest": np.array([best.round, best.accuracy]), "round": np.array(state.round)}
-        arrays |= {"start/epoch": np.array(self.training.best[:2])}
+        arrays |= {"start/epoch": np.array(self.training.best[:2]), "halvings": np.array(self.halvings)}
         numbers = [(r.iteration, r.inner_steps, r.objective, r.max_violation, r.cpu_seconds) for r in self.history]
         arrays |= {"history/numbers": np.array(numbers)}
         arrays |= {"history/scores": np.array([record.params for record in self.history])}
@@ -224,6 +239,7 @@ class _Run:
             Record(int(k), int(steps), float(loss), float(worst), float(seconds), scores, aux)
             for (k, steps, loss, worst, seconds), scores, aux in rows
         ]
+        self.halvings = int(arrays["halvings"])
         self.task.report(f"taken up after round {int(arrays['round'])}")
         x = torch.from_numpy(arrays["x"]).to(function.device)
         return State(x, arrays["queues"], arrays["multipliers"], int(arrays["round"]))
