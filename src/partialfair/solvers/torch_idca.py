@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from partialfair.constraints.program import Side
-from partialfair.kernels.torch_rows import TorchRows, tensor
 from partialfair.solvers.idca import Run, _Batch
 from partialfair.solvers.torch_problem import TorchProblem
+from partialfair.solvers.torch_rows import TorchRows, tensor
 
 
 def advance(

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from partialfair.kernels.torch_rows import TorchRows, tensor
 from partialfair.models.torch_backend import pick_device
 from partialfair.solvers.problem import LinearProblem, State
+from partialfair.solvers.torch_rows import TorchRows, tensor
 
 Vector = NDArray[np.float64]
 
