@@ -17,7 +17,7 @@ from partialfair.solvers.fair_dual import Dual, split
 
 Vector = NDArray[np.float64]
 FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-6, 1e-8, 1e3
-LENGTHS = (1.0, 0.5, 0.25, 0.125)
+LENGTHS = (1.0, 0.25, 0.0625, 0.015625)
 INNER = 5  # steps per variable in the quadratic model
 ROUNDING = 1e-12
 TINY = 1e-4
