@@ -3,22 +3,25 @@
 Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
 """
 
+import gc
 import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from partialfair import closure, plugins
 from partialfair.config import Config, Job, evaluation_settings, job_settings
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
 from partialfair.reporting.papers import paper
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
@@ -39,15 +42,20 @@ def set_environment(project: str | Path, params: str) -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
 
 
-def remember_signature() -> None:
-    """Spare Snakemake a tenth of a dry run.
+def asked(function: Function) -> Function:
+    """Let a function bear its signature, which Snakemake asks for per job and Python else works out anew each time."""
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return function
 
-    It asks for the signature of one function of its own eight times per job, and Python works it out anew each time
-    unless the function bears it.
+
+def spare_time() -> None:
+    """Spare Snakemake a tenth of a dry run: the signature of its own function, and most searches for garbage.
+
+    What it makes is the graph of jobs, which lives to the end.
     """
+    gc.set_threshold(100_000)
     with suppress(ImportError, AttributeError):  # other versions of Snakemake do without that function
-        evaluate = import_module("snakemake.resources").Resource.evaluate
-        evaluate.__signature__ = inspect.signature(evaluate)
+        asked(import_module("snakemake.resources").Resource.evaluate)
 
 
 def machine_limits() -> dict[str, int]:
@@ -178,18 +186,22 @@ class Grid:
         """Return the hash of the source that prepares a dataset."""
         return closure.dataset_hash(module_name(dataset, self.config.dataset_options(dataset)))
 
+    @asked
     def settings(self, wildcards: Any) -> str:
         """Return what determines a training run as text that changes if it does."""
         return _text(job_settings(self.config, self._job(wildcards)))
 
+    @asked
     def evaluation(self, wildcards: Any) -> str:
         """Return what determines an evaluation as text that changes if it does."""
         return _text(evaluation_settings(self.config, wildcards.experiment, wildcards.dataset))
 
+    @asked
     def evaluation_code(self, wildcards: Any) -> str:
         """Return the hash of the source that an evaluation can execute."""
         return closure.evaluation_hash(self.config.experiment(wildcards.experiment).metrics)
 
+    @asked
     def code(self, wildcards: Any) -> str:
         """Return the hash of the source that a training run can execute."""
         experiment = self.config.experiment(wildcards.experiment)

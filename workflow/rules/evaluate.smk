@@ -16,8 +16,8 @@ rule evaluate:
     benchmark:
         "logs/benchmarks/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     resources:
-        mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10),
-        runtime=lambda wildcards, attempt: attempt * 10,
+        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
+        runtime=asked(lambda wildcards, attempt: attempt * 10),
     params:
         settings=GRID.evaluation,
         code=GRID.evaluation_code,

@@ -15,9 +15,9 @@ rule train:
         "logs/benchmarks/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     threads: CONFIG.params.threads
     resources:
-        mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 20),
-        runtime=lambda wildcards, attempt: attempt * 120,
-        gpu=lambda wildcards: GRID.gpus(wildcards.algorithm),
+        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 20)),
+        runtime=asked(lambda wildcards, attempt: attempt * 120),
+        gpu=asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
     params:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.
         settings=GRID.settings,
