@@ -78,8 +78,8 @@ format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
 	ruff format .
 	snakefmt Snakefile workflow
 
-bench: $(VENV)/.ready  ## measure the solvers side by side -> reports/benchmarks.json
-	python tests/benchmarks/run.py
+bench: $(VENV)/.torch  ## measure the solvers side by side -> reports/benchmarks.json, .csv, .png, docs/benchmarks.md (ten minutes)
+	python tests/benchmarks/run.py $(ARGS)
 
 # The first Python of these that can be used, or nothing.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \

@@ -132,6 +132,7 @@ def compare_cvxpy() -> Result:
     train, standardiser = training_rows(real_dataset("law_school"))
     part = train.take(np.sort(np.random.default_rng(0).permutation(train.n_rows)[:ROWS]))
     problem = psp_problem(part, standardiser, [[0.7, 1.0]], 0.1)
+    augmented_lagrangian.solve(problem, budget=augmented_lagrangian.Budget(rounds=1))  # compile
     own, goal = seconds(lambda: augmented_lagrangian.solve(problem))
     step = ConvexStep(problem, dense_rows(part, standardiser)[problem.design.order])
     x, began, done, good = problem.start(), time.process_time(), 0, False

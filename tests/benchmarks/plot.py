@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from partialfair.files import atomic_path
 from tests.benchmarks.store import HEADLINES, read, read_order
@@ -33,10 +34,10 @@ SHORT = {
 }
 CURVES = (
     ("rows", "rows", "ms per iteration"),
-    ("features", "features", "ms per iteration"),
+    ("features", "features (direct solver)", "ms per evaluation"),
     ("grid", "ranks of the grid", "ms per iteration"),
     ("groups", "groups", "ms per iteration"),
-    ("columns", "configurations at once", "ms per inner step"),
+    ("columns", "configurations at once (IDCA)", "ms per inner step"),
     ("jobs", "jobs", "s per dry run"),
 )
 NAMES = {"alm": "direct solver, one evaluation", "idca": "IDCA, 8 configurations, one inner step"}
@@ -72,21 +73,41 @@ def bars(axis: Axes, content: dict[str, dict[str, Any]]) -> None:
 
 def curve(axis: Axes, title: str, unit: str, curves: dict[str, Curve]) -> None:
     """Time against one size, both on logarithmic scales, with the line of proportional growth."""
-    for number, (name, points) in enumerate(sorted(curves.items())):
+    longest: Curve = max((sorted(points) for points in curves.values()), key=len)
+    for number, (name, points) in enumerate(sorted(curves.items(), reverse=True)):
         x, y = np.array(sorted(points)).T
-        label = NAMES.get(name.rsplit("_", 1)[-1], "")
-        label = "one-hot features, direct solver" if name.startswith("one_hot") else label
-        axis.plot(
-            x, y, "o-", markersize=3.5, linewidth=1.4, color=("#1f5f8b", "#c8791d", "#6b4c9a")[number], label=label
-        )
+        look = {"color": ("#1f5f8b", "#c8791d", "#6b4c9a")[number], "label": _label(name, len(curves))}
+        axis.plot(x, y, "o-", markersize=3.5, linewidth=1.4, **look)
         if number == 0:
-            axis.plot(x, y[-1] * x / x[-1], ":", color=INFO, linewidth=1, label="proportional")
+            axis.plot(x, y[-1] * x / x[-1], ":", color=INFO, linewidth=1, label="proportional", zorder=0)
     axis.set_xscale("log")
     axis.set_yscale("log")
+    ticks = [x for x, _ in longest]
+    axis.set_xticks(ticks, [_short(x) for x in ticks])
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    for one in (axis.xaxis, axis.yaxis):
+        one.set_minor_locator(NullLocator())
     axis.set_xlabel(title, fontsize=8.5)
     axis.set_ylabel(unit, fontsize=8.5)
     axis.tick_params(labelsize=8)
+    axis.margins(y=0.12)
     axis.legend(fontsize=7, frameon=False)
+
+
+def _label(name: str, curves: int) -> str:
+    """What a curve is, if there are several."""
+    if "features" in name:
+        return "one-hot features" if name.startswith("one_hot") else "normal features"
+    return NAMES.get(name.rsplit("_", 1)[-1], "measured") if curves > 1 else "measured"
+
+
+def _short(x: float) -> str:
+    """A number of three digits with its unit: 30k, 1.14M."""
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if x >= unit:
+            return f"{x / unit:.3g}{name}"
+    return f"{x:g}"
 
 
 def read_curves(path: Path) -> dict[str, dict[str, Curve]]:
@@ -111,6 +132,8 @@ def draw(results: Path, target: Path) -> None:
             curve(axis, title, unit, curves[name])
         else:
             axis.text(0.5, 0.5, "not measured", ha="center", va="center", color=INFO)
+            axis.set_xticks([])
+            axis.set_yticks([])
             axis.set_xlabel(title, fontsize=8.5)
     machines = sorted({row["machine"] for row in content.values()})
     figure.suptitle(f"Benchmarks: {'; '.join(machines)}; one thread", fontsize=10.5)

@@ -86,7 +86,7 @@ def read_order(content: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 def table(content: dict[str, dict[str, Any]]) -> str:
     """The figures that have a target of the project, as a Markdown table; one that was not measured says so."""
-    lines = ["| what | measured | target | holds |", "|---|---|---|---|"]
+    lines = ["| what | id | measured | target | holds |", "|---|---|---|---|---|"]
     for name in HEADLINES:
         row = content.get(name)
         if row is None or row["value"] is None:
@@ -94,7 +94,7 @@ def table(content: dict[str, dict[str, Any]]) -> str:
         else:
             measured, target = f"{row['value']:.3g} {row['unit']}".strip(), row["target"] or ""
             holds = {True: "yes", False: "no", None: ""}[row["holds"]]
-        lines.append(f"| {MEANING[name]} | {measured} | {target} | {holds} |")
+        lines.append(f"| {MEANING[name]} | `{name}` | {measured} | {target} | {holds} |")
     machines = sorted({row["machine"] for row in content.values()})
     return "\n".join([*lines, "", f"Machine: {'; '.join(machines) or 'none'}. One thread."])
 

@@ -74,6 +74,7 @@ def test_stored_results_follow_the_schema():
 def test_the_page_and_the_readme_lead_to_the_figures():
     page = (ROOT / "docs/benchmarks.md").read_text()
     assert all(mark in page for mark in store.MARKS)
+    assert all(f"`{id_}`" in page for id_ in store.HEADLINES)
     assert "reports/benchmarks.png" in page
     assert "docs/benchmarks.md" in (ROOT / "README.md").read_text()
 
@@ -102,7 +103,7 @@ def test_table_says_yes_no_and_not_measured(results, tmp_path):
     text = store.table(store.rows(results, "a machine"))
     assert "| 60 times | >= 50 | yes |" in text
     assert "| 70 s | <= 60 | no |" in text
-    assert re.search(r"paper's grid.*\| not measured \| <= 60 \|  \|", text)
+    assert re.search(r"paper's grid.*\| `paper_grid_minutes` \| not measured \| <= 60 \|  \|", text)
     page = tmp_path / "page.md"
     page.write_text("before\n" + "\nstale\n".join(store.MARKS) + "\nafter\n")
     for _ in range(2):
