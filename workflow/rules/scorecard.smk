@@ -1,0 +1,68 @@
+# Published numbers beside reproduced ones, and the page with all exhibits.
+
+
+rule scorecard:
+    input:
+        GRID.evaluated(),
+        GRID.tables(),
+        GRID.drawn(),
+    output:
+        report(
+            "reports/scorecard.csv",
+            caption="../report/scorecard.rst",
+            category="Overview",
+            labels={"exhibit": "scorecard"},
+        ),
+        report(
+            "reports/index.html",
+            caption="../report/page.rst",
+            category="Overview",
+            labels={"exhibit": "report page"},
+        ),
+        "reports/metrics.json",
+    log:
+        "logs/scorecard.log",
+    benchmark:
+        "logs/benchmarks/scorecard.tsv"
+    resources:
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
+    params:
+        exhibits=GRID.exhibits(),
+        code=report_hash(),
+    shell:
+        "python -m partialfair scorecard > {log} 2>&1"
+
+
+# The same for one experiment by itself, as the demo has it.
+rule experiment_scorecard:
+    input:
+        lambda wildcards: GRID.evaluated([wildcards.experiment]),
+        lambda wildcards: GRID.tables([wildcards.experiment]),
+        lambda wildcards: GRID.drawn(wildcards.experiment),
+    output:
+        report(
+            "reports/{experiment}/scorecard.csv",
+            caption="../report/scorecard.rst",
+            category="Overview",
+            labels={"exhibit": "scorecard, {experiment}"},
+        ),
+        report(
+            "reports/{experiment}/index.html",
+            caption="../report/page.rst",
+            category="Overview",
+            labels={"exhibit": "report page, {experiment}"},
+        ),
+        "reports/{experiment}/metrics.json",
+    log:
+        "logs/scorecard/{experiment}.log",
+    benchmark:
+        "logs/benchmarks/scorecard/{experiment}.tsv"
+    resources:
+        mem_mb=lambda wildcards, attempt: attempt * 2000,
+        runtime=lambda wildcards, attempt: attempt * 30,
+    params:
+        exhibits=lambda wildcards: GRID.exhibits(wildcards.experiment),
+        code=report_hash(),
+    shell:
+        "python -m partialfair scorecard --experiment {wildcards.experiment} > {log} 2>&1"
