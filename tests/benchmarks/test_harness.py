@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import bench_paper_grid, plot, store
+from tests.benchmarks import bench_idca, bench_paper_grid, plot, run, store
 from tests.benchmarks.common import ROOT, Result, exponent, rates, result
 from tests.benchmarks.peers import Rows
 
@@ -159,3 +159,18 @@ def test_paper_grid_is_skipped_without_runs_and_counts_what_is_missing(tmp_path,
     monkeypatch.setattr(bench_paper_grid, "jobs", lambda config: [job, other])
     partial = bench_paper_grid.measure(tmp_path, config)
     assert partial.holds is False and "1 runs are missing" in partial.how
+
+
+def test_a_run_writes_all_files_and_names_missed_targets(results, tmp_path, monkeypatch, capsys):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/benchmarks.md").write_text("\n".join(store.MARKS) + "\n")
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(bench_idca, "run", lambda: results)
+    assert run.main(["idca"]) == 0
+    assert "targets missed: acs_fit_seconds\n" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "reports").iterdir()} == {
+        f"benchmarks.{end}" for end in ("json", "csv", "png")
+    }
+    assert "| 60 times |" in (tmp_path / "docs/benchmarks.md").read_text()
+    assert run.main(["nonsense"]) == 2
+    assert "no benchmark bench_nonsense; choose from bench_acs" in capsys.readouterr().err
