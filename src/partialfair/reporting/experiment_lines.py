@@ -56,6 +56,7 @@ def _panel(context: Context, axis: Any, points: list[dict[str, Any]]) -> None:
             )  # fmt: skip
     _bars(axis, starts, "*", style.INK, "no constraint")
     axis.margins(0.1)
+    axis.set_xlim(right=min(axis.get_xlim()[1], 1.01))  # an interval over few seeds may reach beyond 1, fairness cannot
     axis.legend(loc="best")
 
 
@@ -69,10 +70,12 @@ def _bars(axis: Any, points: list[dict[str, Any]], marker: str, colour: str, lab
         bars[direction] = list(
             zip(*([0.0 if math.isnan(length) else length for length in end] for end in ends), strict=True)
         )
-    axis.errorbar(
+    _, caps, lengths = axis.errorbar(
         [p["fairness"] for p in points], [p["accuracy"] for p in points], **bars, fmt=marker, color=colour, label=label,
         ms=11 if marker == "*" else 6, elinewidth=0.8, capsize=2, zorder=4,
     )  # fmt: skip
+    for artist in (*caps, *lengths):
+        artist.set_alpha(0.4)
 
 
 def _line_title(context: Context, experiment: str) -> str:
