@@ -14,7 +14,7 @@ from scipy import stats
 from partialfair import plugins
 from partialfair.config import load_config
 from partialfair.jobs import report
-from partialfair.reporting import exhibit, figures, kappa_scale, style, tables
+from partialfair.reporting import cross_paper, exhibit, figures, kappa_scale, style, tables
 from partialfair.reporting.results import Setting
 from tests.workflow.project import ROOT
 
@@ -138,6 +138,8 @@ def shown_together() -> dict[tuple[str, ...], str]:
     config = load_config(ROOT / "params.yaml")
     shown: dict[tuple[str, ...], str] = {}
     for name, entry in config.params.exhibits.items():
+        if entry.kind == "cross_paper":
+            continue  # a table, which names algorithm and paper and draws nothing; has a test of its own below
         runs = [run for e in entry.experiments or config.experiments for run in config.experiment(e).runs.values()]
         shown.setdefault(tuple(sorted({algorithm for run in runs for algorithm in run.algorithms})), name)
     return shown
@@ -152,6 +154,15 @@ def test_looks_of_algorithms_shown_together_differ(algorithms: tuple[str, ...], 
         assert a.label != b.label and a.marker != b.marker, shown_by
         assert (a.colour, a.dash) != (b.colour, b.dash), shown_by
     assert len({look.colour for look in own}) == len(own), shown_by
+
+
+def test_lines_of_the_cross_paper_table_are_told_apart_by_label_and_paper():
+    config = load_config(ROOT / "params.yaml")
+    context = exhibit.context(config, "cross_paper", ROOT)
+    runs = [run for e in context.experiments for run in config.experiment(e).runs.values()]
+    algorithms = sorted({algorithm for run in runs for algorithm in run.algorithms})
+    shown = [(style.look(name).label, cross_paper.paper_of(context, name)) for name in algorithms]
+    assert len(set(shown)) == len(shown) and all(paper for _, paper in shown)
 
 
 class TestTables:
