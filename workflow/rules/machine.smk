@@ -15,5 +15,6 @@ resource_scopes:
     serial="local",
 
 
-# Software comes from requirements.lock or environment.yml; containers are for those who run with --sdm apptainer.
+# Software comes from requirements.lock or environment.yml, not from a container. The linter wants one named; this image has
+# Python alone, so who runs with --sdm apptainer names one of their own in which the packages are installed.
 container: "docker://python:3.11-slim"
