@@ -11,6 +11,7 @@ A family is therefore a table of indices and constants; the solvers and kernels 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,9 +76,14 @@ class Side:
     def pull_back(self, means: NDArray[np.float64], multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_i multipliers[i] * derivative[i]``, (S, Q)."""
         i, j, subset, threshold = self.selected(means)
-        out = np.zeros(means.shape)
-        np.add.at(out, (subset, threshold), multipliers[i] * self.weight[i, j])
-        return out
+        weights = multipliers[i] * self.weight[i, j]
+        flat = np.asarray(np.bincount(subset * means.shape[1] + threshold, weights, means.size), np.float64)
+        return flat.reshape(means.shape)
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """Constraint and term of every entry of (m, J)."""
+        return np.indices(self.weight.shape)
 
     def choice(self, means: NDArray[np.float64]) -> NDArray[np.int64]:
         """Alternative that attains each term's maximum, (m, J); ties take the first."""
@@ -86,7 +92,7 @@ class Side:
     def selected(self, means: NDArray[np.float64]) -> tuple[NDArray[np.int64], ...]:
         """Constraint, term, subset and threshold of every attained alternative that holds a hinge."""
         choice = self.choice(means)
-        i, j = np.mgrid[: choice.shape[0], : choice.shape[1]]
+        i, j = self._places
         subset, threshold = self.subset[i, j, choice], self.threshold[i, j, choice]
         used = subset != NONE
         return i[used], j[used], subset[used], threshold[used]
@@ -167,11 +173,12 @@ class HingeProgram:
 
     def fold_thresholds(self, by_threshold: NDArray[np.float64]) -> NDArray[np.float64]:
         """Derivatives by the auxiliaries (..., P) from derivatives by the thresholds (..., Q)."""
-        out = np.zeros((*by_threshold.shape[:-1], self.n_aux))
-        for q, index in enumerate(self.aux_index):
-            if index != NONE:
-                out[..., index] += by_threshold[..., q]
-        return out
+        return by_threshold @ self._moves
+
+    @cached_property
+    def _moves(self) -> NDArray[np.float64]:
+        """(Q, P) with 1 where a threshold moves with an auxiliary variable."""
+        return (self.aux_index[:, None] == np.arange(self.n_aux)).astype(np.float64)
 
     def pull_back(
         self, scores: NDArray[np.float64], aux: NDArray[np.float64], weights: NDArray[np.float64]

@@ -8,27 +8,27 @@ from partialfair.kernels import JIT
 
 @njit(**JIT)
 def gram(ones, dense, dense_columns, starts, subset_group, weight, out):
-    """Add ``sum_i weight[i] row_i row_i'`` of each group's rows to ``out`` (G, d+2, d+2), lower triangle by position.
+    """Add ``sum_i weight[i] row_i row_i'`` of each group's rows to ``out`` (G, d+2, d+2), every pair of entries once.
 
-    Entry (a, b) of a pair of positions is added at (max, min); the caller mirrors it. The cost is the square of
-    a row's non-zeros, not of the number of features.
+    A pair of positions is added at (a, b) or at (b, a), whichever comes; the caller adds the transpose, less the
+    diagonal. The cost is the square of a row's non-zeros, not of the number of features.
     """
-    width, p = ones.shape[1], dense_columns.size
-    place = np.empty(1 + width + p, np.int64)
-    value = np.empty(1 + width + p)
-    place[0], value[0] = 0, 1.0
-    value[1 : 1 + width] = 1.0
-    place[1 + width :] = dense_columns
+    width, p, size = ones.shape[1], dense_columns.size, out.shape[2]
+    place = np.empty(1 + width, np.int64)
+    place[0] = 0
     for subset in range(starts.size - 1):
-        target = out[subset_group[subset]]
+        target = out[subset_group[subset]].reshape(-1)
         for i in range(starts[subset], starts[subset + 1]):
             w = weight[i]
             for f in range(width):
                 place[1 + f] = ones[i, f]
-            for q in range(p):
-                value[1 + width + q] = dense[i, q]
-            for a in range(place.size):
-                wa = w * value[a]
+            for a in range(1 + width):
+                base = place[a] * size
                 for b in range(a + 1):
-                    high, low = max(place[a], place[b]), min(place[a], place[b])
-                    target[high, low] += wa * value[b]
+                    target[base + place[b]] += w
+            for q in range(p):
+                base, wq = dense_columns[q] * size, w * dense[i, q]
+                for b in range(1 + width):
+                    target[base + place[b]] += wq
+                for r in range(q + 1):
+                    target[base + dense_columns[r]] += wq * dense[i, r]

@@ -1,5 +1,7 @@
 """Functions of the scores alone: hinge means, the logistic loss, and their residuals."""
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -100,18 +102,69 @@ def logistic(scores, y, scale, residual):
     return total * scale
 
 
+# exp on negative arguments by argument reduction: the low bits of x / ln 2 + _SHIFT hold n = rint(x / ln 2) with the
+# bias of an exponent; the remainder r, at most ln 2 / 2 in size, goes through the Taylor series (error below 1e-16).
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_SHIFT = 6755399441055744.0 + 1023.0
+_LEAST = -700.0  # exp of less is as good as 0 beside 1
+_SERIES = tuple(1.0 / math.factorial(k) for k in range(14))
+
+
+@njit(nogil=True, error_model="numpy", cache=True, fastmath={"contract", "nnan", "ninf", "nsz"})
+def _exponentials(scores, y, work, e):
+    """``e = exp(-|y s|)``; the order of operations matters here, so they must not be reassociated."""
+    for i in range(e.size):
+        work[i] = max(-abs(y[i] * scores[i]), _LEAST) * _LOG2_E + _SHIFT
+    bits = work.view(np.int64)
+    power = work.view(np.float64)
+    for i in range(e.size):
+        x = max(-abs(y[i] * scores[i]), _LEAST)
+        n = work[i] - _SHIFT
+        r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+        p = _SERIES[13]
+        p = p * r + _SERIES[12]
+        p = p * r + _SERIES[11]
+        p = p * r + _SERIES[10]
+        p = p * r + _SERIES[9]
+        p = p * r + _SERIES[8]
+        p = p * r + _SERIES[7]
+        p = p * r + _SERIES[6]
+        p = p * r + _SERIES[5]
+        p = p * r + _SERIES[4]
+        p = p * r + _SERIES[3]
+        p = p * r + _SERIES[2]
+        p = p * r + _SERIES[1]
+        e[i] = p * r + _SERIES[0]
+    for i in range(e.size):
+        bits[i] = bits[i] << 52
+    for i in range(e.size):
+        e[i] *= power[i]
+
+
+@njit(**JIT)
 def logistic_exact(scores, y, scale, residual):
     """The same as :func:`logistic` in double precision.
 
-    NumPy's exp and log are vectorised where compiled loops call the scalar ones: 0.12 ms instead of 0.43 ms
-    for 29,000 rows.
+    The logarithms of 512 sums in [1, 2] are one logarithm of their product.
     """
-    margin = -y * scores
-    e = np.exp(-np.abs(margin))
-    total = e + 1.0
-    np.divide(np.where(margin > 0, 1.0, e), total, out=residual)
-    residual *= -scale * y
-    return float(np.maximum(margin, 0.0).sum() + np.log(total).sum()) * scale
+    work, e = np.empty(512), np.empty(512)
+    total = 0.0
+    for low in range(0, scores.size, 512):
+        s = scores[low : low + 512]
+        label = y[low : low + 512]
+        out = residual[low : low + 512]
+        _exponentials(s, label, work[: s.size], e[: s.size])
+        product, hinges = 1.0, 0.0
+        for i in range(s.size):
+            x = -label[i] * s[i]
+            sum_ = 1.0 + e[i]
+            product *= sum_
+            hinges += x + abs(x)
+            top = 1.0 if x > 0 else e[i]
+            out[i] = -scale * label[i] * top / sum_
+        total += 0.5 * hinges + math.log(product)
+    return total * scale
 
 
 @njit(**JIT)

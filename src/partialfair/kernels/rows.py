@@ -108,22 +108,34 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
 def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, gradient):
     """Adjoint of :func:`forward_one`: adds ``sum_i residual[i] * row_i`` to ``gradient`` (G, E), float64."""
     width = ones.shape[1]
-    block = np.empty(gradient.shape[1], residual.dtype)
+    # Two tables in turn: neighbouring rows share codes, and an addition to an entry would wait for the one before.
+    block = np.empty((2, gradient.shape[1]), residual.dtype)
+    even, odd = block[0], block[1]
     for subset in range(starts.size - 1):
         total = gradient[subset_group[subset]]
         stop = starts[subset + 1]
         for first in range(starts[subset], stop, 4096):
             block[:] = 0
-            for i in range(first, min(first + 4096, stop)):
-                r = residual[i]
-                if r != 0:
-                    block[0] += r
-                    for f in range(width):
-                        block[ones[i, f]] += r
-                    for p in range(dense_columns.size):
-                        block[dense_columns[p]] += r * dense[i, p]
-            for j in range(block.size):
-                total[j] += block[j]
+            last = min(first + 4096, stop)
+            for i in range(first, last - 1, 2):
+                r, s = residual[i], residual[i + 1]
+                even[0] += r
+                odd[0] += s
+                for f in range(width):
+                    even[ones[i, f]] += r
+                    odd[ones[i + 1, f]] += s
+                for p in range(dense_columns.size):
+                    even[dense_columns[p]] += r * dense[i, p]
+                    odd[dense_columns[p]] += s * dense[i + 1, p]
+            if (last - first) % 2:
+                r = residual[last - 1]
+                even[0] += r
+                for f in range(width):
+                    even[ones[last - 1, f]] += r
+                for p in range(dense_columns.size):
+                    even[dense_columns[p]] += r * dense[last - 1, p]
+            for j in range(even.size):
+                total[j] += even[j] + odd[j]
 
 
 @njit(**JIT)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from partialfair.kernels.pointwise import hinge_means
 from partialfair.solvers.certificate import certify
 from partialfair.solvers.correction import correct
 from partialfair.solvers.newton import Scaling, minimise_loss
@@ -152,12 +151,20 @@ def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
         return np.zeros(0)
     scores = problem.scores(params)
     nodes = np.linspace(scores.min() - 0.5, scores.max() + 0.5, 512)
-    wide, narrow = (np.empty((program.n_subsets, nodes.size)) for _ in range(2))
-    hinge_means(scores, problem.design.starts, nodes - 0.5, wide)
-    hinge_means(scores, problem.design.starts, nodes + 0.5, narrow)
-    share = (wide - narrow).mean(axis=0)
+    ends = problem.design.starts
+    parts = [scores[first:last] for first, last in zip(ends, ends[1:], strict=False) if last > first]
+    share = sum((_hinges(part, nodes - 0.5) - _hinges(part, nodes + 0.5) for part in parts), np.zeros(nodes.size))
+    share /= program.n_subsets
     wanted = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
     return np.interp(-wanted, -share, nodes)
+
+
+def _hinges(scores: Vector, thresholds: Vector) -> Vector:
+    """Means of ``max(score - t, 0)`` for many thresholds (Q,): by sums over sorted scores."""
+    ranked = np.sort(scores)
+    above = np.concatenate([np.cumsum(ranked[::-1])[::-1], [0.0]])
+    first = np.searchsorted(ranked, thresholds, side="right")
+    return (above[first] - (ranked.size - first) * thresholds) / ranked.size
 
 
 class _Multipliers:

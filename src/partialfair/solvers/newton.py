@@ -1,10 +1,12 @@
 """Newton's method on the logistic loss, and the change of variables its Hessian gives to other solvers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dtrtri
 
 from partialfair.kernels.gram import gram
 from partialfair.solvers.problem import LinearProblem
@@ -23,10 +25,12 @@ def hessian(problem: LinearProblem, scores: Vector) -> Vector:
     """Hessian of the loss by the weights of each block, (R, d+1, d+1), with the ridge added."""
     share = 1 / (1 + np.exp(-scores))
     width = problem.model.n_features + 2
-    lower = np.zeros((problem.model.n_groups, width, width))
-    gram(*problem.design.plain_arrays, share * (1 - share) / scores.size, lower)
-    lower = lower[:, :-1, :-1]
-    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+    half = np.zeros((problem.model.n_groups, width, width))
+    gram(*problem.design.plain_arrays, share * (1 - share) / scores.size, half)
+    half = half[:, :-1, :-1]
+    full = half + half.transpose(0, 2, 1)
+    diagonal = np.arange(width - 1)
+    full[:, diagonal, diagonal] /= 2
     if blocks_of(problem) == 1:
         full = full.sum(axis=0, keepdims=True)
     curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
@@ -42,6 +46,11 @@ class Scaling:
     """
 
     factor: Vector
+
+    @cached_property
+    def inverse(self) -> Vector:
+        """Inverses of the factors, with which a change of coordinates is one product."""
+        return np.array([dtrtri(block, lower=1)[0] for block in self.factor])
 
     @classmethod
     def at(cls, problem: LinearProblem, params: Vector) -> "Scaling":
@@ -66,8 +75,8 @@ class Scaling:
         return by_block if self.factor.size == 0 else self._solve(by_block, trans=0)
 
     def _solve(self, rows: Vector, trans: int) -> Vector:
-        pairs = zip(self.factor, rows, strict=True)
-        return np.array([solve_triangular(L, row, lower=True, trans=trans, check_finite=False) for L, row in pairs])
+        pairs = zip(self.inverse, rows, strict=True)
+        return np.array([inverse.T @ row if trans else inverse @ row for inverse, row in pairs])
 
 
 def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: float = 1e-6) -> Vector:
