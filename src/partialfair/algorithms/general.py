@@ -51,7 +51,9 @@ def build_problem(task: Task) -> DCProblem:
     problem = DCProblem(score, loss, family, positive_share=float(np.mean(y > 0)))
     if family is not None and family.ranks_rows and task.uses_group:
         params = minimise_loss(problem, WARM_ITERATIONS)[0]
-        problem = dataclasses.replace(problem, begin=suited(task, problem, params))
+        begin = suited(task, problem, params)
+        if problem.constraints(problem.state(*begin)).max() <= 0:  # else the feasible start, which is far from the loss
+            problem = dataclasses.replace(problem, begin=begin)
     return problem
 
 
