@@ -1,5 +1,6 @@
 """What the two inexact proximal-point methods (IPP) share: outer loop, settings, choice of a candidate."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from partialfair.solvers.gap_runs import Curve, run
 from partialfair.solvers.proximal_point import ProximalPoint, ProximalRule
 
 
-class ProximalSettings(GapSettings):
+class ProximalSettings(GapSettings, ABC):
     """Candidates of the double loop; ``iterations`` counts inner iterations.
 
     Attributes:
@@ -27,9 +28,9 @@ class ProximalSettings(GapSettings):
     inner: Annotated[list[PositiveInt], Field(min_length=1)] = Field([10])
     tuning_steps: PositiveInt = 500
 
+    @abstractmethod
     def candidates(self, modulus: float) -> dict[str, ProximalRule]:
         """Rules by name, for a modulus of weak convexity."""
-        raise NotImplementedError
 
 
 class ProximalAlgorithm:

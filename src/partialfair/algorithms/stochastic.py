@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -64,7 +65,7 @@ class StochasticSettings(Settings):
         return Plan(self.steps, self.records, self.average, self.sampled_from)
 
 
-class Stochastic:
+class Stochastic(ABC):
     """Base of the stochastic algorithms: a subclass names itself and makes the method of its settings."""
 
     name: ClassVar[str]
@@ -74,9 +75,9 @@ class Stochastic:
     general: ClassVar[bool] = True
     settings_model: ClassVar[type[Settings]]
 
+    @abstractmethod
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> Method:
         """The solver with these settings."""
-        raise NotImplementedError
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Constraints that are functions of means over groups, so that drawn rows estimate them."""
