@@ -37,20 +37,7 @@ COMBINATIONS = [
     ("partial_statistical_parity", {"name": "auc", "surrogate": "squared_hinge"}, "logistic"),
     ("partial_group_auc", {"name": "partial_auc", "fpr": [0.05, 0.5]}, "clipped_linear"),
 ]
-INFEASIBLE_START = pytest.mark.xfail(
-    strict=True,
-    reason="IDCA starts at group-wise shifts of the unconstrained model, which no gap within groups depends on: the "
-    "start violates the constraint by 0.03, no point of the first subproblem is within its tolerance, and it stops",
-)
-CASES = [
-    pytest.param(
-        algorithm,
-        *combination,
-        marks=INFEASIBLE_START if (algorithm, combination[0]) == ("idca", "auc_gap_intra_group") else (),
-    )
-    for algorithm in ("alm", "idca")
-    for combination in COMBINATIONS
-]
+CASES = [(algorithm, *combination) for algorithm in ("alm", "idca") for combination in COMBINATIONS]
 
 
 @pytest.fixture(scope="module")
