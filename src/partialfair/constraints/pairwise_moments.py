@@ -121,7 +121,14 @@ def subset_moments(design: GroupedDesign) -> tuple[Vector, Vector]:
     second = np.zeros((n_subsets, width, width))
     ones, dense, dense_columns, starts, _ = design.plain_arrays
     gram(ones, dense, dense_columns, starts, np.arange(n_subsets), np.ones(design.n_rows), second)
-    second = second[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None]
-    second = second + np.tril(second, -1).transpose(0, 2, 1)
+    second = mirrored(second[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None])
     mean = second[:, 0, :].copy()
     return mean, second - mean[:, :, None] * mean[:, None, :]
+
+
+def mirrored(half: Vector) -> Vector:
+    """Symmetric matrices (K, E, E), of which :func:`partialfair.kernels.gram.gram` summed each pair of entries once."""
+    full = half + half.transpose(0, 2, 1)
+    diagonal = np.arange(half.shape[1])
+    full[:, diagonal, diagonal] /= 2
+    return full

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from partialfair.constraints.pairwise_moments import Pair, PairwiseMoments
+from partialfair.constraints.pairwise_moments import Pair, PairwiseMoments, mirrored
 from partialfair.datasets.table import Matrix
 from partialfair.errors import InfeasibleError
 from partialfair.kernels.gram import gram
@@ -212,12 +212,11 @@ class _Barrier:
         model, design = self.problem.model, self.problem.design
         share = 1 / (1 + np.exp(-scores))
         width = model.n_features + 2
-        lower = np.zeros((model.n_groups, width, width))
-        gram(*design.plain_arrays, share * (1 - share) / scores.size, lower)
-        lower = lower[:, :-1, :-1]
+        half = np.zeros((model.n_groups, width, width))
+        gram(*design.plain_arrays, share * (1 - share) / scores.size, half)
         full = self.problem.moments.hessian(multipliers)
-        for g in range(model.n_groups):
-            full[g, :, g, :] += lower[g] + np.tril(lower[g], -1).T
+        for g, block in enumerate(mirrored(half[:, :-1, :-1])):
+            full[g, :, g, :] += block
         if model.shape[0] == 1:
             return full.sum(axis=(0, 2))
         return full.reshape(model.size, model.size)
