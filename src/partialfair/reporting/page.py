@@ -39,6 +39,7 @@ def write(config: Config, target: Path, root: Path = Path()) -> Path:
             verdicts=scorecard.VERDICTS,
             failures=_failures(lines),
             certificates=cells.html(run_tables.certificates(results.runs)),
+            times=cells.html(run_tables.by_exhibit(config, results.runs)),
             runs=cells.html(run_tables.by_setting(results.runs)),
             problems=run_tables.problems(results.runs),
             environment=run_tables.environment(results.runs),

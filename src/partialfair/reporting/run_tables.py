@@ -47,6 +47,28 @@ def _endings(group: pd.DataFrame) -> Cell:
     return Cell(f"{good} of {len(group)}", "number" if good == len(group) else "bad")
 
 
+def by_exhibit(config: Config, runs: pd.DataFrame) -> Table:
+    """One line per exhibit made of runs: how many, what training them cost. Runs of several exhibits count in each."""
+    rows: list[list[Cell]] = []
+    for name, shown in config.params.exhibits.items():
+        group = runs[runs["experiment"].isin(shown.experiments) & (runs["status"] != "not_run")]
+        if group.empty:
+            continue
+        rows.append(
+            [
+                cells.text(name),
+                Cell(f"{len(group)}"),
+                *(_number(group[part].sum() / 60, "{:.1f}") for part in ("cpu_seconds", "wall_seconds")),
+                _number(group["wall_seconds"].sum() / 120, "{:.1f}"),
+                _number(group["wall_seconds"].max(), "{:.1f}"),
+                _number(group["peak_memory_mib"].max(), "{:.0f}"),
+            ]
+        )
+    groups = [("", 2), ("training of these runs, minutes", 3), ("one run", 2)]
+    columns = ["exhibit", "runs", "processor", "one at a time", "two at a time", "longest, s", "peak MiB"]
+    return Table(groups, columns, rows, frozenset())
+
+
 def by_setting(runs: pd.DataFrame) -> Table:
     """Time, memory and certificate by setting: means over seeds, largest memory, violation and residual."""
     rows: list[list[Cell]] = []
