@@ -2,9 +2,8 @@
 
 A small job spends most of its time on starting Python, importing and loading compiled kernels. Here a few
 processes do so once and then make one run after the other, each with its own log. The functions are those of the
-single jobs, so the files are the same (``peak_memory_mib`` excepted: it is that of the process so far). Snakemake
-then only has to be told (``snakemake --touch --forcerun train evaluate -- evaluation``), and sees as ever what is
-outdated.
+single jobs, so the files are the same. Snakemake then only has to be told (``snakemake --touch --forcerun train
+evaluate -- evaluation``), and sees as ever what is outdated.
 """
 
 import multiprocessing
@@ -16,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from partialfair import closure
@@ -100,6 +99,7 @@ def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
     with log.open("w", encoding="utf-8", buffering=1) as stream, redirect_stdout(stream), redirect_stderr(stream):
         os.dup2(stream.fileno(), 1)  # what compiled code prints
         os.dup2(stream.fileno(), 2)
+        _forget_peak_memory()
         try:
             make(config_path, config, job)
         except PartialFairError as error:
@@ -109,6 +109,12 @@ def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
             traceback.print_exc(file=stream)
             return 1
     return 0
+
+
+def _forget_peak_memory() -> None:
+    """Have the system measure the peak memory of this process from now on (Linux; elsewhere it is that so far)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def make(config_path: str | Path, config: Config, job: Job) -> None:
