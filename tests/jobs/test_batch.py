@@ -2,15 +2,18 @@
 
 import json
 import os
+import resource
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from partialfair.commands.runs import number_of_cores
 from partialfair.config import load_config
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.errors import DataError
+from partialfair.errors import ConfigError, DataError
 from partialfair.jobs import batch
 from partialfair.jobs.train import train
 from partialfair.workflow import SPLIT, TABLE
@@ -92,3 +95,28 @@ def test_missing_tables_are_named_before_anything_runs(config):
     os.remove(TABLE.format(dataset="simulated"))
     with pytest.raises(DataError, match="table.npz: not prepared yet; run `snakemake"):
         batch.run_batch("params.yaml", config, config.jobs(), cores=1)
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak memory")
+def test_peak_memory_is_that_of_the_run_not_of_those_before_it():
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+    hungry = np.ones(300 << 17)
+    before = peak()
+    del hungry
+    assert peak() == before
+    batch._forget_peak_memory()
+    assert peak() < before - 200
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ""])
+def test_number_of_cores_is_refused_unless_it_is_one(text):
+    with pytest.raises(ConfigError, match="--cores"):
+        number_of_cores(text)
+
+
+def test_all_cores_are_those_that_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
+    assert number_of_cores("all") == 3
+    assert number_of_cores("2") == 2

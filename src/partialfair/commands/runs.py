@@ -1,12 +1,13 @@
 """Verbs on runs: train, evaluate, both in a batch, gather, describe."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from partialfair.commands.common import PARAMS, ConfigOption
-from partialfair.errors import PartialFairError
+from partialfair.errors import ConfigError, PartialFairError
 
 app = typer.Typer()
 
@@ -58,24 +59,39 @@ def evaluate(
 def batch(
     experiment: Annotated[list[str] | None, typer.Option(help="Only these experiments; by default all.")] = None,
     algorithm: Annotated[list[str] | None, typer.Option(help="Only these algorithms; by default all.")] = None,
-    cores: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    cores: Annotated[str, typer.Option(help="Runs at a time: a number, or all.")] = "1",
     config: ConfigOption = PARAMS,
 ) -> None:
     """Train and evaluate all outdated runs from one process: less start-up than a job each; same files.
 
-    Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them.
+    Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them, and Snakemake, too, sees when
+    they are outdated.
     """
     from partialfair.config import load_config
     from partialfair.jobs.batch import outdated, run_batch
 
+    at_once = number_of_cores(cores)
     grid = load_config(config, check_plugins=True)
     chosen = [job for name in experiment or grid.experiments for job in grid.jobs(name)]
     chosen = [job for job in chosen if not algorithm or job.algorithm in algorithm]
     todo = outdated(grid, chosen)
     print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
-    failed = run_batch(config, grid, todo, cores, lambda line: print(line, flush=True))
+    failed = run_batch(config, grid, todo, at_once, lambda line: print(line, flush=True))
     if failed:
         raise PartialFairError(f"{len(failed)} of {len(todo)} runs failed, the first is {failed[0].path}; see its log")
+
+
+def number_of_cores(text: str) -> int:
+    """Read a number of runs at a time; "all" is the number of cores that this process may use.
+
+    Raises:
+        ConfigError: it is neither a whole number from 1 on nor "all".
+    """
+    if text == "all":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--cores is {text!r}; give a whole number from 1 on, or all")
+    return int(text)
 
 
 @app.command()
