@@ -182,7 +182,7 @@ def test_two_runs_give_the_same_bytes(built: Project):
 
 
 def test_runs_that_a_batch_made_are_not_made_again(tmp_path: Path):
-    """The steps of ``make paper``: Snakemake makes what is before and after the runs."""
+    """Snakemake makes what is before and after the runs."""
     project = make_project(tmp_path / "project")
     project.snakemake("splits")
     batch = ("env", "PYTHONPATH=src", "NUMBA_CACHE_DIR=.cache/numba", "python", "-m", "partialfair", "batch")

@@ -3,7 +3,8 @@
 A small job spends most of its time on starting Python, importing and loading compiled kernels. Here a few
 processes do so once and then make one run after the other, each with its own log. The functions are those of the
 single jobs, so the files are the same. Snakemake then only has to be told (``snakemake --touch --forcerun train
-evaluate -- evaluation``), and sees as ever what is outdated.
+evaluate -- evaluation``), and sees as ever what is outdated. The workflow's limits on memory and
+GPUs do not hold here: ``cores`` runs go on at a time, whatever they take.
 """
 
 import multiprocessing
