@@ -77,7 +77,7 @@ def general(problem: LinearProblem, goal: Solution, method: str) -> Watch:
         return np.hstack([by_params.reshape(len(by_params), -1), by_aux])
 
     watch = Watch(problem, goal)
-    params, aux = augmented_lagrangian.warm_start(problem, 4)
+    params, aux, _ = augmented_lagrangian.warm_start(problem, 4)
     if method == "SLSQP":
         constraints: object = {"type": "ineq", "fun": lambda x: -values(x), "jac": lambda x: -jacobian(x)}
         options: dict[str, object] = {"maxiter": 10_000, "ftol": 1e-12}

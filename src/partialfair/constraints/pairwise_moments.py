@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.kernels.gram import gram
+from partialfair.kernels.gram import gram, mirrored
 from partialfair.models.design import GroupedDesign
 
 Vector = NDArray[np.float64]
@@ -124,11 +124,3 @@ def subset_moments(design: GroupedDesign) -> tuple[Vector, Vector]:
     second = mirrored(second[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None])
     mean = second[:, 0, :].copy()
     return mean, second - mean[:, :, None] * mean[:, None, :]
-
-
-def mirrored(half: Vector) -> Vector:
-    """Symmetric matrices (K, E, E), of which :func:`partialfair.kernels.gram.gram` summed each pair of entries once."""
-    full = half + half.transpose(0, 2, 1)
-    diagonal = np.arange(half.shape[1])
-    full[:, diagonal, diagonal] /= 2
-    return full

@@ -16,6 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.kernels.sides import side_pull_back, side_values
+
 NONE = -1  # "no hinge": the alternative is its constant alone
 
 Term = tuple[float, list[tuple[int, int, float]]]  # weight, alternatives (subset, threshold, constant)
@@ -64,7 +66,9 @@ class Side:
 
     def values(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the convex part, (m,)."""
-        return np.einsum("ij,ij->i", self.weight, self.candidates(means).max(axis=2))
+        out = np.empty(len(self.weight))
+        side_values(*self._table, means, out)
+        return out
 
     def derivative(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """A subgradient of each value by the hinge means, (m, S, Q); ties take the first alternative."""
@@ -75,10 +79,14 @@ class Side:
 
     def pull_back(self, means: NDArray[np.float64], multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_i multipliers[i] * derivative[i]``, (S, Q)."""
-        i, j, subset, threshold = self.selected(means)
-        weights = multipliers[i] * self.weight[i, j]
-        flat = np.asarray(np.bincount(subset * means.shape[1] + threshold, weights, means.size), np.float64)
-        return flat.reshape(means.shape)
+        out = np.zeros(means.shape)
+        side_pull_back(*self._table, means, multipliers, out)
+        return out
+
+    @property
+    def _table(self) -> tuple[NDArray, ...]:
+        """The leading arguments of the compiled functions."""
+        return self.weight, self.subset, self.threshold, self.constant
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:

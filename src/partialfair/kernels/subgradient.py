@@ -11,7 +11,8 @@ from numba import njit
 from partialfair.kernels import JIT
 from partialfair.kernels.pointwise import hinge_means, logistic
 from partialfair.kernels.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
-from partialfair.kernels.switching import effective_weights, hinge_rows, pack, side_value, unpack
+from partialfair.kernels.sides import side_value
+from partialfair.kernels.switching import effective_weights, hinge_rows, pack, unpack
 
 
 @njit(**JIT)
@@ -134,7 +135,7 @@ def subgradient_steps(
     scores, residual = work
     lanes, rows, width = params.shape
     groups = design[4].max() + 1
-    effective = np.empty((lanes, groups, width))
+    effective = np.zeros((lanes, groups, width + 1))
     packed = np.zeros((groups, len(members) * lanes), np.float32)
     coded = np.empty((groups, len(members) * lanes))
     gradient = np.empty((lanes, groups, width + 1))

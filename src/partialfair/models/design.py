@@ -44,10 +44,10 @@ class GroupedDesign:
 
     Attributes:
         order: (n,) original row of each stored row.
-        ones: (n, F) table positions of each row's ones, padded with d+1.
-        codes: (n, F') positions of each row's combinations in the coded table.
+        ones: (F, n) table positions of each row's ones, padded with d+1.
+        codes: (F', n) positions of each row's combinations in the coded table.
         members: (E, M) table positions whose weights add up to each entry of the coded table, padded with d+1.
-        dense: (n, p) values of the remaining columns, float32.
+        dense: (p, n) values of the remaining columns, float32.
         dense_columns: (p,) their table positions; in the coded table they stand at 1..p.
         starts: (S+1,) first row of each subset.
         subset_group: (S,) group of each subset.
@@ -123,10 +123,10 @@ class GroupedDesign:
         codes, members = _combine(ones, dense_columns + 1, d)
         return cls(
             order=order,
-            ones=ones,
+            ones=np.ascontiguousarray(ones.T),
             codes=codes,
             members=members,
-            dense=np.ascontiguousarray(dense[order]),
+            dense=np.ascontiguousarray(dense[order].T),
             dense_columns=dense_columns + 1,
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             subset_group=np.asarray(subset_group, np.int64),
@@ -183,7 +183,7 @@ def _aligned(
 def _combine(
     ones: NDArray[np.unsignedinteger], dense_columns: NDArray[np.int64], d: int
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
-    """Merge slots of ones whose combinations are few; return codes (n, F') and members (E, M).
+    """Merge slots of ones whose combinations are few; return codes (F', n) and members (E, M).
 
     First fit, from the slot with the fewest values on: deterministic, and within a tenth of the best for the
     datasets at hand.
@@ -208,7 +208,7 @@ def _combine(
     padded = [np.pad(table, ((0, 0), (0, depth - table.shape[1])), constant_values=d + 1) for table in tables]
     offsets = np.cumsum([len(table) for table in tables])
     kind = np.uint16 if offsets[-1] <= np.iinfo(np.uint16).max else np.uint32
-    codes = np.empty((n, len(bins)), kind)
+    codes = np.empty((len(bins), n), kind)
     for j, (_, code) in enumerate(bins):
-        codes[:, j] = code + offsets[j]
+        codes[j] = code + offsets[j]
     return codes, np.concatenate(padded)

@@ -21,7 +21,7 @@ from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.solution import Record
 
 Vector = NDArray[np.float64]
-MIN_LANES = 3  # from this number of columns on, eight lanes cost less than the columns one by one
+MIN_LANES = 6  # from this number of columns on, eight lanes cost less than the columns one by one
 
 
 @dataclass(frozen=True)

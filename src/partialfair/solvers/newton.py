@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
-from partialfair.kernels.gram import gram
+from partialfair.kernels.gram import gram, mirrored
 from partialfair.solvers.problem import LinearProblem
 
 Vector = NDArray[np.float64]
@@ -27,10 +27,7 @@ def hessian(problem: LinearProblem, scores: Vector) -> Vector:
     width = problem.model.n_features + 2
     half = np.zeros((problem.model.n_groups, width, width))
     gram(*problem.design.plain_arrays, share * (1 - share) / scores.size, half)
-    half = half[:, :-1, :-1]
-    full = half + half.transpose(0, 2, 1)
-    diagonal = np.arange(width - 1)
-    full[:, diagonal, diagonal] /= 2
+    full = mirrored(half[:, :-1, :-1])
     if blocks_of(problem) == 1:
         full = full.sum(axis=0, keepdims=True)
     curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
@@ -75,12 +72,17 @@ class Scaling:
         return by_block if self.factor.size == 0 else self._solve(by_block, trans=0)
 
     def _solve(self, rows: Vector, trans: int) -> Vector:
-        pairs = zip(self.inverse, rows, strict=True)
-        return np.array([inverse.T @ row if trans else inverse @ row for inverse, row in pairs])
+        inverse = self.inverse.transpose(0, 2, 1) if trans else self.inverse
+        return np.matmul(inverse, rows[:, :, None])[:, :, 0]
 
 
 def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: float = 1e-6) -> Vector:
-    """Return parameters (R, d+1) that minimise f0, by damped Newton steps from zero.
+    """Return parameters (R, d+1) that minimise f0; the arguments are those of :func:`newton_steps`."""
+    return newton_steps(problem, iterations=iterations, tolerance=tolerance)[0]
+
+
+def newton_steps(problem: LinearProblem, *, iterations: int, tolerance: float = 1e-6) -> tuple[Vector, Scaling]:
+    """Take damped Newton steps on f0 from zero; return parameters (R, d+1) and the scaling of the last step.
 
     Args:
         problem: the problem; its constraints are ignored.
@@ -89,9 +91,11 @@ def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: fl
     """
     aux = problem.start()[1]
     params = np.zeros(problem.model.shape)
+    scaling = Scaling.at(problem, params)
     loss, gradient = problem.loss(problem.state(params, aux))
-    for _ in range(iterations):
-        scaling = Scaling.at(problem, params)
+    for taken in range(iterations):
+        if taken:
+            scaling = Scaling.at(problem, params)
         step = scaling.pull_back(gradient)
         decrease = float(np.sum(step**2))
         if decrease < tolerance:
@@ -106,4 +110,4 @@ def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: fl
         else:
             break
         params, loss, gradient = trial, new_loss, new_gradient
-    return params
+    return params, scaling

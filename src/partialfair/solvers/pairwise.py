@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from partialfair.constraints.pairwise_moments import Pair, PairwiseMoments, mirrored
+from partialfair.constraints.pairwise_moments import Pair, PairwiseMoments
 from partialfair.datasets.table import Matrix
 from partialfair.errors import InfeasibleError
-from partialfair.kernels.gram import gram
+from partialfair.kernels.gram import gram, mirrored
 from partialfair.models.design import GroupedDesign, Standardiser
 from partialfair.models.linear import GroupLinear
 from partialfair.solvers.certificate import certify

@@ -1,9 +1,8 @@
 """The row products and sums of the compiled kernels as PyTorch operations, for a GPU; all columns at once.
 
 The twin of :mod:`partialfair.kernels.rows` and :mod:`partialfair.kernels.pointwise`. Rows are dense here, float32,
-sorted by
-subset: a GPU multiplies dense blocks faster than it gathers codes. Products are taken in the precision of their
-argument, sums over rows in float64.
+sorted by subset: a GPU multiplies dense blocks faster than it gathers codes. Products are taken in the precision of
+their argument, sums over rows in float64.
 
 It has been tested on PyTorch's CPU device, against the compiled kernels; on a GPU it has not been measured.
 """
@@ -35,8 +34,9 @@ class TorchRows:
         self.n_groups = max(self.groups) + 1
         self.X = torch.zeros(design.n_rows, design.n_features + 2, device=device)
         self.X[:, 0] = 1.0
-        self.X.scatter_(1, torch.as_tensor(design.ones.astype(np.int64), device=device), 1.0)
-        self.X[:, torch.as_tensor(design.dense_columns, device=device)] = torch.as_tensor(design.dense, device=device)
+        self.X.scatter_(1, torch.as_tensor(design.ones.T.astype(np.int64), device=device), 1.0)
+        columns = torch.as_tensor(design.dense_columns, device=device)
+        self.X[:, columns] = torch.as_tensor(design.dense.T, device=device)
         self.X = self.X[:, :-1].contiguous()
         sizes = np.diff(design.starts)
         self.row_subset = torch.as_tensor(np.repeat(np.arange(sizes.size), sizes), device=device)
