@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import yaml
+
+import partialfair.kernels  # noqa: F401 - it chooses the folder of compiled kernels
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
@@ -128,7 +131,7 @@ def share_kernels(folder: Path) -> None:
 
     Numba files them by the folder of their source, and uses them if the time and size of the source are the same.
     """
-    cache = Path(os.environ.get("NUMBA_CACHE_DIR", ROOT / ".cache" / "numba"))
+    cache = Path(numba.config.CACHE_DIR)  # of the present sources: see partialfair.kernels
     for source in {path.parent for path in (ROOT / "src").rglob("*.py")}:
         copied = folder / source.relative_to(ROOT)
         compiled = cache / _numba_name(source)
@@ -138,7 +141,7 @@ def share_kernels(folder: Path) -> None:
             twin = copied / module.name
             if twin.exists() and twin.read_bytes() == module.read_bytes():  # a clone has times of its own
                 os.utime(twin, ns=(module.stat().st_atime_ns, module.stat().st_mtime_ns))
-        shutil.copytree(compiled, folder / ".cache" / "numba" / _numba_name(copied), dirs_exist_ok=True)
+        shutil.copytree(compiled, folder / ".cache" / "numba" / cache.name / _numba_name(copied), dirs_exist_ok=True)
 
 
 def _numba_name(source: Path) -> str:
