@@ -94,20 +94,10 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
                 o = i * 8
                 buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3] = a0, a1, a2, a3
                 buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7] = a4, a5, a6, a7
-            for f in range(len(ones)):
-                positions = ones[f, low : low + rows]
-                for i in range(rows):
-                    o, j = i * 8, np.int64(positions[i]) * 8
-                    a0, a1, a2, a3 = w[j], w[j + 1], w[j + 2], w[j + 3]
-                    a4, a5, a6, a7 = w[j + 4], w[j + 5], w[j + 6], w[j + 7]
-                    buffer[o] += a0
-                    buffer[o + 1] += a1
-                    buffer[o + 2] += a2
-                    buffer[o + 3] += a3
-                    buffer[o + 4] += a4
-                    buffer[o + 5] += a5
-                    buffer[o + 6] += a6
-                    buffer[o + 7] += a7
+            for f in range(0, len(ones) - 1, 2):
+                _gather(ones[f, low : low + rows], ones[f + 1, low : low + rows], w, buffer)
+            if len(ones) % 2:
+                _gather_one(ones[len(ones) - 1, low : low + rows], w, buffer)
             for c in range(8):
                 out = scores[c, low : low + rows]
                 for i in range(rows):
@@ -115,6 +105,32 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
         for low in range(starts[subset], stop, SUM_BLOCK):
             for c in range(8):
                 _add_dense(dense, dense_columns, low, w, 8, c, scores[c, low : min(low + SUM_BLOCK, stop)])
+
+
+@njit(**JIT)
+def _gather_one(positions, w, buffer):
+    """Add the table's eight lanes at each row's position."""
+    for i in range(positions.size):
+        o, j = i * 8, np.int64(positions[i]) * 8
+        a0, a1, a2, a3, a4, a5, a6, a7 = w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]
+        b0, b1, b2, b3 = buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3]
+        b4, b5, b6, b7 = buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7]
+        buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3] = a0 + b0, a1 + b1, a2 + b2, a3 + b3
+        buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7] = a4 + b4, a5 + b5, a6 + b6, a7 + b7
+
+
+@njit(**JIT)
+def _gather(first, second, w, buffer):
+    """Add the table's eight lanes at each row's first and second position."""
+    for i in range(first.size):
+        o, j, k = i * 8, np.int64(first[i]) * 8, np.int64(second[i]) * 8
+        a0, a1, a2, a3, a4, a5, a6, a7 = w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]
+        c0, c1, c2, c3, c4, c5, c6, c7 = w[k], w[k + 1], w[k + 2], w[k + 3], w[k + 4], w[k + 5], w[k + 6], w[k + 7]
+        b0, b1, b2, b3 = buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3]
+        b4, b5, b6, b7 = buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7]
+        buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3] = b0 + a0 + c0, b1 + a1 + c1, b2 + a2 + c2, b3 + a3 + c3
+        buffer[o + 4], buffer[o + 5] = b4 + a4 + c4, b5 + a5 + c5
+        buffer[o + 6], buffer[o + 7] = b6 + a6 + c6, b7 + a7 + c7
 
 
 @njit(**JIT)
@@ -166,7 +182,9 @@ def _add_dense_sums(dense, dense_columns, first, residual, lanes, lane, total):
 def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gradient):
     """Adjoint of :func:`forward_eight`: ``residual`` (8, n) into ``gradient`` (G, E*8), float64."""
     buffer = np.empty(BLOCK * 8, np.float32)
-    g = np.empty(gradient.shape[1], np.float32)
+    # Two tables: two positions of a row at a time, whose additions do not wait for one another.
+    tables = np.empty((2, gradient.shape[1]), np.float32)
+    g, h = tables[0], tables[1]
     for subset in range(starts.size - 1):
         total = gradient[subset_group[subset]]
         stop = starts[subset + 1]
@@ -174,29 +192,55 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
             end = min(top + FLUSH, stop)
             for c in range(8):
                 _add_dense_sums(dense, dense_columns, top, residual[c, top:end], 8, c, total)
-            g[:] = 0
+            tables[:] = 0
             for low in range(top, end, BLOCK):
                 high = min(low + BLOCK, end)
-                for c in range(8):
-                    r = residual[c, low:high]
-                    for i in range(r.size):
-                        buffer[i * 8 + c] = r[i]
-                for f in range(len(ones)):
-                    positions = ones[f, low:high]
-                    for i in range(positions.size):
-                        o, j = i * 8, np.int64(positions[i]) * 8
-                        a0, a1, a2, a3 = buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3]
-                        a4, a5, a6, a7 = buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7]
-                        g[j] += a0
-                        g[j + 1] += a1
-                        g[j + 2] += a2
-                        g[j + 3] += a3
-                        g[j + 4] += a4
-                        g[j + 5] += a5
-                        g[j + 6] += a6
-                        g[j + 7] += a7
+                _interleave(residual, low, high, buffer)
+                for f in range(0, len(ones) - 1, 2):
+                    _scatter(ones[f, low:high], ones[f + 1, low:high], buffer, g, h)
+                if len(ones) % 2:
+                    _scatter_one(ones[len(ones) - 1, low:high], buffer, g)
             for j in range(g.size):
-                total[j] += g[j]
+                total[j] += g[j] + h[j]
+
+
+@njit(**JIT)
+def _interleave(residual, low, high, buffer):
+    """Rows ``low..high`` of eight lanes (8, n), lanes innermost."""
+    r0, r1, r2, r3 = residual[0, low:high], residual[1, low:high], residual[2, low:high], residual[3, low:high]
+    r4, r5, r6, r7 = residual[4, low:high], residual[5, low:high], residual[6, low:high], residual[7, low:high]
+    for i in range(high - low):
+        o = i * 8
+        a0, a1, a2, a3, a4, a5, a6, a7 = r0[i], r1[i], r2[i], r3[i], r4[i], r5[i], r6[i], r7[i]
+        buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3] = a0, a1, a2, a3
+        buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7] = a4, a5, a6, a7
+
+
+@njit(**JIT)
+def _scatter_one(positions, buffer, g):
+    """Add each row's eight lanes to the table at its position."""
+    for i in range(positions.size):
+        o, j = i * 8, np.int64(positions[i]) * 8
+        a0, a1, a2, a3 = buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3]
+        a4, a5, a6, a7 = buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7]
+        b0, b1, b2, b3, b4, b5, b6, b7 = g[j], g[j + 1], g[j + 2], g[j + 3], g[j + 4], g[j + 5], g[j + 6], g[j + 7]
+        g[j], g[j + 1], g[j + 2], g[j + 3] = a0 + b0, a1 + b1, a2 + b2, a3 + b3
+        g[j + 4], g[j + 5], g[j + 6], g[j + 7] = a4 + b4, a5 + b5, a6 + b6, a7 + b7
+
+
+@njit(**JIT)
+def _scatter(first, second, buffer, g, h):
+    """Add each row's eight lanes to one table at its first position, and to another at its second."""
+    for i in range(first.size):
+        o, j, k = i * 8, np.int64(first[i]) * 8, np.int64(second[i]) * 8
+        a0, a1, a2, a3 = buffer[o], buffer[o + 1], buffer[o + 2], buffer[o + 3]
+        a4, a5, a6, a7 = buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7]
+        b0, b1, b2, b3, b4, b5, b6, b7 = g[j], g[j + 1], g[j + 2], g[j + 3], g[j + 4], g[j + 5], g[j + 6], g[j + 7]
+        c0, c1, c2, c3, c4, c5, c6, c7 = h[k], h[k + 1], h[k + 2], h[k + 3], h[k + 4], h[k + 5], h[k + 6], h[k + 7]
+        g[j], g[j + 1], g[j + 2], g[j + 3] = a0 + b0, a1 + b1, a2 + b2, a3 + b3
+        g[j + 4], g[j + 5], g[j + 6], g[j + 7] = a4 + b4, a5 + b5, a6 + b6, a7 + b7
+        h[k], h[k + 1], h[k + 2], h[k + 3] = a0 + c0, a1 + c1, a2 + c2, a3 + c3
+        h[k + 4], h[k + 5], h[k + 6], h[k + 7] = a4 + c4, a5 + c5, a6 + c6, a7 + c7
 
 
 @njit(**JIT)
