@@ -73,10 +73,16 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
 @njit(**JIT)
 def _add_dense(dense, dense_columns, first, table, lanes, lane, scores):
     """Add ``dense . weights`` of one lane to the scores (m,) of the rows from ``first`` on."""
-    for p in range(dense_columns.size):
-        weight, column = table[dense_columns[p] * lanes + lane], dense[p, first : first + scores.size]
+    last = first + scores.size
+    for p in range(0, dense_columns.size - 1, 2):  # two columns at a time, as above
+        u, v = table[dense_columns[p] * lanes + lane], table[dense_columns[p + 1] * lanes + lane]
+        a, b = dense[p, first:last], dense[p + 1, first:last]
         for i in range(scores.size):
-            scores[i] += weight * column[i]
+            scores[i] += u * a[i] + v * b[i]
+    if dense_columns.size % 2:
+        u, a = table[dense_columns[-1] * lanes + lane], dense[dense_columns.size - 1, first:last]
+        for i in range(scores.size):
+            scores[i] += u * a[i]
 
 
 @njit(**JIT)
@@ -145,7 +151,9 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
         for low in range(starts[subset], stop, FLUSH):
             high = min(low + FLUSH, stop)
             r = residual[low:high]
-            _add_dense_sums(dense, dense_columns, low, r, 1, 0, total)
+            for first in range(low, high, SUM_BLOCK):
+                part = residual[first : min(first + SUM_BLOCK, high)]
+                _add_dense_sums(dense, dense_columns, first, part, 1, 0, total)
             tables[:] = 0
             even = r.size // 4 * 4
             for f in range(len(ones)):
@@ -171,11 +179,20 @@ def _add_dense_sums(dense, dense_columns, first, residual, lanes, lane, total):
     for i in range(residual.size):
         intercept += residual[i]
     total[lane] += intercept
-    for p in range(dense_columns.size):
-        column, part = dense[p, first : first + residual.size], residual.dtype.type(0)
+    last = first + residual.size
+    for p in range(0, dense_columns.size - 1, 2):
+        a, b = dense[p, first:last], dense[p + 1, first:last]
+        u, v = residual.dtype.type(0), residual.dtype.type(0)
         for i in range(residual.size):
-            part += residual[i] * column[i]
-        total[dense_columns[p] * lanes + lane] += part
+            u += residual[i] * a[i]
+            v += residual[i] * b[i]
+        total[dense_columns[p] * lanes + lane] += u
+        total[dense_columns[p + 1] * lanes + lane] += v
+    if dense_columns.size % 2:
+        a, u = dense[dense_columns.size - 1, first:last], residual.dtype.type(0)
+        for i in range(residual.size):
+            u += residual[i] * a[i]
+        total[dense_columns[-1] * lanes + lane] += u
 
 
 @njit(**JIT)
@@ -190,8 +207,9 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
         stop = starts[subset + 1]
         for top in range(starts[subset], stop, FLUSH):
             end = min(top + FLUSH, stop)
-            for c in range(8):
-                _add_dense_sums(dense, dense_columns, top, residual[c, top:end], 8, c, total)
+            for low in range(top, end, SUM_BLOCK):
+                for c in range(8):
+                    _add_dense_sums(dense, dense_columns, low, residual[c, low : min(low + SUM_BLOCK, end)], 8, c, total)
             tables[:] = 0
             for low in range(top, end, BLOCK):
                 high = min(low + BLOCK, end)
