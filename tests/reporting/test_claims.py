@@ -109,6 +109,14 @@ class TestEverywhere:
         }
         assert found == "no runs of ssg on a9a in psp"
 
+    @pytest.mark.parametrize(("own", "stand_in", "says_so"), [("alm", "idca", True), ("idca", "inter_group", False)])
+    def test_stand_in_is_looked_at_where_there_are_no_runs_and_the_note_says_so(self, config, own, stand_in, says_so):
+        ahead = context(config, lambda job, _: 0.01 * (job.algorithm == "idca"))
+        stood_in = self.claim.model_copy(update={"algorithm": own, "stand_in": stand_in})
+        for found in findings(ahead, stood_in):
+            assert found.holds
+            assert found.note.startswith("IDCA in place of Augmented Lagrangian; ahead") == says_so
+
     def test_failed_seeds_are_left_out(self, config):
         partly = context(config, lambda job, _: 0.01 * (job.algorithm == "idca"), kept=lambda job: job.seed > 1)
         assert all(f.holds for f in findings(partly, self.claim))

@@ -28,6 +28,7 @@ class Claim(StrictModel):
         description="a function of claim_tests"
     )
     algorithm: str = Field(description="what it is said of")
+    stand_in: str | None = Field(None, description="whose runs are looked at where the experiment has none of that")
     against: list[str] = Field([], description="what that is compared with")
     experiments: list[str] = Field(description="where the test looks, in the order it expects")
 

@@ -33,11 +33,22 @@ def everywhere(context: Context, claim: Claim) -> Iterator[Finding]:
     """Accuracy is higher than each baseline's at every level of fairness that both reach."""
     for experiment in claim.experiments:
         for dataset in context.config.experiment(experiment).runs:
+            own = _whose_runs(context, claim, experiment, dataset)
             for other in claim.against:
-                sides = Side(experiment, claim.algorithm), Side(experiment, other)
+                sides = Side(experiment, own), Side(experiment, other)
                 setting = f"against {style.look(other).label}"
                 head = Finding(experiment, dataset, setting, _metric(context, experiment), _AT_EVERY)
-                yield _along(context, head, sides, at_every=True)
+                found = _along(context, head, sides, at_every=True)
+                if own != claim.algorithm:
+                    note = f"{style.look(own).label} in place of {style.look(claim.algorithm).label}"
+                    found = replace(found, note=f"{note}; {found.note}")
+                yield found
+
+
+def _whose_runs(context: Context, claim: Claim, experiment: str, dataset: str) -> str:
+    """The claim's algorithm, or its stand-in where the experiment has no runs of it."""
+    planned = context.config.experiment(experiment).runs[dataset].algorithms
+    return claim.stand_in if claim.stand_in and claim.algorithm not in planned else claim.algorithm
 
 
 def on_average(context: Context, claim: Claim) -> Iterator[Finding]:
