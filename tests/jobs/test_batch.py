@@ -49,7 +49,7 @@ def test_runs_are_made_once_and_equal_those_of_single_jobs(config, tmp_path):
     jobs = config.jobs()
     lines = []
     assert batch.outdated(config, jobs) == jobs
-    assert batch.run_batch("params.yaml", config, jobs, cores=2, report=lines.append) == []
+    assert batch.run_batch(config, jobs, cores=2, report=lines.append) == []
     assert batch.outdated(config, jobs) == []
     assert len(lines) == len(jobs)
     job = jobs[-1]
@@ -60,7 +60,7 @@ def test_runs_are_made_once_and_equal_those_of_single_jobs(config, tmp_path):
 
 def test_what_other_code_or_settings_made_is_outdated(config):
     job = config.jobs()[0]
-    batch.make("params.yaml", config, job)
+    batch.make(config, job)
     fit = job.path / "fit.json"
     content = json.loads(fit.read_text())
     for changed in ({"closure_hash": "other"}, {"grid": 11}):
@@ -74,15 +74,15 @@ def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
     jobs = config.jobs()
     real = batch.make
 
-    def make(path, grid, job):
+    def make(grid, job):
         if job == jobs[0]:
             raise DataError("no such row")
         if job == jobs[1]:
             os.kill(os.getpid(), signal.SIGKILL)
-        real(path, grid, job)
+        real(grid, job)
 
     monkeypatch.setattr(batch, "make", make)
-    failed = batch.run_batch("params.yaml", config, jobs, cores=1, report=lambda line: None)
+    failed = batch.run_batch(config, jobs, cores=1, report=lambda line: None)
     assert failed == jobs[:2]
     assert batch.outdated(config, jobs) == jobs[:2]
     log = batch.TRAIN_LOG.format(
@@ -94,7 +94,7 @@ def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
 def test_missing_tables_are_named_before_anything_runs(config):
     os.remove(TABLE.format(dataset="simulated"))
     with pytest.raises(DataError, match="table.npz: not prepared yet; run `snakemake"):
-        batch.run_batch("params.yaml", config, config.jobs(), cores=1)
+        batch.run_batch(config, config.jobs(), cores=1)
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak memory")

@@ -5,18 +5,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.kernels.pointwise import add_hinge_residual, hinge_means, logistic, logistic_exact
+from partialfair.kernels.pointwise import (
+    add_hinge_residual,
+    hinge_means,
+    hinge_means_single,
+    logistic,
+    logistic_exact,
+)
 
 STARTS = np.array([0, 700, 700, 2500])
 
 
-@pytest.mark.parametrize(("kind", "tolerance"), [(np.float32, 3e-6), (np.float64, 1e-12)])
-def test_hinge_means_equal_numpy(kind, tolerance):
+@pytest.mark.parametrize(
+    ("kernel", "kind", "tolerance"),
+    [(hinge_means, np.float32, 3e-6), (hinge_means, np.float64, 1e-12), (hinge_means_single, np.float32, 3e-6)],
+)
+def test_hinge_means_equal_numpy(kernel, kind, tolerance):
     rng = np.random.default_rng(0)
     scores = rng.normal(0, 3, 2500).astype(kind)
     thresholds = rng.normal(0, 2, 7)
     means = np.empty((3, 7))
-    hinge_means(scores, STARTS, thresholds, means)
+    kernel(scores, STARTS, thresholds, means)
     for s, (a, b) in enumerate(zip(STARTS, STARTS[1:], strict=False)):
         part = scores[a:b].astype(np.float64)
         expected = np.maximum(part[:, None] - thresholds, 0).mean(axis=0) if b > a else np.zeros(7)

@@ -76,7 +76,7 @@ def batch(
     chosen = [job for job in chosen if not algorithm or job.algorithm in algorithm]
     todo = outdated(grid, chosen)
     print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
-    failed = run_batch(config, grid, todo, at_once, lambda line: print(line, flush=True))
+    failed = run_batch(grid, todo, at_once, lambda line: print(line, flush=True))
     if failed:
         raise PartialFairError(f"{len(failed)} of {len(todo)} runs failed, the first is {failed[0].path}; see its log")
 

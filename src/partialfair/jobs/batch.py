@@ -34,7 +34,6 @@ def outdated(config: Config, jobs: Sequence[Job]) -> list[Job]:
 
 
 def run_batch(
-    config_path: str | Path,
     config: Config,
     jobs: Sequence[Job],
     cores: int,
@@ -45,8 +44,7 @@ def run_batch(
     A run that fails leaves its message in its log, like a job of the workflow, and the others go on.
 
     Args:
-        config_path: the configuration, for the jobs.
-        config: the same, read.
+        config: the configuration.
         jobs: runs to make.
         cores: runs at a time.
         report: receives a line of progress per run.
@@ -68,7 +66,7 @@ def run_batch(
                 break
             started = time.perf_counter()
             try:
-                good = pool.submit(_make_logged, config_path, config, job).result() == 0
+                good = pool.submit(_make_logged, config, job).result() == 0
             except BrokenProcessPool:
                 good, pool = False, _one_process()
             with lock:
@@ -93,7 +91,7 @@ def _one_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
 
 
-def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
+def _make_logged(config: Config, job: Job) -> int:
     """Make one run with the output in the run's log; return an exit status."""
     log = Path(_log(job))
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +100,7 @@ def _make_logged(config_path: str | Path, config: Config, job: Job) -> int:
         os.dup2(stream.fileno(), 2)
         _forget_peak_memory()
         try:
-            make(config_path, config, job)
+            make(config, job)
         except PartialFairError as error:
             stream.write(f"error: {error}\n")
             return 1
@@ -118,14 +116,14 @@ def _forget_peak_memory() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def make(config_path: str | Path, config: Config, job: Job) -> None:
+def make(config: Config, job: Job) -> None:
     """Train and evaluate one run, unless what is there is up to date."""
     from partialfair.jobs.evaluate import evaluate
     from partialfair.jobs.train import train
 
     if not _trained(config, job):
         job.path.mkdir(parents=True, exist_ok=True)
-        train(config_path, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed)
+        train(config, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed)
     table, split = _inputs(job)
     settings = evaluation_settings(config, job.experiment, job.dataset)
     evaluate(job.path / "model.npz", job.path / "fit.json", table, split, job.path, settings)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from partialfair import closure, plugins
 from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.checkpoint import Checkpoint
-from partialfair.config import job_settings, load_config
+from partialfair.config import Config, job_settings, load_config
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, InfeasibleError, PluginError
 from partialfair.files import sealed, sha256, write_json
@@ -31,7 +31,7 @@ SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
 
 
 def train(
-    config_path: str | Path,
+    config: str | Path | Config,
     experiment: str,
     dataset: str,
     algorithm: str,
@@ -42,7 +42,7 @@ def train(
     """Run one training job of the grid; return the content of fit.json.
 
     A combination to which the algorithm does not apply, and a problem it finds infeasible, are results: they
-    are written down with their reason, and the job succeeds.
+    are written down with their reason, and the job succeeds. ``config`` is the configuration or its file.
 
     Raises:
         ConfigError: the grid has no such job, or the algorithm refuses its settings.
@@ -50,7 +50,8 @@ def train(
         PluginError: the algorithm is at fault.
     """
     started = time.perf_counter(), time.process_time()
-    config = load_config(config_path)
+    if not isinstance(config, Config):
+        config = load_config(config)
     job = config.job(experiment, dataset, algorithm, kappa, seed)
     settings = job_settings(config, job)
     out = Path(out_dir) if out_dir is not None else job.path

@@ -37,9 +37,31 @@ def hinge_means(scores, starts, thresholds, means):
                 t = scores.dtype.type(thresholds[q])
                 total = scores.dtype.type(0)
                 for i in range(part.size):
-                    # max(s - t, 0) = max(s, t) - t: 0.023 ms instead of 0.040 ms for 29,000 rows and 20 thresholds.
+                    x = part[i] - t
+                    # x + |x| is twice max(x, 0); written so because max() does not vectorise here.
+                    total += x + abs(x)
+                means[subset, q] += total
+        if stop > first:
+            means[subset, :] *= 0.5 / (stop - first)
+
+
+@njit(**JIT)
+def hinge_means_single(scores, starts, thresholds, means):
+    """:func:`hinge_means` of scores in single precision: 0.023 ms instead of 0.040 ms for 29,000 rows, 20 thresholds.
+
+    ``max(s - t, 0) = max(s, t) - t`` takes one operation less. The difference loses digits that single-precision scores
+    have lost before: errors to 3e-7 instead of 6e-8 for scores of a few units.
+    """
+    for subset in range(starts.size - 1):
+        first, stop = starts[subset], starts[subset + 1]
+        means[subset, :] = 0
+        for low in range(first, stop, SUM_BLOCK):
+            part = scores[low : min(low + SUM_BLOCK, stop)]
+            for q in range(thresholds.size):
+                t, total = np.float32(thresholds[q]), np.float32(0)
+                for i in range(part.size):
                     total += part[i] if part[i] > t else t
-                means[subset, q] += total - t * part.size
+                means[subset, q] += total - t * np.float32(part.size)
         if stop > first:
             means[subset, :] /= stop - first
 

@@ -209,7 +209,9 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
             end = min(top + FLUSH, stop)
             for low in range(top, end, SUM_BLOCK):
                 for c in range(8):
-                    _add_dense_sums(dense, dense_columns, low, residual[c, low : min(low + SUM_BLOCK, end)], 8, c, total)
+                    _add_dense_sums(
+                        dense, dense_columns, low, residual[c, low : min(low + SUM_BLOCK, end)], 8, c, total
+                    )
             tables[:] = 0
             for low in range(top, end, BLOCK):
                 high = min(low + BLOCK, end)

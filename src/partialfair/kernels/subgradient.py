@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from partialfair.kernels import JIT
-from partialfair.kernels.pointwise import hinge_means, logistic
+from partialfair.kernels.pointwise import hinge_means_single, logistic
 from partialfair.kernels.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
 from partialfair.kernels.sides import side_value
 from partialfair.kernels.switching import effective_weights, hinge_rows, pack, unpack
@@ -155,7 +155,7 @@ def subgradient_steps(
                 continue
             for q in range(shift.size):
                 thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
-            hinge_means(scores[c], starts, thresholds, means)
+            hinge_means_single(scores[c], starts, thresholds, means)
             i, worst = largest_constraint(convex, concave, means, chosen, scratch)
             factor = 1.0
             if constant[c] > 0:

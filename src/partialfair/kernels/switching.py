@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from partialfair.kernels import JIT, SUM_BLOCK
-from partialfair.kernels.pointwise import hinge_means, logistic
+from partialfair.kernels.pointwise import hinge_means_single, logistic
 from partialfair.kernels.rows import adjoint_eight, adjoint_one, binned_adjoint, forward_eight, forward_one
 from partialfair.kernels.sides import side_value
 
@@ -154,7 +154,7 @@ def switching_steps(
                 continue
             for q in range(n_thresholds):
                 thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
-            hinge_means(scores[c], starts, thresholds, means)
+            hinge_means_single(scores[c], starts, thresholds, means)
             linearised_means(offset[c], slope[c], fraction[c], effective[c], subset_group, thresholds, linear)
             i, worst = largest_majorant(convex, concave, anchor_choice[c], means, linear, chosen, scratch)
             if worst <= tolerance[c]:
