@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from partialfair.solvers.certificate import certify
 from partialfair.solvers.correction import correct
-from partialfair.solvers.newton import Scaling, newton_steps
+from partialfair.solvers.newton import MANY_ROWS, SAMPLE, Scaling, newton_steps
 from partialfair.solvers.problem import LinearProblem, State
 from partialfair.solvers.solution import Record, Solution
 
@@ -123,7 +123,8 @@ def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector,
     exceeds beta its constraint is flat, and descent would move the other groups instead, to a poor optimum (on
     bank a loss of 0.258 instead of 0.210).
     """
-    params, scaling = newton_steps(problem, iterations=iterations)
+    every = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
+    params, scaling = newton_steps(problem, iterations=iterations, every=every)
     if problem.n_aux == 0 and problem.model.uses_group:
         params = matching_intercepts(problem, params)
     return params, matching_thresholds(problem, params), scaling
