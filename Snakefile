@@ -15,7 +15,7 @@ from partialfair.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
-from partialfair.workflow import Grid, asked, set_environment, spare_time
+from partialfair.workflow import TRAINING_MEMORY, Grid, asked, set_environment, spare_time
 
 # Another grid: snakemake --config params=other.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))

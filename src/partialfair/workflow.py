@@ -25,6 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+TRAINING_MEMORY = (1500, 20)
+"""Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 
 
 def set_environment(project: str | Path, params: str) -> None:

@@ -60,7 +60,7 @@ def test_runs_are_made_once_and_equal_those_of_single_jobs(config, tmp_path):
 
 def test_what_other_code_or_settings_made_is_outdated(config):
     job = config.jobs()[0]
-    batch.make(config, job)
+    batch.make(config, [job])
     fit = job.path / "fit.json"
     content = json.loads(fit.read_text())
     for changed in ({"closure_hash": "other"}, {"grid": 11}):
@@ -74,12 +74,12 @@ def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
     jobs = config.jobs()
     real = batch.make
 
-    def make(grid, job):
-        if job == jobs[0]:
+    def make(grid, block):
+        if jobs[0] in block:
             raise DataError("no such row")
-        if job == jobs[1]:
+        if jobs[1] in block:
             os.kill(os.getpid(), signal.SIGKILL)
-        real(grid, job)
+        real(grid, block)
 
     monkeypatch.setattr(batch, "make", make)
     failed = batch.run_batch(config, jobs, cores=1, report=lambda line: None)

@@ -15,7 +15,7 @@ rule train:
         "logs/benchmarks/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
     threads: CONFIG.params.threads
     resources:
-        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 20)),
+        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, *TRAINING_MEMORY)),
         runtime=asked(lambda wildcards, attempt: attempt * 120),
         gpu=asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
     params:

@@ -154,7 +154,9 @@ class Algorithm(Protocol):
         settings_model: pydantic model of its entry in params.yaml.
 
     An algorithm that also serves tasks the compiled kernels do not (``Task.fused`` is false) says so by
-    ``general = True``; for all others such a task does not apply.
+    ``general = True``; for all others such a task does not apply. One that computes several tasks at less cost than one
+    after the other, where they differ in kappa alone, has ``fit_together(tasks, settings) -> list[Fit]``, with
+    the same result for each as from ``fit``.
     """
 
     needs_gpu: ClassVar[bool]

@@ -1,6 +1,7 @@
 """Regularization baseline: the unfairness is a penalty in the loss, descended by subgradients."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from partialfair.algorithms.base import Fit, Settings, Task, classification_only
 from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError
 from partialfair.intervals import for_groups, measure
+from partialfair.solvers.idca import lanes_for
 from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.solution import Solution
 from partialfair.solvers.subgradient import Penalty, Run, advance, certify_penalty, start_runs
@@ -55,38 +57,70 @@ class Regularization:
 
     def fit(self, task: Task, settings: Settings) -> Fit:
         """Tune the step length on validation accuracy (ties: smaller penalised loss), then continue that run."""
+        return self.fit_together([task], settings)[0]
+
+    def fit_together(self, tasks: Sequence[Task], settings: Settings) -> list[Fit]:
+        """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         assert isinstance(settings, RegularizationSettings)
-        problem, weight = penalised(task)
-        runs = start_runs(problem, [Penalty(weight, step) for step in settings.steps])
+        problem = penalised(tasks[0])[0]
+        weights = [penalty_weight(task, problem) for task in tasks]
+        candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
+        _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
+        return [
+            _continued(problem, task, runs, weight, settings)
+            for task, runs, weight in zip(tasks, candidates, weights, strict=True)
+        ]
 
-        def progress(run: Run) -> None:
-            if run.taken % 10_000 == 0:
-                record = run.history[-1]
-                task.report(
-                    f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, penalty {record.max_violation:.1e}"
-                )
 
-        advance(problem, runs, settings.tuning_steps, report=progress)
-        scored = [(-task.validation_accuracy(run.result[0]), _objective(run, weight), i) for i, run in enumerate(runs)]
-        best = runs[min(scored)[2]]
-        task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
-        advance(problem, [best], settings.total_steps, report=progress)
-        params, aux = best.result
-        assert isinstance(best.rule, Penalty)
-        selected = {"step": best.rule.step, "weight": weight, "validation_accuracy": task.validation_accuracy(params)}
-        solution = Solution(params, aux, certify_penalty(problem, params, aux, weight), best.history)
-        histories = {_name(run): run.history for run in runs}
-        return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
+def _advance(
+    problem: LinearProblem, tasks: Sequence[Task], candidates: Sequence[Sequence[Run]], steps: int, lanes: int = 1
+) -> None:
+    """Bring the runs of all tasks to ``steps`` steps."""
+    owner = {id(run): task for task, runs in zip(tasks, candidates, strict=True) for run in runs}
+
+    def progress(run: Run) -> None:
+        if run.taken % 10_000 == 0:
+            record = run.history[-1]
+            owner[id(run)].report(
+                f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, penalty {record.max_violation:.1e}"
+            )
+
+    advance(problem, [run for runs in candidates for run in runs], steps, report=progress, lanes=lanes)
+
+
+def _continued(
+    problem: LinearProblem, task: Task, runs: Sequence[Run], weight: float, settings: RegularizationSettings
+) -> Fit:
+    """The fit from a task's tuned candidates: the best goes on alone."""
+    scored = [(-task.validation_accuracy(run.result[0]), _objective(run, weight), i) for i, run in enumerate(runs)]
+    best = runs[min(scored)[2]]
+    task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
+    _advance(problem, [task], [[best]], settings.total_steps)
+    params, aux = best.result
+    assert isinstance(best.rule, Penalty)
+    selected = {"step": best.rule.step, "weight": weight, "validation_accuracy": task.validation_accuracy(params)}
+    solution = Solution(params, aux, certify_penalty(problem, params, aux, weight), best.history)
+    histories = {_name(run): run.history for run in runs}
+    return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
 
 
 def penalised(task: Task) -> tuple[LinearProblem, float]:
     """The problem whose largest constraint is the penalty, and the weight of that penalty."""
-    if not task.kappa > 0:
-        raise ConfigError(f"lambda (the task's kappa) is {task.kappa}; use a positive number")
     # The smallest positive slack vanishes in p + slack.
     problem = dataclasses.replace(task, kappa=float(np.finfo(np.float64).tiny), kappa_scale="absolute").problem
+    return problem, penalty_weight(task, problem)
+
+
+def penalty_weight(task: Task, problem: LinearProblem) -> float:
+    """The weight of the largest constraint of the penalised problem.
+
+    Raises:
+        ConfigError: lambda is not positive.
+    """
+    if not task.kappa > 0:
+        raise ConfigError(f"lambda (the task's kappa) is {task.kappa}; use a positive number")
     length = np.mean([measure(pairs) for pairs in for_groups(task.interval, task.train.n_groups)])
-    return problem, float((2 if problem.n_aux else 1) * task.kappa / length)
+    return float((2 if problem.n_aux else 1) * task.kappa / length)
 
 
 def _objective(run: Run, weight: float) -> float:

@@ -1,10 +1,11 @@
 """Train and evaluate many runs of the grid from one process that has imported everything once.
 
 A small job spends most of its time on starting Python, importing and loading compiled kernels. Here a few
-processes do so once and then make one run after the other, each with its own log. The functions are those of the
-single jobs, so the files are the same. Snakemake then only has to be told (``snakemake --touch --forcerun train
-evaluate -- evaluation``), and sees as ever what is outdated. The workflow's limits on memory and
-GPUs do not hold here: ``cores`` runs go on at a time, whatever they take.
+processes do so once and then make one run after the other, each with its own log. Runs that differ in kappa alone are
+trained together where the algorithm can (``fit_together``). The results are the same as those of single jobs.
+Snakemake takes them for its own where it has no record of a run, and sees as ever what is outdated
+(``snakemake --touch --forcerun train evaluate -- evaluation`` records them). Runs that go on at a time share the
+machine's memory and GPU as the workflow's jobs do.
 """
 
 import multiprocessing
@@ -12,18 +13,17 @@ import os
 import threading
 import time
 import traceback
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
-from partialfair import closure
+from partialfair import closure, plugins
 from partialfair.config import Config, Job, evaluation_settings, job_settings
 from partialfair.errors import DataError, PartialFairError
 from partialfair.files import read_json
-from partialfair.workflow import SPLIT, TABLE
+from partialfair.workflow import SPLIT, TABLE, TRAINING_MEMORY, Grid, machine_limits
 
 TRAIN_LOG = "logs/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log"
 
@@ -38,6 +38,7 @@ def run_batch(
     jobs: Sequence[Job],
     cores: int,
     report: Callable[[str], None] = print,
+    limits: Mapping[str, int] | None = None,
 ) -> list[Job]:
     """Train and evaluate runs, ``cores`` at a time; return those that failed.
 
@@ -48,42 +49,110 @@ def run_batch(
         jobs: runs to make.
         cores: runs at a time.
         report: receives a line of progress per run.
+        limits: ``mem_mb`` and ``gpu`` that runs at work may claim together; by default those of the workflow on this
+            machine.
 
     Raises:
         DataError: a table or split that a run needs has not been prepared.
     """
     _require_inputs(jobs)
     _warm_up(jobs)
-    waiting, failed, lock = deque(jobs), [], threading.Lock()
-
-    def serve() -> None:
-        """Have one process make runs until none is left; one that is killed costs its run alone."""
-        pool = _one_process()
-        while waiting:
-            with lock:
-                job = waiting.popleft() if waiting else None
-            if job is None:
-                break
-            started = time.perf_counter()
-            try:
-                good = pool.submit(_make_logged, config, job).result() == 0
-            except BrokenProcessPool:
-                good, pool = False, _one_process()
-            with lock:
-                if not good:
-                    failed.append(job)
-                done[0] += 1
-                word = f"{time.perf_counter() - started:.1f} s" if good else f"failed, see {_log(job)}"
-                report(f"[{done[0]}/{len(jobs)}] {job.path}: {word}")
-        pool.shutdown()
-
-    done = [0]
-    threads = [threading.Thread(target=serve) for _ in range(min(cores, len(jobs)))]
+    queue = _Queue(config, jobs, machine_limits() if limits is None else limits, report)
+    threads = [threading.Thread(target=_serve, args=(config, queue)) for _ in range(min(cores, len(jobs)))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return failed
+    return queue.failed
+
+
+class _Queue:
+    """Blocks of runs that wait for a process and for room; safe to use from several threads."""
+
+    def __init__(
+        self, config: Config, jobs: Sequence[Job], limits: Mapping[str, int], report: Callable[[str], None]
+    ) -> None:
+        self.grid, self.report, self.total, self.done = Grid(config), report, len(jobs), 0
+        # Long blocks come first, so that no core is left with one while the others have nothing to do.
+        self.waiting = sorted(blocks(config, jobs), key=len, reverse=True)
+        self.left, self.at_work = dict(limits), 0
+        self.failed: list[Job] = []
+        self.changed = threading.Condition()
+
+    def take(self) -> list[Job] | None:
+        """The first block for which there is room, waiting for it; ``None`` if there is nothing more to do."""
+        with self.changed:
+            while self.waiting or self.at_work:
+                for block in self.waiting:
+                    needs = self._needs(block)
+                    # A block that asks for more than there is has the machine to itself.
+                    if not self.at_work or all(need <= self.left[name] for name, need in needs.items()):
+                        self.waiting.remove(block)
+                        self._claim(needs, 1)
+                        return block
+                self.changed.wait()
+            return None
+
+    def finish(self, block: list[Job], seconds: float, good: bool) -> None:
+        """Take note of a block that was made, or was not: then its runs are made one at a time."""
+        with self.changed:
+            self._claim(self._needs(block), -1)
+            if good or len(block) == 1:
+                self.done += len(block)
+                self.failed += [] if good else block
+                together = f", {len(block)} together" if len(block) > 1 else ""
+                for number, job in enumerate(block, self.done - len(block) + 1):
+                    word = f"{seconds:.1f} s{together}" if good else f"failed, see {_log(job)}"
+                    self.report(f"[{number}/{self.total}] {job.path}: {word}")
+            else:
+                self.waiting[:0] = [[job] for job in block]
+            self.changed.notify_all()
+
+    def _needs(self, block: list[Job]) -> dict[str, int]:
+        """What a block claims while it is made: the same as each of its runs."""
+        return {
+            "mem_mb": self.grid.memory(block[0].dataset, *TRAINING_MEMORY),
+            "gpu": self.grid.gpus(block[0].algorithm),
+        }
+
+    def _claim(self, needs: Mapping[str, int], sign: int) -> None:
+        self.at_work += sign
+        for name, need in needs.items():
+            self.left[name] -= sign * need
+
+
+def _serve(config: Config, queue: _Queue) -> None:
+    """Have one process make blocks until none is left; one that is killed is followed by another."""
+    pool = _one_process()
+    while (block := queue.take()) is not None:
+        started, good = time.perf_counter(), False
+        try:
+            good = pool.submit(_make_logged, config, block).result() == 0
+        except BrokenProcessPool:
+            pool = _one_process()
+        finally:
+            queue.finish(block, time.perf_counter() - started, good)
+    pool.shutdown()
+
+
+def blocks(config: Config, jobs: Sequence[Job]) -> list[list[Job]]:
+    """Put runs together that one process had better make in a row, in the order of the first of each block.
+
+    These are runs that differ in kappa alone, where the algorithm trains them together, and those that differ in the
+    seed alone, where the first of them computes all (:mod:`partialfair.algorithms.seed_batch`) and others would wait.
+    """
+    found: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        key: tuple[object, ...] = (job.experiment, job.dataset, job.algorithm)
+        seeds = config.training(job.experiment, job.dataset, job.algorithm)["settings"].get("seed_batch", 1)
+        if hasattr(plugins.load("algorithms", job.algorithm).ALGORITHM, "fit_together"):
+            key = (*key, job.seed)
+        elif seeds > 1:
+            key = (*key, job.kappa_text, job.seed // seeds)
+        else:
+            key = (*key, job.kappa_text, job.seed)
+        found.setdefault(key, []).append(job)
+    return list(found.values())
 
 
 def _one_process() -> ProcessPoolExecutor:
@@ -91,16 +160,19 @@ def _one_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
 
 
-def _make_logged(config: Config, job: Job) -> int:
-    """Make one run with the output in the run's log; return an exit status."""
-    log = Path(_log(job))
-    log.parent.mkdir(parents=True, exist_ok=True)
+def _make_logged(config: Config, block: Sequence[Job]) -> int:
+    """Make runs with the output in the first one's log; return an exit status."""
+    for job in block:
+        log = Path(_log(job))
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"made together with others, see {_log(block[0])}\n", encoding="utf-8")
+    log = Path(_log(block[0]))
     with log.open("w", encoding="utf-8", buffering=1) as stream, redirect_stdout(stream), redirect_stderr(stream):
         os.dup2(stream.fileno(), 1)  # what compiled code prints
         os.dup2(stream.fileno(), 2)
         _forget_peak_memory()
         try:
-            make(config, job)
+            make(config, block)
         except PartialFairError as error:
             stream.write(f"error: {error}\n")
             return 1
@@ -116,17 +188,20 @@ def _forget_peak_memory() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def make(config: Config, job: Job) -> None:
-    """Train and evaluate one run, unless what is there is up to date."""
+def make(config: Config, block: Sequence[Job]) -> None:
+    """Train and evaluate runs of a block, unless what is there is up to date."""
     from partialfair.jobs.evaluate import evaluate
-    from partialfair.jobs.train import train
+    from partialfair.jobs.train import train_together
 
-    if not _trained(config, job):
+    todo = [job for job in block if not _trained(config, job)]
+    for job in todo:
         job.path.mkdir(parents=True, exist_ok=True)
-        train(config, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed)
-    table, split = _inputs(job)
-    settings = evaluation_settings(config, job.experiment, job.dataset)
-    evaluate(job.path / "model.npz", job.path / "fit.json", table, split, job.path, settings)
+    for seed in dict.fromkeys(job.seed for job in todo):
+        train_together(config, [job for job in todo if job.seed == seed])
+    for job in block:
+        table, split = _inputs(job)
+        settings = evaluation_settings(config, job.experiment, job.dataset)
+        evaluate(job.path / "model.npz", job.path / "fit.json", table, split, job.path, settings)
 
 
 def _trained(config: Config, job: Job) -> bool:
@@ -165,7 +240,6 @@ def _require_inputs(jobs: Sequence[Job]) -> None:
 
 def _warm_up(jobs: Sequence[Job]) -> None:
     """Import what the runs need, so that their processes begin with it."""
-    from partialfair import plugins
     from partialfair.jobs import evaluate, train  # noqa: F401
 
     for algorithm in {job.algorithm for job in jobs}:

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from partialfair import closure, plugins
 from partialfair.algorithms.base import Fit, Settings, Task
 from partialfair.checkpoint import Checkpoint
-from partialfair.config import Config, job_settings, load_config
+from partialfair.config import Config, Job, job_settings, load_config
 from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, InfeasibleError, PluginError
 from partialfair.files import sealed, sha256, write_json
@@ -49,46 +49,113 @@ def train(
         DataError: the table or the split is missing or damaged.
         PluginError: the algorithm is at fault.
     """
-    started = time.perf_counter(), time.process_time()
     if not isinstance(config, Config):
         config = load_config(config)
     job = config.job(experiment, dataset, algorithm, kappa, seed)
-    settings = job_settings(config, job)
-    out = Path(out_dir) if out_dir is not None else job.path
-    table, split = TABLE.format(dataset=dataset), SPLIT.format(dataset=dataset, seed=seed)
+    return train_together(config, [job], out_dir)[0]
+
+
+def train_together(config: Config, jobs: Sequence[Job], out_dir: str | Path | None = None) -> list[dict[str, Any]]:
+    """Run training jobs that differ in kappa alone; return the content of their fit.json.
+
+    Each has the result it has by itself. An algorithm with ``fit_together`` computes them as one; each then records an
+    equal share of the time that this took.
+
+    Args:
+        config: the grid.
+        jobs: of one experiment, dataset, algorithm and seed.
+        out_dir: run folder of a single job; by default where the workflow has it.
+
+    Raises:
+        ConfigError, DataError, PluginError: as in :func:`train`.
+    """
+    clock = Stopwatch()
+    table, split = TABLE.format(dataset=jobs[0].dataset), SPLIT.format(dataset=jobs[0].dataset, seed=jobs[0].seed)
     data = Dataset.load(table)
     parts = Split.load(split, data.n_rows)
-    plugin = plugins.load("algorithms", algorithm).ALGORITHM
-    code = closure.training_hash(algorithm, settings["constraint"])
-    checkpoint = Checkpoint(out / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {code}")
-    task = Task(
-        train=data.take(parts.train),
-        validation=data.take(parts.validation),
+    rows = data.take(parts.train), data.take(parts.validation)
+    inputs = {"table": sha256(table), "split": sha256(split)}
+    plugin = plugins.load("algorithms", jobs[0].algorithm).ALGORITHM
+    every = [job_settings(config, job) for job in jobs]
+    folders = [Path(out_dir) if out_dir is not None else job.path for job in jobs]
+    tasks = [_task(*rows, settings, folder) for settings, folder in zip(every, folders, strict=True)]
+    found = attempt_together(plugin, tasks, validated(plugin, jobs[0].algorithm, every[0]["settings"]))
+    clock.share(len(jobs))
+    contents = []
+    for settings, folder, task, (fit, status, reason) in zip(every, folders, tasks, found, strict=True):
+        model = fit.model if fit else _no_model(data, status)
+        violation = _true_violation(plugin, task, fit)
+        content = _fit_json(settings, fit, violation, status, reason, clock.lap())
+        _write_history(folder / "history.parquet", fit, violation)
+        model.save(folder / "model.npz")
+        # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
+        content["inputs"] = inputs
+        content["outputs"] = {name: sha256(folder / name) for name in ("model.npz", "history.parquet")}
+        contents.append(sealed(content))
+        write_json(folder / "fit.json", contents[-1])
+        assert task.checkpoint is not None
+        task.checkpoint.discard()
+    return contents
+
+
+class Stopwatch:
+    """Wall and processor time of runs that were computed together."""
+
+    def __init__(self) -> None:
+        self.runs, self.shared, self.since = 1, (0.0, 0.0), _now()
+
+    def share(self, runs: int) -> None:
+        """Divide the time so far equally among the runs, of which each now has time of its own."""
+        wall, cpu = self._passed()
+        self.runs, self.shared = runs, (wall / runs, cpu / runs)
+
+    def lap(self) -> dict[str, Any]:
+        """The time of the next run."""
+        wall, cpu = (share + own for share, own in zip(self.shared, self._passed(), strict=True))
+        return {"wall_seconds": wall, "cpu_seconds": cpu, "runs_together": self.runs}
+
+    def _passed(self) -> tuple[float, float]:
+        """Time since the last call."""
+        before, self.since = self.since, _now()
+        return self.since[0] - before[0], self.since[1] - before[1]
+
+
+def _now() -> tuple[float, float]:
+    """Wall and processor time of this process, in seconds."""
+    return time.perf_counter(), time.process_time()
+
+
+def _task(train_rows: Dataset, validation_rows: Dataset, settings: dict[str, Any], folder: Path) -> Task:
+    """The task of a training job."""
+    kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
+    code = closure.training_hash(settings["algorithm"], settings["constraint"])
+    return Task(
+        train=train_rows,
+        validation=validation_rows,
         constraint=settings["constraint"],
         interval=settings["interval"],
-        kappa=math.inf if settings["kappa"] is None else settings["kappa"],
+        kappa=kappa,
         grid=settings["grid"],
         kappa_scale=settings["kappa_scale"],
         seed=seed,
         device=settings["device"],
         loss=settings["loss"],
         surrogate=settings["surrogate"],
-        report=progress_printer(f"{dataset} {algorithm} kappa={kappa} seed={seed}"),
-        checkpoint=checkpoint,
+        report=progress_printer(f"{settings['dataset']} {settings['algorithm']} kappa={kappa} seed={seed}"),
+        checkpoint=Checkpoint(folder / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {code}"),
     )
-    fit, status, reason = attempt(plugin, task, validated(plugin, algorithm, settings["settings"]))
-    model = fit.model if fit else _no_model(data, status)
-    violation = _true_violation(plugin, task, fit)
-    content = _fit_json(settings, fit, violation, status, reason, started)
-    _write_history(out / "history.parquet", fit, violation)
-    model.save(out / "model.npz")
-    # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
-    content["inputs"] = {"table": sha256(table), "split": sha256(split)}
-    content["outputs"] = {name: sha256(out / name) for name in ("model.npz", "history.parquet")}
-    content = sealed(content)
-    write_json(out / "fit.json", content)
-    checkpoint.discard()
-    return content
+
+
+def attempt_together(
+    plugin: Any, tasks: Sequence[Task], settings: Settings
+) -> list[tuple[Fit | None, str, str | None]]:
+    """Fit tasks that differ in kappa alone; see :func:`attempt`."""
+    together = getattr(plugin, "fit_together", None)
+    if together is None or len(tasks) == 1 or not all(_unfit(plugin, task) is None for task in tasks):
+        return [attempt(plugin, task, settings) for task in tasks]
+    name = f"algorithm {type(plugin).__name__}"
+    fits = run_plugin(f"{name}: fit_together", _source(plugin), together, tasks, settings)
+    return [_outcome(fit, task, name) for fit, task in zip(fits, tasks, strict=True)]
 
 
 def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, str, str | None]:
@@ -97,22 +164,38 @@ def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, st
     Raises:
         PluginError: the algorithm raised an error of its own, or returned something else than a usable fit.
     """
-    source = getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+    reason = _unfit(plugin, task)
+    if reason is not None:
+        return None, "not_applicable", reason
     name = f"algorithm {type(plugin).__name__}"
-    applies, why = run_plugin(f"{name}: applies_to", source, plugin.applies_to, task.constraint, task.train)
-    if not applies:
-        return None, "not_applicable", why
-    if not task.fused and not getattr(plugin, "general", False):
-        return None, "not_applicable", "it knows the logistic loss and hinge-mean constraints alone"
     try:
-        fit = run_plugin(f"{name}: fit", source, plugin.fit, task, settings)
+        fit = run_plugin(f"{name}: fit", _source(plugin), plugin.fit, task, settings)
     except InfeasibleError as error:
         return None, "infeasible", str(error)
+    return _outcome(fit, task, name)
+
+
+def _unfit(plugin: Any, task: Task) -> str | None:
+    """Why the algorithm does not apply to the task; ``None`` if it does."""
+    name = f"algorithm {type(plugin).__name__}: applies_to"
+    applies, why = run_plugin(name, _source(plugin), plugin.applies_to, task.constraint, task.train)
+    if not applies:
+        return str(why)
+    if not task.fused and not getattr(plugin, "general", False):
+        return "it knows the logistic loss and hinge-mean constraints alone"
+    return None
+
+
+def _outcome(fit: Any, task: Task, name: str) -> tuple[Fit, str, str | None]:
+    """A fit that can be stored, its status and the reason for it."""
     _check_fit(fit, task, name)
-    if fit.solution.status != "ok":
-        status, _, reason = fit.solution.status.partition(": ")
-        return fit, status, reason
-    return fit, "ok", None
+    status, _, reason = fit.solution.status.partition(": ")
+    return fit, status, None if status == "ok" else reason
+
+
+def _source(plugin: Any) -> str | None:
+    """The file of a plug-in."""
+    return getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
 
 
 def _check_fit(fit: Any, task: Task, name: str) -> None:
@@ -175,7 +258,7 @@ def _fit_json(
     violation: Callable[[NDArray, NDArray], float | None],
     status: str,
     reason: str | None,
-    started: tuple[float, float],
+    spent: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything worth knowing about a training job besides its model."""
     certificate = None
@@ -195,7 +278,7 @@ def _fit_json(
         "selected": fit.selected if fit else {},
         "chosen": fit.chosen if fit else None,
         "certificate": certificate,
-        "time": {"wall_seconds": time.perf_counter() - started[0], "cpu_seconds": time.process_time() - started[1]},
+        "time": spent,
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
         "versions": versions(),

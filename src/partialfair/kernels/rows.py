@@ -151,6 +151,9 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
         for low in range(starts[subset], stop, FLUSH):
             high = min(low + FLUSH, stop)
             r = residual[low:high]
+            # A step along a constraint touches the rows of a subset or two; the others add nothing.
+            if not _any(r):
+                continue
             for first in range(low, high, SUM_BLOCK):
                 part = residual[first : min(first + SUM_BLOCK, high)]
                 _add_dense_sums(dense, dense_columns, first, part, 1, 0, total)
@@ -167,6 +170,15 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
                     t0[positions[i]] += r[i]
             for j in range(t0.size):
                 total[j] += (t0[j] + t1[j]) + (t2[j] + t3[j])
+
+
+@njit(**JIT)
+def _any(residual):
+    """Whether a residual (m,) has an entry other than zero."""
+    total = residual.dtype.type(0)
+    for i in range(residual.size):
+        total += abs(residual[i])
+    return total != 0
 
 
 @njit(**JIT)

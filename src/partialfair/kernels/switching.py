@@ -110,7 +110,8 @@ def switching_steps(
         design: (codes, dense, dense_columns, starts, subset_group, members) of the rows.
         y: (n,) labels, float32, in the order of the design.
         aux_index, shift: of the program.
-        convex, concave: (weight, subset, threshold, constant) tables of the program.
+        convex, concave: (weight, subset, threshold, constant) tables of the program, the constants (C, m, J, L) one
+            table per column: columns may differ in the slack of their constraints.
         anchor: (choice (C, m, J), offset (C, S, Q), slope (C, S, Q, d+1), fraction (C, S, Q)).
         params: (C, R, d+1) current parameters; aux: (C, P) current auxiliaries.
         best: (loss (C,), params (C, R, d+1), aux (C, P)) of the best point with no majorant above eps.
@@ -156,7 +157,9 @@ def switching_steps(
                 thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
             hinge_means_single(scores[c], starts, thresholds, means)
             linearised_means(offset[c], slope[c], fraction[c], effective[c], subset_group, thresholds, linear)
-            i, worst = largest_majorant(convex, concave, anchor_choice[c], means, linear, chosen, scratch)
+            plus = (convex[0], convex[1], convex[2], convex[3][c])
+            minus = (concave[0], concave[1], concave[2], concave[3][c])
+            i, worst = largest_majorant(plus, minus, anchor_choice[c], means, linear, chosen, scratch)
             if worst <= tolerance[c]:
                 violated[c] = -1
                 loss = logistic(scores[c], y, 1.0 / y.size, residual[c])

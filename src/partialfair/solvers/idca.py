@@ -1,27 +1,29 @@
 """Inexact difference-of-convex algorithm (IDCA) with the switching subgradient subsolver.
 
 Partial fairness paper, section 3. Several configurations (inner steps T, tolerance eps) of one problem run as
-the columns of one computation, eight to a batch, because they share the data.
+the columns of one computation, eight at a time, because they share the data; so do those of problems that differ
+in their slack (kappa) alone. What a column computes does not depend on the columns beside it.
 
 The method is deterministic, so an outer iteration that returns its own starting point would do so for ever:
 that fixed point ends a configuration exactly, with the result that all remaining iterations would have given.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.constraints.program import HingeProgram
 from partialfair.kernels import LANES
 from partialfair.kernels.switching import switching_steps
 from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.solution import Record
 
 Vector = NDArray[np.float64]
-MIN_LANES = 6  # from this number of columns on, eight lanes cost less than the columns one by one
+MIN_LANES = 4  # from this number of columns on, eight lanes cost no more than the columns one by one
 
 
 @dataclass(frozen=True)
@@ -61,42 +63,51 @@ def start_runs(problem: LinearProblem, configurations: Sequence[Configuration]) 
     return [Run(configuration, *problem.start()) for configuration in configurations]
 
 
+def lanes_for(columns: int) -> int:
+    """Lanes in which this number of columns costs least, 1 or 8; columns of other problems may join them."""
+    return LANES if columns >= MIN_LANES else 1
+
+
 def advance(
-    problem: LinearProblem,
+    problem: LinearProblem | Sequence[LinearProblem],
     runs: Sequence[Run],
     rounds: int,
     keep: Sequence[int] = (),
     report: Callable[[Run], None] | None = None,
+    lanes: int | None = None,
 ) -> None:
     """Bring every run to ``rounds`` outer iterations, in place.
 
     Args:
-        problem: the problem, with constraints.
+        problem: the problem of all runs, with constraints, or one for each run; these have the same rows and differ in
+            the constants of their constraints alone.
         runs: configurations to advance.
         rounds: outer iterations that each run shall have done in total.
         keep: rounds whose iterates are kept in ``checkpoints``.
         report: called after each outer iteration of each run.
+        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding.
     """
-    lanes = LANES if len(runs) >= MIN_LANES else 1
-    for first in range(0, len(runs), lanes):
-        _Batch(problem, runs[first : first + lanes], lanes, rounds, frozenset(keep), report).run()
+    problems = [problem] * len(runs) if isinstance(problem, LinearProblem) else list(problem)
+    waiting = deque(zip(problems, runs, strict=True))
+    if waiting:
+        Lanes(waiting, lanes or lanes_for(len(runs)), rounds, frozenset(keep), report).run()
 
 
-class _Batch:
-    """Up to eight runs that move together, each with its own outer iteration count."""
+class Lanes:
+    """Runs that move together, each with its own outer iteration count; one that is done makes room for the next."""
 
     def __init__(
         self,
-        problem: LinearProblem,
-        runs: Sequence[Run],
+        waiting: deque[tuple[LinearProblem, Run]],
         lanes: int,
         rounds: int,
         keep: frozenset[int],
         report: Callable[[Run], None] | None,
     ) -> None:
-        assert problem.program is not None
-        self.problem, self.runs, self.rounds, self.keep, self.report = problem, runs, rounds, keep, report
-        program, model, n = problem.program, problem.model, problem.design.n_rows
+        self.waiting, self.rounds, self.keep, self.report = waiting, rounds, keep, report
+        self.held: list[tuple[LinearProblem, Run]] = [waiting[0]] * lanes
+        self.problem = problem = waiting[0][0]
+        program, model, n = _program(problem), problem.model, problem.design.n_rows
         m, n_terms = program.concave.weight.shape
         shape = (lanes, program.n_subsets, program.shift.size)
         self.choice = np.zeros((lanes, m, n_terms), np.int64)
@@ -108,28 +119,46 @@ class _Batch:
         self.remaining = np.zeros(lanes, np.int64)
         self.work = (np.empty((lanes, n), np.float32), np.empty((lanes, n), np.float32))
         self.design = (*problem.design.arrays, problem.design.members)
-        self.sides = tuple((s.weight, s.subset, s.threshold, s.constant) for s in (program.convex, program.concave))
+        self.sides = tuple(
+            (side.weight, side.subset, side.threshold, np.repeat(side.constant[None], lanes, axis=0))
+            for side in (program.convex, program.concave)
+        )
 
     def run(self) -> None:
         """Advance until every run has done its rounds or reached a fixed point."""
-        for c, run in enumerate(self.runs):
-            self._finish(c, run, moved=run.round == 0)
-        chunk = gcd(*(run.configuration.inner_steps for run in self.runs))
-        program = self.problem.program
-        assert program is not None
+        for c in range(self.active.size):
+            self._occupy(c)
         while self.active.any():
-            anchor = (self.choice, self.offset, self.slope, self.fraction)
-            switching_steps(
-                self.design, self.problem.y32, program.aux_index, program.shift, *self.sides, anchor,
-                self.params, self.aux, self.best, self.tolerance, self.active, chunk, self.work,
-            )  # fmt: skip
-            self.remaining -= chunk
-            for c, run in enumerate(self.runs):
+            steps = int(self.remaining[self.active].min())
+            self._take((self.choice, self.offset, self.slope, self.fraction), steps)
+            self.remaining -= steps
+            for c in range(self.active.size):
                 if self.active[c] and self.remaining[c] <= 0:
-                    self._close_round(c, run)
+                    self._close_round(c)
+                    if not self.active[c]:
+                        self._occupy(c)
 
-    def _close_round(self, c: int, run: Run) -> None:
+    def _take(self, anchor: tuple[NDArray, ...], steps: int) -> None:
+        """Take inner steps with all active columns."""
+        program = _program(self.problem)
+        switching_steps(
+            self.design, self.problem.y32, program.aux_index, program.shift, *self.sides, anchor,
+            self.params, self.aux, self.best, self.tolerance, self.active, steps, self.work,
+        )  # fmt: skip
+
+    def _occupy(self, c: int) -> None:
+        """Give a column to the next run that has something to do."""
+        self.active[c] = False
+        while self.waiting and not self.active[c]:
+            self.held[c] = problem, run = self.waiting.popleft()
+            program = _program(problem)
+            for mine, side in zip(self.sides, (program.convex, program.concave), strict=True):
+                mine[-1][c] = side.constant
+            self._finish(c, moved=run.round == 0)
+
+    def _close_round(self, c: int) -> None:
         """Take the best remembered point as the next outer iterate."""
+        _, run = self.held[c]
         loss, params, aux = (part[c] for part in self.best)
         moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
         if moved:
@@ -137,12 +166,12 @@ class _Batch:
         run.round += 1
         run.inner_steps += run.configuration.inner_steps
         run.fixed = not moved
-        self._finish(c, run, moved)
+        self._finish(c, moved)
 
-    def _finish(self, c: int, run: Run, moved: bool) -> None:
+    def _finish(self, c: int, moved: bool) -> None:
         """Record the outer iterate of a run, then linearise there or retire the column."""
-        problem, program = self.problem, self.problem.program
-        assert program is not None
+        problem, run = self.held[c]
+        program = _program(problem)
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
@@ -168,3 +197,9 @@ class _Batch:
         self.best[0][c] = np.inf
         self.tolerance[c] = run.configuration.tolerance
         self.remaining[c] = run.configuration.inner_steps
+
+
+def _program(problem: LinearProblem) -> HingeProgram:
+    """The constraints of a problem that has some."""
+    assert problem.program is not None
+    return problem.program

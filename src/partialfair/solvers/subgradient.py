@@ -2,7 +2,7 @@
 
 Partial fairness paper, section 3: Regularization and SSG direct, the methods that IDCA is compared with. Both
 treat f_i = f+_i - f-_i as if it were convex. Several configurations of one problem run as the columns of one
-computation, eight to a batch, because they share the data.
+computation, eight to a batch, because they share the data. What a column computes does not depend on those beside it.
 """
 
 import time
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from partialfair.kernels import LANES
 from partialfair.kernels.subgradient import subgradient_steps
-from partialfair.solvers.idca import MIN_LANES
+from partialfair.solvers.idca import lanes_for
 from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.solution import Certificate, Record
 
@@ -90,6 +89,7 @@ def advance(
     *,
     every: int = 1000,
     report: Callable[[Run], None] | None = None,
+    lanes: int | None = None,
 ) -> None:
     """Bring every run to ``steps`` steps in total, in place.
 
@@ -99,8 +99,9 @@ def advance(
         steps: steps that each run shall have taken in total.
         every: steps between two records.
         report: called after each record of each run.
+        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding.
     """
-    lanes = LANES if len(runs) >= MIN_LANES else 1
+    lanes = lanes or lanes_for(len(runs))
     for first in range(0, len(runs), lanes):
         batch = _Batch(problem, runs[first : first + lanes], lanes)
         batch.record(report)

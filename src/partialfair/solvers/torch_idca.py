@@ -5,14 +5,17 @@ The twin of :func:`partialfair.kernels.switching.switching_steps`; everything ar
 Scores and residuals are float32 as there, sums over rows and parameters float64.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from math import gcd
+from functools import cached_property
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from partialfair.constraints.program import Side
-from partialfair.solvers.idca import Run, _Batch
+from partialfair.solvers.idca import Lanes, Run
+from partialfair.solvers.problem import LinearProblem
 from partialfair.solvers.torch_problem import TorchProblem
 from partialfair.solvers.torch_rows import TorchRows, tensor
 
@@ -25,27 +28,23 @@ def advance(
     report: Callable[[Run], None] | None = None,
 ) -> None:
     """Bring every run to ``rounds`` outer iterations, in place; see :func:`partialfair.solvers.idca.advance`."""
-    _TorchBatch(problem, runs, len(runs), rounds, frozenset(keep), report).run()
+    if runs:
+        waiting: deque[tuple[LinearProblem, Run]] = deque((problem, run) for run in runs)
+        _TorchLanes(waiting, len(runs), rounds, frozenset(keep), report).run()
 
 
-class _TorchBatch(_Batch):
+class _TorchLanes(Lanes):
     """Runs that move together on the device."""
 
-    def run(self) -> None:
-        """Advance until every run has done its rounds or reached a fixed point."""
+    @cached_property
+    def _steps(self) -> "SwitchingSteps":
         problem = self.problem
         assert isinstance(problem, TorchProblem)
-        for c, run in enumerate(self.runs):
-            self._finish(c, run, moved=run.round == 0)
-        chunk = gcd(*(run.configuration.inner_steps for run in self.runs))
-        steps = SwitchingSteps(problem)
-        while self.active.any():
-            anchor = (self.choice, self.offset, self.slope, self.fraction)
-            steps(anchor, self.params, self.aux, self.best, self.tolerance, self.active, chunk)
-            self.remaining -= chunk
-            for c, run in enumerate(self.runs):
-                if self.active[c] and self.remaining[c] <= 0:
-                    self._close_round(c, run)
+        return SwitchingSteps(problem)
+
+    def _take(self, anchor: tuple[NDArray, ...], steps: int) -> None:
+        """Take inner steps with all active columns."""
+        self._steps(anchor, self.params, self.aux, self.best, self.tolerance, self.active, steps)
 
 
 class _Table:
