@@ -11,7 +11,7 @@ from partialfair import plugins
 from partialfair.algorithms.base import Fit, Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.jobs.train import attempt, validated
+from partialfair.jobs.train import attempt, attempt_together, validated
 from partialfair.solvers.solution import Certificate, Solution
 
 QUICK = {
@@ -21,6 +21,7 @@ QUICK = {
     "plada_network": {"epochs": 20, "hidden": [8, 8]},
     "multiplier_model": {"epochs": 20, "hidden": [8, 8]},
     **{name: {"iterations": 60, "points": 6} for name in ("ssg_gaps", "ipp_ssg", "ipp_conex")},
+    "regularization": {"steps": [1e-3, 2e-3, 5e-3, 1e-2], "tuning_steps": 100, "total_steps": 300},
     "idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]},
     "stochastic_ghost": {"steps": 10, "records": 2},
     **{name: {"steps": 200, "records": 4} for name in ("sgd", "sgd_fairret", "ssl_alm", "stochastic_alm")},
@@ -92,6 +93,11 @@ def check_contract(name, algorithm, data):
     again = attempt(algorithm, make_task(data, task.kappa, family), settings)[0]
     repeated = again.model.scores(task.validation.X, task.validation.group)
     assert np.array_equal(repeated, scores), "two fits with the same seed differ"
+    if hasattr(algorithm, "fit_together"):
+        others = [make_task(data, kappa, family) for kappa in (0.05, 0.2)]
+        beside = attempt_together(algorithm, [others[0], task, others[1]], settings)[1][0]
+        assert np.array_equal(beside.solution.params, fit.solution.params), "other tasks beside it change a fit"
+        assert beside.selected == fit.selected and beside.solution.certificate.objective == certificate.objective
 
 
 def training_loss(name, algorithm, task, fit):

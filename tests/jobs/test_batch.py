@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,79 @@ def test_a_run_that_fails_or_is_killed_costs_itself_alone(config, monkeypatch):
         experiment="small", dataset="simulated", algorithm="unconstrained", kappa="inf", seed=0
     )
     assert Path(log).read_text() == "error: no such row\n"
+
+
+TOGETHER = PARAMS.replace(
+    "{unconstrained: [inf], alm: [0.1]}", "{unconstrained: [inf], idca: [0.1, 0.2, 0.4]}"
+).replace(
+    "seeds: [0, 1]",
+    "algorithms: {idca: {inner_steps: [10, 20], tolerances: [0.01, 0.02], tuning_rounds: 3, rounds: [5]}}\nseeds: [0, 1]",
+)
+
+
+@pytest.fixture
+def three_kappas(config):
+    """The same project with three runs per seed that an algorithm trains together."""
+    Path("params.yaml").write_text(TOGETHER)
+    return load_config("params.yaml")
+
+
+def test_runs_that_differ_in_kappa_are_trained_together_with_the_same_result(three_kappas, tmp_path):
+    jobs = three_kappas.jobs()
+    sizes = {block[0].algorithm: len(block) for block in batch.blocks(three_kappas, jobs)}
+    assert sizes == {"unconstrained": 1, "idca": 3}
+    lines = []
+    assert batch.run_batch(three_kappas, jobs, cores=2, report=lines.append) == []
+    assert len(lines) == len(jobs) and sum("for 3 together" in line for line in lines) == 6
+    assert batch.outdated(three_kappas, jobs) == []
+    for job in (job for job in jobs if job.algorithm == "idca" and job.seed == 1):
+        alone = tmp_path / job.kappa_text
+        alone.mkdir()
+        train(three_kappas, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed, alone)
+        assert (alone / "model.npz").read_bytes() == (job.path / "model.npz").read_bytes()
+        together, single = (json.loads((folder / "fit.json").read_text()) for folder in (job.path, alone))
+        assert together["selected"] == single["selected"] and together["certificate"] == single["certificate"]
+        assert (together["time"]["runs_together"], single["time"]["runs_together"]) == (3, 1)
+
+
+def test_a_block_that_fails_is_made_again_run_by_run(three_kappas, monkeypatch):
+    jobs = [job for job in three_kappas.jobs() if job.algorithm == "idca" and job.seed == 0]
+    real = batch.make
+
+    def make(grid, block):
+        if jobs[1] in block:
+            raise DataError("no such row")
+        real(grid, block)
+
+    monkeypatch.setattr(batch, "make", make)
+    lines = []
+    assert batch.run_batch(three_kappas, jobs, cores=2, report=lines.append) == [jobs[1]]
+    assert batch.outdated(three_kappas, jobs) == [jobs[1]]
+    assert len(lines) == 3 and sum("failed, see" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "at_once"),
+    [({"mem_mb": 3100, "gpu": 1}, 2), ({"mem_mb": 2900, "gpu": 1}, 1), ({"mem_mb": 100, "gpu": 0}, 1)],
+)
+def test_runs_at_work_share_the_memory(config, limits, at_once):
+    """Each asks for 1,500 MB; one that asks for more than there is gets the machine to itself."""
+    queue = batch._Queue(config, config.jobs(), limits, lambda line: None)
+    started = [queue.take()]
+    waiter = threading.Thread(target=lambda: started.append(queue.take()))
+    waiter.start()
+    waiter.join(timeout=0.3)
+    assert len(started) == at_once
+    queue.finish(started[0], 1.0, good=True)
+    waiter.join(timeout=10)
+    assert len(started) == 2 and not waiter.is_alive()
+
+
+def test_runs_that_need_a_gpu_take_turns(config, monkeypatch):
+    monkeypatch.setattr(batch.Grid, "gpus", lambda grid, algorithm: int(algorithm == "alm"))
+    queue = batch._Queue(config, config.jobs(), {"mem_mb": 10**6, "gpu": 1}, lambda line: None)
+    started = [queue.take()[0].algorithm for _ in range(3)]
+    assert sorted(started) == ["alm", "unconstrained", "unconstrained"]
 
 
 def test_missing_tables_are_named_before_anything_runs(config):

@@ -85,3 +85,21 @@ def test_the_certificate_names_active_constraints_only(problem_factory):
     assert np.all(certificate.multipliers[values < -5e-3] == 0)
     assert certificate.multipliers.max() > 0
     assert certificate.kkt_residual < 0.05
+
+
+def test_a_column_is_the_same_whatever_is_computed_beside_it(problem_factory):
+    """Eleven runs of three slacks share eight columns, each taking the place of one that is done."""
+    problems = [problem_factory(kappa=kappa)[0] for kappa in (0.05, 0.1, 0.3)]
+    ends = [Configuration(10, 2e-2), Configuration(20, 5e-3), Configuration(30, 2e-3), Configuration(20, 1e-3)]
+    pairs = [(problem, one) for problem in problems for one in ends][:11]
+    alone = [start_runs(problem, [one])[0] for problem, one in pairs]
+    for (problem, _), single in zip(pairs, alone, strict=True):
+        advance(problem, [single], 6, keep=(3,), lanes=8)
+    together = [start_runs(problem, [one])[0] for problem, one in pairs]
+    advance([problem for problem, _ in pairs], together, 6, keep=(3,), lanes=8)
+    assert len({single.params.tobytes() for single in alone}) == len(alone)
+    for one, other in zip(together, alone, strict=True):
+        assert np.array_equal(one.params, other.params) and np.array_equal(one.aux, other.aux)
+        assert (one.round, one.inner_steps, one.fixed) == (other.round, other.inner_steps, other.fixed)
+        assert [r.objective for r in one.history] == [r.objective for r in other.history]
+        assert np.array_equal(one.checkpoints[3][0], other.checkpoints[3][0])

@@ -100,7 +100,7 @@ class _Queue:
             if good or len(block) == 1:
                 self.done += len(block)
                 self.failed += [] if good else block
-                together = f", {len(block)} together" if len(block) > 1 else ""
+                together = f" for {len(block)} together" if len(block) > 1 else ""
                 for number, job in enumerate(block, self.done - len(block) + 1):
                     word = f"{seconds:.1f} s{together}" if good else f"failed, see {_log(job)}"
                     self.report(f"[{number}/{self.total}] {job.path}: {word}")
