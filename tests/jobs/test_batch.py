@@ -96,7 +96,7 @@ TOGETHER = PARAMS.replace(
     "{unconstrained: [inf], alm: [0.1]}", "{unconstrained: [inf], idca: [0.1, 0.2, 0.4]}"
 ).replace(
     "seeds: [0, 1]",
-    "algorithms: {idca: {inner_steps: [10, 20], tolerances: [0.01, 0.02], tuning_rounds: 3, rounds: [5]}}\nseeds: [0, 1]",
+    "seeds: [0, 1]\nalgorithms: {idca: {inner_steps: [10, 20], tolerances: [0.01], tuning_rounds: 3, rounds: [5]}}",
 )
 
 

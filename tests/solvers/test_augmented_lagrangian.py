@@ -94,3 +94,16 @@ def test_matching_thresholds_have_the_wanted_shares(problem_factory):
 def test_scores_without_the_group_need_no_group(problem_factory):
     problem, *_ = problem_factory(uses_group=False)
     assert augmented_lagrangian.solve(problem).params.shape == (1, 7)
+
+
+def test_a_first_point_comes_early_and_changes_nothing_else(problem_factory, monkeypatch):
+    problem, *_ = problem_factory(n=4000, kappa=0.02, grid=10)
+    monkeypatch.setattr(augmented_lagrangian, "HALFWAY", 5)
+    found = augmented_lagrangian.solve(problem)
+    first, second = found.history[:2]
+    assert first.iteration == second.iteration == 1 and first.inner_steps < second.inner_steps
+    assert first.max_violation < 0.5 * second.max_violation
+    monkeypatch.setattr(augmented_lagrangian, "HALFWAY", 10**6)
+    without = augmented_lagrangian.solve(problem)
+    assert np.array_equal(without.params, found.params)
+    assert [r.objective for r in without.history] == [r.objective for r in found.history[1:]]

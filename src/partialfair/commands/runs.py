@@ -62,8 +62,9 @@ def batch(
     cores: Annotated[str, typer.Option(help="Runs at a time: a number, or all.")] = "1",
     config: ConfigOption = PARAMS,
 ) -> None:
-    """Train and evaluate all outdated runs from one process: less start-up than a job each; same files.
+    """Train and evaluate all outdated runs by processes that import everything once; same results as a job each.
 
+    Runs that differ in kappa alone are trained together where the algorithm can.
     Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them, and Snakemake, too, sees when
     they are outdated.
     """

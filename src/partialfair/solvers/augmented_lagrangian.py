@@ -23,6 +23,11 @@ Vector = NDArray[np.float64]
 Point = tuple[Vector, Vector]
 
 
+# Iterations of the first round after which a first point is made that nearly satisfies the constraints. On a9a it comes
+# after 30 ms instead of 53 ms, and is better than what IDCA reaches in 2.6 s; the round goes on as if nothing were.
+HALFWAY = 20
+
+
 @dataclass(frozen=True)
 class Budget:
     """Settings of the method.
@@ -77,10 +82,10 @@ def solve(
         params, aux = start
     method = _Multipliers(problem, budget, scaling or Scaling.at(problem, params))
     flat = method.pack(params, aux)
-    best: tuple[tuple[bool, float], Vector] | None = None
-    history: list[Record] = []
+    found = _Found(budget.tolerance, report)
     for round_ in range(1, budget.rounds + 1):
-        flat = method.minimise(flat)
+        early = problem.n_aux > 0 and round_ == 1
+        flat = method.minimise(flat, (lambda now: found.add(1, method, method.corrected(now))) if early else None)
         state, loss, worst, stationarity = method.update(flat)
         points = [(flat, state, loss, worst)]
         done = worst <= budget.tolerance and stationarity <= budget.stationarity * problem.unit
@@ -88,17 +93,10 @@ def solve(
             points += method.corrected(flat)
             if problem.n_aux == 0:
                 flat = points[-1][0]
-        for point, state, loss, worst in points:
-            now = time.process_time()
-            history.append(Record(round_, method.evaluations, loss, worst, now, state.params.copy(), state.aux.copy()))
-            if report is not None:
-                report(history[-1])
-            feasible = worst <= budget.tolerance
-            key = (not feasible, loss if feasible else worst)
-            if best is None or key < best[0]:
-                best = (key, point)
+        found.add(round_, method, points)
         if done:
             break
+    best, history = found.best, found.history
     assert best is not None
     params, aux = method.unpack(best[1])
     certificate = certify(problem, params, aux)
@@ -175,6 +173,29 @@ def _hinges(scores: Vector, thresholds: Vector) -> Vector:
     return (above[first] - (ranked.size - first) * thresholds) / ranked.size
 
 
+class _Found:
+    """The points found so far, and the best of them."""
+
+    def __init__(self, tolerance: float, report: Callable[[Record], None] | None) -> None:
+        self.tolerance, self.report = tolerance, report
+        self.best: tuple[tuple[bool, float], Vector] | None = None
+        self.history: list[Record] = []
+
+    def add(self, round_: int, method: "_Multipliers", points: list[tuple[Vector, State, float, float]]) -> None:
+        """Record points of a round: each flat, with its state, loss and largest constraint value."""
+        for point, state, loss, worst in points:
+            now = time.process_time()
+            self.history.append(
+                Record(round_, method.evaluations, loss, worst, now, state.params.copy(), state.aux.copy())
+            )
+            if self.report is not None:
+                self.report(self.history[-1])
+            feasible = worst <= self.tolerance
+            key = (not feasible, loss if feasible else worst)
+            if self.best is None or key < self.best[0]:
+                self.best = (key, point)
+
+
 class _Multipliers:
     """The augmented Lagrangian and its multipliers."""
 
@@ -220,13 +241,21 @@ class _Multipliers:
         loss = self.problem.loss(state)[0]
         return [(self.pack(found.params, found.aux), state, loss, float(self.problem.constraints(state).max()))]
 
-    def minimise(self, flat: Vector) -> Vector:
-        """Minimise over the point with the multipliers fixed, from ``flat``."""
+    def minimise(self, flat: Vector, halfway: Callable[[Vector], None] | None = None) -> Vector:
+        """Minimise over the point with the multipliers fixed, from ``flat``; ``halfway`` sees the point midway."""
         iterations = self.budget.inner_iterations
         if self.problem.n_aux == 0:  # corrections make up for what an inaccurate minimum does to the multipliers
             iterations = (iterations + 1) // 2
         options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-6}
-        return minimize(self.value, flat, jac=True, method="L-BFGS-B", options=options).x
+        taken = 0
+
+        def count(now: Vector) -> None:
+            nonlocal taken
+            taken += 1
+            if halfway is not None and taken == HALFWAY:
+                halfway(now)
+
+        return minimize(self.value, flat, jac=True, method="L-BFGS-B", options=options, callback=count).x
 
     def update(self, flat: Vector) -> tuple[State, float, float, float]:
         """Update multipliers and penalty; return the state, loss, largest value and stationarity there."""
