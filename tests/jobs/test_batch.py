@@ -136,9 +136,16 @@ def test_a_block_that_fails_is_made_again_run_by_run(three_kappas, monkeypatch):
 
     monkeypatch.setattr(batch, "make", make)
     lines = []
-    assert batch.run_batch(three_kappas, jobs, cores=2, report=lines.append) == [jobs[1]]
+    assert batch.run_batch(three_kappas, jobs, cores=1, report=lines.append) == [jobs[1]]
     assert batch.outdated(three_kappas, jobs) == [jobs[1]]
     assert len(lines) == 3 and sum("failed, see" in line for line in lines) == 1
+
+
+def test_runs_are_not_put_together_where_that_would_leave_cores_idle(three_kappas):
+    jobs = [job for job in three_kappas.jobs() if job.algorithm == "idca" and job.seed == 0]
+    lines = []
+    assert batch.run_batch(three_kappas, jobs, cores=3, report=lines.append) == []
+    assert len(lines) == 3 and not any("together" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +154,7 @@ def test_a_block_that_fails_is_made_again_run_by_run(three_kappas, monkeypatch):
 )
 def test_runs_at_work_share_the_memory(config, limits, at_once):
     """Each asks for 1,500 MB; one that asks for more than there is gets the machine to itself."""
-    queue = batch._Queue(config, config.jobs(), limits, lambda line: None)
+    queue = batch._Queue(config, batch.blocks(config, config.jobs()), limits, lambda line: None)
     started = [queue.take()]
     waiter = threading.Thread(target=lambda: started.append(queue.take()))
     waiter.start()
@@ -160,7 +167,7 @@ def test_runs_at_work_share_the_memory(config, limits, at_once):
 
 def test_runs_that_need_a_gpu_take_turns(config, monkeypatch):
     monkeypatch.setattr(batch.Grid, "gpus", lambda grid, algorithm: int(algorithm == "alm"))
-    queue = batch._Queue(config, config.jobs(), {"mem_mb": 10**6, "gpu": 1}, lambda line: None)
+    queue = batch._Queue(config, batch.blocks(config, config.jobs()), {"mem_mb": 10**6, "gpu": 1}, lambda line: None)
     started = [queue.take()[0].algorithm for _ in range(3)]
     assert sorted(started) == ["alm", "unconstrained", "unconstrained"]
 

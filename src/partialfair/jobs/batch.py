@@ -57,7 +57,10 @@ def run_batch(
     """
     _require_inputs(jobs)
     _warm_up(jobs)
-    queue = _Queue(config, jobs, machine_limits() if limits is None else limits, report)
+    found = blocks(config, jobs)
+    if len(found) < cores:  # what is put together would leave cores idle
+        found = [[job] for job in jobs]
+    queue = _Queue(config, found, machine_limits() if limits is None else limits, report)
     threads = [threading.Thread(target=_serve, args=(config, queue)) for _ in range(min(cores, len(jobs)))]
     for thread in threads:
         thread.start()
@@ -70,11 +73,11 @@ class _Queue:
     """Blocks of runs that wait for a process and for room; safe to use from several threads."""
 
     def __init__(
-        self, config: Config, jobs: Sequence[Job], limits: Mapping[str, int], report: Callable[[str], None]
+        self, config: Config, found: Sequence[list[Job]], limits: Mapping[str, int], report: Callable[[str], None]
     ) -> None:
-        self.grid, self.report, self.total, self.done = Grid(config), report, len(jobs), 0
+        self.grid, self.report, self.total, self.done = Grid(config), report, sum(map(len, found)), 0
         # Long blocks come first, so that no core is left with one while the others have nothing to do.
-        self.waiting = sorted(blocks(config, jobs), key=len, reverse=True)
+        self.waiting = sorted(found, key=len, reverse=True)
         self.left, self.at_work = dict(limits), 0
         self.failed: list[Job] = []
         self.changed = threading.Condition()
