@@ -1,6 +1,7 @@
 """What is fitted: the optimum without constraints, a satisfied constraint with them, and refusals."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.stats import ks_2samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
+from partialfair.algorithms.alm import ALM
+from partialfair.algorithms.base import Fit, Task
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
 
@@ -158,3 +161,21 @@ def test_idca_is_repeatable_with_a_seed(rows: Any) -> None:
         for seed in (3, 3, 4)
     ]
     assert np.array_equal(fits[0], fits[1]) and not np.array_equal(fits[0], fits[2])
+
+
+def test_a_fit_that_its_neighbour_leads_astray_begins_anew(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the direct solver ends infeasible from a neighbour's solution, the solver's own start is taken."""
+    stuck = []
+    real = ALM.fit
+
+    def fit(self: ALM, task: Task, settings: Any, start: Any = None) -> Fit:
+        found = real(self, task, settings, start)
+        if start is None:
+            return found
+        stuck.append(task.kappa)
+        return replace(found, solution=replace(found.solution, status="infeasible: held by its start"))
+
+    monkeypatch.setattr(ALM, "fit", fit)
+    estimator = PartialFairClassifier(interval=[(0.1, 0.4)], kappa_scale="absolute")
+    path = frontier(estimator, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3, 0.1])
+    assert stuck == [0.1] and list(path.table["status"]) == ["ok", "ok"]

@@ -255,14 +255,19 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return data.take(kept), data.take(held)
 
     def _solve(self, task: Task, start: Point | None) -> Fit:
-        """Train; ``start`` is where the direct solver begins."""
+        """Train; ``start`` is where the direct solver begins.
+
+        Where that leads to no point within the tolerance, it begins anew from a start of its own: near the solution at
+        a neighbouring kappa the piecewise-linear constraints can be flat, and hold it for ever.
+        """
         name = "unconstrained" if math.isinf(task.kappa) else self.solver
         plugin = plugins.load("algorithms", name).ALGORITHM
         options = dict(self.solver_options or {}) if name == self.solver else {}
         settings = solver_settings(plugin, options)
         if start is None or name != "alm" or not task.fused:
             return plugin.fit(task, settings)
-        return ALM().fit(task, settings, start)
+        fit = ALM().fit(task, settings, start)
+        return fit if fit.solution.status == "ok" else plugin.fit(task, settings)
 
     def _adopt(self, task: Task, fit: Fit) -> Self:
         """Set the fitted attributes."""
