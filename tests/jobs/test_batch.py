@@ -172,6 +172,15 @@ def test_runs_that_need_a_gpu_take_turns(config, monkeypatch):
     assert sorted(started) == ["alm", "unconstrained", "unconstrained"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_runs_for_which_no_process_can_be_had_count_as_failed(config, monkeypatch):
+    def refuse():
+        raise OSError("cannot allocate memory")
+
+    monkeypatch.setattr(batch, "_one_process", refuse)
+    assert batch.run_batch(config, config.jobs(), cores=2, report=lambda line: None) == config.jobs()
+
+
 def test_missing_tables_are_named_before_anything_runs(config):
     os.remove(TABLE.format(dataset="simulated"))
     with pytest.raises(DataError, match="table.npz: not prepared yet; run `snakemake"):

@@ -28,9 +28,10 @@ def train(
     from partialfair.jobs.train import train as run
     from partialfair.workflow import SPLIT
 
-    job = load_config(config).job(experiment, dataset, algorithm, kappa, seed)
+    grid = load_config(config)
+    job = grid.job(experiment, dataset, algorithm, kappa, seed)
     require_parts(SPLIT.format(dataset=dataset, seed=seed))
-    run(config, experiment, dataset, algorithm, job.kappa_text, seed, out or job.path)
+    run(grid, experiment, dataset, algorithm, job.kappa_text, seed, out or job.path)
 
 
 @app.command()

@@ -66,7 +66,8 @@ def run_batch(
         thread.start()
     for thread in threads:
         thread.join()
-    return queue.failed
+    # Runs still waiting are those for which no process could be had; the threads have said why.
+    return queue.failed + [job for block in queue.waiting for job in block]
 
 
 class _Queue:
@@ -165,11 +166,11 @@ def _one_process() -> ProcessPoolExecutor:
 
 def _make_logged(config: Config, block: Sequence[Job]) -> int:
     """Make runs with the output in the first one's log; return an exit status."""
-    for job in block:
-        log = Path(_log(job))
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"made together with others, see {_log(block[0])}\n", encoding="utf-8")
-    log = Path(_log(block[0]))
+    log, *others = (Path(_log(job)) for job in block)
+    for path in (log, *others):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    for path in others:
+        path.write_text(f"made together with others, see {log}\n", encoding="utf-8")
     with log.open("w", encoding="utf-8", buffering=1) as stream, redirect_stdout(stream), redirect_stderr(stream):
         os.dup2(stream.fileno(), 1)  # what compiled code prints
         os.dup2(stream.fileno(), 2)
