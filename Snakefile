@@ -10,12 +10,12 @@ min_version("9.0")
 # The source beside this file is the one that runs, whatever else is installed.
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from partialfair.closure import closure_hash, report_hash
-from partialfair.config import load_config
+from partialfair.grid.fingerprint import closure_hash, report_hash
+from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
-from partialfair.folder import require_room, settle_times
+from partialfair.grid.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
-from partialfair.workflow import TRAINING_MEMORY, Grid, asked, set_environment, spare_time
+from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, set_environment, spare_time
 
 # Another grid: snakemake --config params=other.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 from partialfair import __version__
 
 # Imported here, because autodoc's way of importing them is not one that pydantic's models survive.
-for _name in ("partialfair.config", "partialfair.workflow"):
+for _name in ("partialfair.grid.config", "partialfair.grid.workflow"):
     import_module(_name)
 
 project = "partialfair"

@@ -10,8 +10,8 @@ import pytest
 
 from partialfair import plugins
 from partialfair.datasets.sources import MIRROR_VARIABLE
-from partialfair.datasets.table import Dataset
 from partialfair.jobs.prepare import fetch
+from partialfair.tables.dataset import Dataset
 from tests import network
 
 

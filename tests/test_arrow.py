@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from partialfair import arrow
+from partialfair.tables import arrow
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def verbs() -> str:
     """Return every verb of the command line with its arguments and options."""
     import typer
 
-    from partialfair.cli import app
+    from partialfair.commands.cli import app
 
     return "\n".join(_verb(command, path) for path, command in _commands(typer.main.get_command(app), "partialfair"))
 

@@ -1,6 +1,6 @@
 """``python -m partialfair``."""
 
-from partialfair.cli import main
+from partialfair.commands.cli import main
 
 if __name__ == "__main__":
     main()

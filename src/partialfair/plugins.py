@@ -7,22 +7,25 @@ by reading the files as text, so listing them stays cheap however heavy the modu
 
 import ast
 import difflib
+import errno
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from traceback import extract_tb
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from partialfair.errors import PartialFairError, PluginError
-from partialfair.guard import machine_fault
+from partialfair.errors import PartialFairError, PluginError, ResourceError
+
+Result = TypeVar("Result")
 
 ROOT = Path(__file__).parent
 
-MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION", "losses": "LOSS"}
-"""Top-level name that makes a module of the folder a plug-in; other modules there are helpers."""
+MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION", "constraints/losses": "LOSS"}
+"""Top-level name that makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
 
 CONTRACT = {
     "datasets": ("SPEC.name", "SPEC.files", "SPEC.split", "load"),
@@ -54,15 +57,40 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 
 
 @cache
-def names(package: str) -> tuple[str, ...]:
-    """Return the plug-in names of a folder of this package (for instance ``"datasets"``), sorted.
+def _files(package: str) -> Mapping[str, Path]:
+    """Return the files of the plug-ins in a folder and the folders below it by name, which is scanned once per process.
 
-    The folder is scanned once per process.
+    Raises:
+        PluginError: two files offer the same name.
     """
-    package = _short(package)
     marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
-    files = sorted((ROOT / package).glob("[a-z]*.py"))
-    return tuple(path.stem for path in files if marker.search(path.read_text(encoding="utf-8")))
+    found: dict[str, Path] = {}
+    for path in sorted((ROOT / package).rglob("[a-z]*.py")):
+        if not marker.search(path.read_text(encoding="utf-8")):
+            continue
+        if path.stem in found:
+            both = f"{found[path.stem].relative_to(ROOT)} and {path.relative_to(ROOT)}"
+            raise PluginError(f"{both} offer {path.stem!r} twice; rename one of them")
+        found[path.stem] = path
+    return dict(sorted(found.items()))
+
+
+def names(package: str) -> tuple[str, ...]:
+    """Return the plug-in names of a folder of this package (for instance ``"datasets"``), sorted."""
+    return tuple(_files(_short(package)))
+
+
+def file_of(package: str, name: str) -> Path:
+    """Return the file that is the plug-in ``name``.
+
+    Raises:
+        PluginError: there is no such plug-in; the message names the nearest one.
+    """
+    found = _files(_short(package))
+    if name not in found:
+        kind = _short(package).rpartition("/")[2].removesuffix("es" if package == "losses" else "s")
+        raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, found)}")
+    return found[name]
 
 
 def module_of(package: str, name: str) -> str:
@@ -71,11 +99,7 @@ def module_of(package: str, name: str) -> str:
     Raises:
         PluginError: there is no such plug-in; the message names the nearest one.
     """
-    package = _short(package)
-    known = names(package)
-    if name not in known:
-        raise PluginError(f"unknown {package.removesuffix('s')} {name!r}; {did_you_mean(name, known)}")
-    return f"partialfair.{package}.{name}"
+    return ".".join(("partialfair", *file_of(package, name).relative_to(ROOT).with_suffix("").parts))
 
 
 def load(package: str, name: str) -> ModuleType:
@@ -84,8 +108,7 @@ def load(package: str, name: str) -> ModuleType:
     Raises:
         PluginError: there is no such plug-in, it cannot be imported, or it lacks a part of its contract.
     """
-    module = module_of(package, name)
-    return _imported(module, _short(package), ROOT / _short(package) / f"{name}.py")
+    return _imported(module_of(package, name), _short(package), file_of(package, name))
 
 
 def discover(package: str) -> Mapping[str, ModuleType]:
@@ -122,12 +145,12 @@ def _has_kernels(module: str) -> bool:
 
 
 def general_path() -> ModuleType:
-    """Import and return the general path (``partialfair.algorithms.general``).
+    """Import and return the general path (``partialfair.algorithms.general.general``).
 
     It is named here and nowhere imported, so that the hash of a job that the kernels serve does not depend on it;
     ``closure.training_hash`` adds it to those that use it.
     """
-    return import_module("partialfair.algorithms.general")
+    return import_module("partialfair.algorithms.general.general")
 
 
 def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None:
@@ -174,12 +197,11 @@ def annotations(package: str, name: str, function: str) -> dict[str, str]:
 
 def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     """Return the signature of a top-level function of a plug-in; ``None`` if it has no such function."""
-    module_of(package, name)
-    path = ROOT / _short(package) / f"{name}.py"
+    path = file_of(package, name)
     try:
         return _functions(path.read_text(encoding="utf-8")).get(function)
     except SyntaxError as error:
-        raise PluginError(f"{_short(package)}/{path.name}, line {error.lineno}: {error.msg}; correct it") from error
+        raise PluginError(f"{path.relative_to(ROOT)}, line {error.lineno}: {error.msg}; correct it") from error
 
 
 @cache
@@ -191,7 +213,7 @@ def _functions(source: str) -> dict[str, ast.arguments]:
 @cache
 def _imported(module: str, package: str, path: Path) -> ModuleType:
     """Import a plug-in and look for what its contract asks."""
-    where = f"{package}/{path.name}"
+    where = path.relative_to(ROOT).as_posix()
     try:
         found = import_module(module)
     except SyntaxError as error:
@@ -205,7 +227,7 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
     except Exception as error:
         if machine_fault(error) is not None:
             raise
-        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename) == path]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
         at = f", line {lines[-1]}" if lines else ""
         raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
     for part in CONTRACT.get(package, ()):
@@ -236,8 +258,95 @@ class _LazyModules(Mapping[str, ModuleType]):
 
 
 def _short(package: str) -> str:
-    """Return the folder name of ``package``, given with or without the leading ``partialfair.``."""
-    short = package.removeprefix("partialfair.")
-    if short not in MARKERS:
-        raise PluginError(f"no plug-in folder {package!r}; {did_you_mean(short, MARKERS)}")
-    return short
+    """Return the folder of ``package``, given with or without the leading ``partialfair.``, or by its last part."""
+    asked = package.removeprefix("partialfair.").replace(".", "/")
+    for folder in MARKERS:
+        if asked in (folder, folder.rpartition("/")[2]):
+            return folder
+    raise PluginError(f"no plug-in folder {asked!r}; {did_you_mean(asked, MARKERS)}")
+
+
+TRACEBACK_VARIABLE = "PARTIALFAIR_TRACEBACK"
+"""Environment variable that makes the error of a plug-in show its traceback, for those who write one."""
+
+_LONGEST = 500  # characters of a foreign message
+_NO_CACHE = "no locator available"  # what numba says where it finds no folder for compiled kernels
+_NO_MEMORY = "failed to map segment"  # what the loader of shared libraries says when memory is short
+
+
+def run_plugin(
+    what: str, source: str | Path | None, function: Callable[..., Result], *args: Any, **options: Any
+) -> Result:
+    """Call a function of a plug-in.
+
+    Args:
+        what: what is called, for the message, for instance ``"algorithm 'idca': fit"``.
+        source: file of the plug-in; its deepest line in the traceback is named.
+        function, args, options: the call.
+
+    Raises:
+        PluginError: the plug-in raised an error that is not this package's. Lack of memory and errors of the
+            operating system are not the plug-in's fault and pass through.
+        ResourceError: the compiled kernels on disk are damaged, or memory is short.
+    """
+    try:
+        return function(*args, **options)
+    except (PartialFairError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        fault = machine_fault(error)
+        if fault is not None:
+            raise ResourceError(fault) from error
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        text = " ".join(str(error).split())[:_LONGEST]
+        raise PluginError(
+            f"{what} failed{_where(error, source)}: {type(error).__name__}: {text}; correct the plug-in "
+            f"({TRACEBACK_VARIABLE}=1 shows the traceback)"
+        ) from error
+
+
+def machine_fault(error: BaseException) -> str | None:
+    """Say what to do about an error that neither a person's input nor the program is to blame for.
+
+    Returns:
+        A sentence, or ``None`` if the error is another one.
+    """
+    for cause in _chain(error):
+        text, number = str(cause), getattr(cause, "errno", None)
+        if isinstance(cause, MemoryError) or number == errno.ENOMEM or _NO_MEMORY in text:
+            return (
+                "out of memory; no file was left half-written; give the job more (mem_mb in the rule or the profile), "
+                "run fewer at once (--cores), and run the same command again"
+            )
+        if number in (errno.ENOSPC, errno.EDQUOT):
+            return f"the disk is full ({text}); free space and run the same command again"
+        if _NO_CACHE in text or number == errno.EROFS:
+            return (
+                f"a folder cannot be written to ({text}); make it writable, or, if it is that of the compiled kernels, "
+                "set NUMBA_CACHE_DIR to one that is, and run the same command again"
+            )
+        frames = traceback.extract_tb(cause.__traceback__)
+        if any(Path(frame.filename).parts[-3:] == ("numba", "core", "caching.py") for frame in frames):
+            folder = os.environ.get("NUMBA_CACHE_DIR", "__pycache__ beside the source")
+            return (
+                f"the compiled kernels stored in {folder} are damaged ({type(cause).__name__}: {text}); delete that "
+                "folder and run the same command again, which compiles them anew"
+            )
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those it arose from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _where(error: BaseException, source: str | Path | None) -> str:
+    """Return `` at FILE, line N``: the deepest line inside ``source``, else the deepest of all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if source is not None and Path(frame.filename) == Path(source)]
+    chosen = (inside or frames)[-1:]
+    return "".join(f" at {Path(frame.filename).name}, line {frame.lineno}" for frame in chosen)

@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from partialfair.algorithms.auc_common import AUCRows, AUCSettings, Quality
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.auc import pair_descent
+from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality
+from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step
+from partialfair.algorithms.auc.level_set import LevelSetBudget, mirror_weight, solve
+from partialfair.algorithms.auc.pair_networks import (
+    NetworkRows,
+    all_scores,
+    solve_iqrc,
+    solve_penalty,
+    surrogate_values,
+)
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.algorithms.contract import Task
 from partialfair.constraints.auc_sets import PRESETS, cells_of
 from partialfair.datasets.splits import make_split
-from partialfair.kernels.pair_minimax import ROW, dual_step
 from partialfair.models.sigmoid_network import StackedSigmoid
-from partialfair.solvers import pair_descent
-from partialfair.solvers.level_set import LevelSetBudget, mirror_weight, solve
-from partialfair.solvers.pair_networks import NetworkRows, all_scores, solve_iqrc, solve_penalty, surrogate_values
-from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
 from tests.acceptance.committed import means, runs
 from tests.solvers.auc_toy import CELLS, X, problem
 

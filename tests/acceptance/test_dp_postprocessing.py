@@ -9,16 +9,16 @@ import pytest
 from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
 
-from partialfair.algorithms import dp_postproc, plug_in_regression
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.regression import dp_postproc, plug_in_regression, plug_ins, proximal_newton
+from partialfair.algorithms.regression import reduction_solver as regression_reduction
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, split, spread
+from partialfair.algorithms.regression.per_step import EveryStep
+from partialfair.algorithms.regression.reduction_solver import Sample, shares_of_levels
+from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.datasets.table import Dataset
 from partialfair.metrics import get
-from partialfair.solvers import plug_ins, proximal_newton, regression_reduction
-from partialfair.solvers.fair_dual import Dual, atoms, group_weights, split, spread
-from partialfair.solvers.per_step import EveryStep
-from partialfair.solvers.regression_reduction import Sample, shares_of_levels
-from partialfair.solvers.stochastic_approximation import DualSteps, Schedule, minimise
+from partialfair.tables.dataset import Dataset
 from tests.acceptance.committed import differs, means, runs
 
 RANGES = {"law_school_gpa": (0.0, 1.0), "adult_age": (0.17, 0.9), "communities_crime": (0.01, 1.0)}

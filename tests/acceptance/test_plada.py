@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.solvers.gap_problem import worst
-from partialfair.solvers.gap_reference import optimum
-from partialfair.solvers.plada import Parameters, Plada, safe_steps
-from partialfair.solvers.proximal_point import ProximalPoint, ProximalRule, Switching
-from partialfair.solvers.switching_gaps import SwitchingGaps, SwitchingRule
+from partialfair.algorithms.gaps.gap_problem import worst
+from partialfair.algorithms.gaps.gap_reference import optimum
+from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
+from partialfair.algorithms.gaps.proximal_point import ProximalPoint, ProximalRule, Switching
+from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
 from tests.acceptance.committed import exhibit, long, runs
 from tests.solvers.test_linear_gaps import DP, EO, TABLE2, advance, problem_of, start
 from tests.solvers.toy_gaps import toy

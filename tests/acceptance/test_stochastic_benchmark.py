@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from partialfair.algorithms import stochastic
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
+from partialfair.algorithms.stochastic.ghost_solver import StochasticGhost
+from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem
+from partialfair.algorithms.stochastic.ssl_alm_solver import SSLALM
+from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import Plan, run
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.datasets import acs_income_ok_race
 from partialfair.metrics import get
 from partialfair.models.stacked import StackedMLP
-from partialfair.solvers.ghost_subproblem import Subproblem
-from partialfair.solvers.ssl_alm import SSLALM
-from partialfair.solvers.stochastic_ghost import StochasticGhost
-from partialfair.solvers.stochastic_problem import StochasticProblem
-from partialfair.solvers.stochastic_run import Plan, run
 from tests.acceptance.committed import exhibit, long, metrics, runs
 
 # --- derivatives -----------------------------------------------------------------------------------------------------

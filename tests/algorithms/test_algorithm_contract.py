@@ -8,11 +8,11 @@ import pytest
 from scipy.special import expit
 
 from partialfair import plugins
-from partialfair.algorithms.base import Fit, Task
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.solution import Certificate, Solution
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.jobs.train import attempt, attempt_together, validated
-from partialfair.solvers.solution import Certificate, Solution
 
 QUICK = {
     "plada": {"iterations": 50},

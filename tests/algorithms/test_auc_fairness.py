@@ -7,8 +7,10 @@ import pytest
 from scipy import sparse
 
 from partialfair import plugins
-from partialfair.algorithms.auc_common import AUCRows, AUCSettings, Quality, choose
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality, choose
+from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, solve
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.algorithms.contract import Task
 from partialfair.constraints.auc_sets import PRESETS, cell_counts, cells_of
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
@@ -16,8 +18,6 @@ from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics.on_request.auc_gap import signed_gap
 from partialfair.models.design import Standardiser
 from partialfair.models.store import load_model
-from partialfair.solvers.level_set import LevelSetBudget, Rows, solve
-from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
 
 QUICK = {
     "sfls": {"steps": 300, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.1]},

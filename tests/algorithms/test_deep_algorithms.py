@@ -6,15 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from partialfair.algorithms.base import Task
-from partialfair.algorithms.deep_idca import ALGORITHM as IDCA
-from partialfair.algorithms.deep_unconstrained import ALGORITHM as UNCONSTRAINED
-from partialfair.checkpoint import Checkpoint
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA
+from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTRAINED
 from partialfair.datasets import drawn_faces, simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
 from partialfair.jobs.train import attempt
 from partialfair.models import torch_backend
+from partialfair.tables.checkpoint import Checkpoint
 
 TINY = {"width": 2, "batch": 32, "epochs": 3, "learning_rate": 0.01}
 SHORT = TINY | {"rounds": 4, "inner_steps": 3, "step_scale": 0.1}
@@ -150,7 +150,7 @@ def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
 
 @with_torch
 def test_iteration_that_diverges_is_made_again_with_half_the_step(faces, monkeypatch):
-    from partialfair.solvers import stochastic_idca
+    from partialfair.algorithms.deep import stochastic_idca
 
     scales, whole = [], stochastic_idca.outer_iteration
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partialfair.algorithms import dp_postproc, plug_in_regression, regression_reduction
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.regression import dp_postproc, plug_in_regression, regression_reduction
 from partialfair.datasets import four_groups
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.datasets.table import Dataset
 from partialfair.errors import InfeasibleError
 from partialfair.metrics import get
 from partialfair.models.store import load_model
+from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]
 FULL = ((0.0, 1.0),)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms import dp_postproc, dp_postproc_cumulative, dp_postproc_sgd
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.regression import dp_postproc, dp_postproc_cumulative, dp_postproc_sgd
 from partialfair.datasets import four_groups
 from partialfair.datasets.stratified_splits import stratified_split
 from partialfair.models.store import load_model

@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from partialfair import plugins
-from partialfair.algorithms.base import Task
-from partialfair.closure import closure, training_hash
-from partialfair.config import job_settings, load_config
+from partialfair.algorithms.contract import Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
 from partialfair.estimators import PartialFairClassifier
+from partialfair.grid.config import job_settings, load_config
+from partialfair.grid.fingerprint import closure, training_hash
 from partialfair.jobs.train import attempt, validated
 from partialfair.metrics import get
 from tests.workflow.project import ROOT
@@ -122,7 +122,7 @@ def test_the_estimator_takes_a_family_of_the_general_path(data):
 class TestHashes:
     """Jobs of the compiled path do not depend on the general one; the others do."""
 
-    GENERAL = "partialfair.algorithms.general"
+    GENERAL = "partialfair.algorithms.general.general"
 
     def test_no_compiled_job_reaches_the_general_path(self):
         for name in plugins.names("algorithms"):
@@ -131,7 +131,7 @@ class TestHashes:
                 reached = closure("partialfair.jobs.train", *modules)
                 assert self.GENERAL not in reached
                 assert not [module for module in reached if module.startswith("partialfair.losses")]
-                assert ("partialfair.surrogates" in reached) == (name in SAMPLED), name
+                assert ("partialfair.constraints.surrogates" in reached) == (name in SAMPLED), name
 
     def test_other_jobs_depend_on_it_and_on_their_loss(self):
         usual = training_hash("alm", "partial_demographic_parity")
@@ -143,7 +143,7 @@ class TestHashes:
         }
         assert len(hashes) == 4
         assert training_hash("alm", "partial_demographic_parity", "logistic", "clipped_linear") == usual
-        assert {self.GENERAL, "partialfair.solvers.dc_problem"} <= set(closure(self.GENERAL))
+        assert {self.GENERAL, "partialfair.algorithms.general.dc_problem"} <= set(closure(self.GENERAL))
 
 
 class TestParams:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.jobs.train import attempt

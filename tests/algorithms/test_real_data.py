@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.datasets.splits import make_split
 from partialfair.metrics import evaluate_all
 

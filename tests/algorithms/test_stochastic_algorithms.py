@@ -8,13 +8,13 @@ import pytest
 from scipy.optimize import minimize
 
 from partialfair import plugins
-from partialfair.algorithms import stochastic
-from partialfair.algorithms.base import Task
-from partialfair.checkpoint import Checkpoint
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
+from partialfair.algorithms.stochastic.stochastic_run import run
 from partialfair.datasets import acs_income_ok_race, simulated
 from partialfair.datasets.splits import make_split
 from partialfair.metrics import get
-from partialfair.solvers.stochastic_run import run
+from partialfair.tables.checkpoint import Checkpoint
 
 NETWORK = {"hidden": [5], "uses_group": False, "steps": 40, "records": 2}
 

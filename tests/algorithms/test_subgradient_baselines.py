@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from partialfair.algorithms import regularization, ssg
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear import regularization, ssg
+from partialfair.algorithms.linear.subgradient import Switching, start_runs
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
-from partialfair.solvers.subgradient import Switching, start_runs
 
 INTERVAL = [[0.1, 0.4]]
 REGULARIZATION, SSG = regularization.ALGORITHM, ssg.ALGORITHM

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.choose_interval import candidates, suggest_interval
-from partialfair.cli import app
+from partialfair.commands.cli import app
 from partialfair.errors import ConfigError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
+from partialfair.metrics.choose_interval import candidates, suggest_interval
 
 
 def test_the_chosen_interval_has_the_largest_violation(frame: pd.DataFrame) -> None:

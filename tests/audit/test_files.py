@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.audit import audit_file, audit_scores
-from partialfair.cli import app
+from partialfair.commands.cli import app
+from partialfair.commands.options import joined_pairs
 from partialfair.errors import DataError, PartialFairError
-from partialfair.options import joined_pairs
 
 BASE = ("--score", "s", "--group", "sex", "--label", "y", "--replicates", "20")
 
@@ -113,7 +113,7 @@ def test_missing_and_damaged_files(tmp_path: Path, write: Callable[..., Path]) -
 
 
 def test_bad_input_exits_with_status_two(csv: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from partialfair import cli
+    from partialfair.commands import cli
 
     monkeypatch.setattr("sys.argv", ["partialfair", "audit", str(csv), "--score", "nope", "--group", "sex"])
     with pytest.raises(SystemExit) as caught:

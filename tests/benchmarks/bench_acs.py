@@ -10,7 +10,7 @@ FIT = """
 import json, resource, sys, time
 sys.path[:0] = [".", "src"]
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.datasets.splits import make_split
 from tests.benchmarks.common import real_dataset
 data = real_dataset("acs_income")

@@ -3,10 +3,10 @@
 import time
 from statistics import median
 
-from partialfair.solvers import augmented_lagrangian
-from partialfair.solvers.idca import Configuration, advance, start_runs
-from partialfair.solvers.problem import LinearProblem
-from partialfair.solvers.solution import Record
+from partialfair.algorithms.linear import augmented_lagrangian
+from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.solution import Record
 from tests.benchmarks.common import Result, psp_problem, real_dataset, result, training_rows
 
 # The pair (T, eps) that IDCA's own tuning chooses on this problem; the other tolerances are reported beside it.

@@ -13,10 +13,10 @@ import warnings
 import numpy as np
 from scipy.optimize import BFGS, NonlinearConstraint, minimize
 
+from partialfair.algorithms.linear import augmented_lagrangian
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.solution import Solution
 from partialfair.constraints.program import Side
-from partialfair.solvers import augmented_lagrangian
-from partialfair.solvers.problem import LinearProblem
-from partialfair.solvers.solution import Solution
 from tests.benchmarks.common import Result, dense_rows, psp_problem, real_dataset, result, seconds, training_rows
 
 LIMIT = 25.0  # processor seconds of one general-purpose solver

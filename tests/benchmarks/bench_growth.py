@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partialfair import plugins
-from partialfair.datasets.table import Dataset, Matrix
+from partialfair.algorithms.linear.augmented_lagrangian import Budget, _Multipliers
+from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
+from partialfair.algorithms.linear.newton import Scaling
+from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.models.design import Standardiser
-from partialfair.solvers.augmented_lagrangian import Budget, _Multipliers
-from partialfair.solvers.idca import Configuration, advance, start_runs
-from partialfair.solvers.newton import Scaling
-from partialfair.solvers.problem import LinearProblem
+from partialfair.tables.dataset import Dataset, Matrix
 from tests.benchmarks.common import Result, exponent, psp_problem, real_dataset, result, seconds
 
 ROWS = (10_000, 30_000, 100_000, 300_000, None)  # the last: all

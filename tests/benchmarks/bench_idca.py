@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from partialfair.solvers.idca import Configuration, advance, start_runs
+from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from tests.benchmarks.common import Result, alternate, dense_rows, psp_problem, real_dataset, result, training_rows
 from tests.benchmarks.naive_idca import NaivePSP
 

@@ -11,9 +11,9 @@ from tests.benchmarks.common import ROOT, Result, result
 FIRST_STEP = """
 import time
 from partialfair import plugins
-from partialfair.algorithms.base import Task
-from partialfair.config import job_settings, load_config
-from partialfair.datasets.table import Dataset, Split
+from partialfair.algorithms.contract import Task
+from partialfair.grid.config import job_settings, load_config
+from partialfair.tables.dataset import Dataset, Split
 import partialfair.jobs.train
 config = load_config("params.yaml")
 settings = job_settings(config, config.job("psp", "a9a", "idca", "0.1", 0))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partialfair.solvers.idca import Configuration, advance, start_runs
-from partialfair.solvers.problem import LinearProblem
+from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
+from partialfair.algorithms.linear.problem import LinearProblem
 from tests.benchmarks.common import Result, dense_rows, psp_problem, rates, real_dataset, result, training_rows
 
 CASES = (("a9a", [[0.05, 0.3]], 0.1), ("bank", [[0.0, 0.25]], 0.08))

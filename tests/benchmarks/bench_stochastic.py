@@ -4,18 +4,18 @@ import time
 
 import numpy as np
 
+from partialfair.algorithms.stochastic.fairret_penalties import kl_released
+from partialfair.algorithms.stochastic.ghost_solver import StochasticGhost
+from partialfair.algorithms.stochastic.minibatch_sgd import SGD, PenalisedSGD
+from partialfair.algorithms.stochastic.ssl_alm_solver import SSLALM
+from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import Plan
+from partialfair.algorithms.stochastic.stochastic_run import run as run_method
+from partialfair.algorithms.stochastic.switching_solver import StochasticSwitching
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
-from partialfair.solvers.fairret_penalties import kl_released
-from partialfair.solvers.minibatch_sgd import SGD, PenalisedSGD
-from partialfair.solvers.ssl_alm import SSLALM
-from partialfair.solvers.stochastic_ghost import StochasticGhost
-from partialfair.solvers.stochastic_problem import StochasticProblem
-from partialfair.solvers.stochastic_run import Plan
-from partialfair.solvers.stochastic_run import run as run_method
-from partialfair.solvers.stochastic_switching import StochasticSwitching
 from tests.benchmarks.common import Result, result
 
 SEEDS = list(range(10))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from partialfair import plugins
+from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset
 from partialfair.jobs.prepare import fetch
 from partialfair.models.design import Standardiser
-from partialfair.solvers.problem import LinearProblem
+from partialfair.tables.dataset import Dataset
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset
 from partialfair.models.design import Standardiser
+from partialfair.tables.dataset import Dataset
 from tests.benchmarks.common import Result, dense_rows, real_dataset, result, seconds
 
 DATASETS = ("a9a", "bank")

@@ -7,8 +7,8 @@ from partialfair.constraints import loss_equal_opportunity, loss_equalized_odds,
 from partialfair.constraints import partial_demographic_parity as pdp
 from partialfair.constraints import partial_statistical_parity as psp
 from partialfair.constraints.stratum_means import HingeMeans, sampled
+from partialfair.constraints.surrogates import make
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.surrogates import make
 
 
 def rows(seed=0, n=200):

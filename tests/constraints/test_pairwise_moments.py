@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.constraints.pairwise_moments import PairwiseMoments, subsets_by_class, subsets_by_group
+from partialfair.algorithms.linear.pairwise_moments import PairwiseMoments, subsets_by_class, subsets_by_group
 from partialfair.models.design import GroupedDesign
 
 NAMES = ("group_auc", "inter_group", "intra_group")

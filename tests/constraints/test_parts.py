@@ -20,10 +20,10 @@ from partialfair.constraints import auc_sets
 from partialfair.constraints import partial_group_auc as pgauc
 from partialfair.constraints.common import rank_grid
 from partialfair.constraints.parts import Parts, constraints_of
+from partialfair.constraints.surrogates import make, value
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.intervals import for_groups, positions
 from partialfair.metrics import get
-from partialfair.surrogates import make, value
+from partialfair.tables.intervals import for_groups, positions
 
 FAMILIES = plugins.names("constraints")
 RANKS = ("partial_statistical_parity", "distribution_parity")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from partialfair.constraints.surrogates import SURROGATES, make, value
 from partialfair.errors import ConfigError
-from partialfair.surrogates import SURROGATES, make, value
 
 X = np.linspace(-6, 6, 4001)
 FORMULAS = {"clipped_linear": lambda x: np.clip(x + 0.5, 0, 1), "logistic": lambda x: expit(4 * x)}

@@ -9,10 +9,10 @@ import pytest
 from partialfair.datasets import communities_crime
 from partialfair.datasets.communities_crime import read
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError
 from partialfair.jobs import prepare
 from partialfair.jobs.split import split
+from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]
 

@@ -9,8 +9,8 @@ import pytest
 from partialfair import plugins
 from partialfair.datasets import compas
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]
 pytestmark = pytest.mark.real_data

@@ -11,9 +11,9 @@ import pytest
 from partialfair.datasets import csv_table, law_school
 from partialfair.datasets.named import named_dataset
 from partialfair.datasets.spec import SplitRule
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError, PluginError
 from partialfair.jobs import prepare
+from partialfair.tables.dataset import Dataset
 
 ENTRY: dict[str, Any] = {
     "module": "csv_table",

@@ -7,8 +7,8 @@ from PIL import Image
 from partialfair.datasets import celeba, drawn_faces
 from partialfair.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError
+from partialfair.tables.dataset import Dataset
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from partialfair.algorithms.base import classification_only
-from partialfair.datasets.images import ImageRows, map_member
-from partialfair.datasets.table import Dataset
+from partialfair.algorithms.contract import classification_only
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
+from partialfair.tables.images import ImageRows, map_member
 
 SHAPE = (3, 4, 5)
 

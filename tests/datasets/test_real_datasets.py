@@ -10,9 +10,9 @@ import pytest
 from partialfair import plugins
 from partialfair.datasets import a9a
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
 from partialfair.jobs import prepare
+from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]
 pytestmark = pytest.mark.real_data

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from partialfair.datasets import csv_table, four_groups
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError
+from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]
 

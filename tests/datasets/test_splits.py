@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from partialfair import plugins
 from partialfair.datasets.spec import SplitRule
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset, Split
 
 
 def table(n: int, name: str = "toy", n_test: int = 0, **changed: object) -> Dataset:

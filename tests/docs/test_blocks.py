@@ -17,9 +17,9 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from partialfair.cli import app
-from partialfair.config import load_config
-from partialfair.config_checks import RESERVED
+from partialfair.commands.cli import app
+from partialfair.grid.checks import RESERVED
+from partialfair.grid.config import load_config
 from tests.workflow.project import ROOT
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

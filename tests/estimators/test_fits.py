@@ -10,8 +10,8 @@ from scipy.stats import ks_2samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from partialfair.algorithms.alm import ALM
-from partialfair.algorithms.base import Fit, Task
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.linear.alm import ALM
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partialfair import cli
+from partialfair.commands import cli
 from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, make_lab
 from tests.faults.spoil import (
     ALM,
@@ -224,8 +224,8 @@ def test_an_interval_too_narrow_for_a_group_is_a_reason_in_the_results(spoilt: L
 
 
 def test_a_constant_column_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from partialfair.datasets.table import Dataset
     from partialfair.models.design import Standardiser
+    from partialfair.tables.dataset import Dataset
 
     lab = make_lab(tmp_path / "lab")
     csv(column(2, "3.5"))(lab.folder)

@@ -12,8 +12,8 @@ from tests.faults.spoil import ALM, PREPARE, files, grid
 BAD_ALGORITHM = """
 from typing import ClassVar
 import numpy as np
-from partialfair.algorithms.base import Fit, Settings
-from partialfair.solvers.solution import Certificate, Solution
+from partialfair.algorithms.contract import Fit, Settings
+from partialfair.algorithms.solution import Certificate, Solution
 
 class Bad:
     needs_gpu: ClassVar[bool] = False

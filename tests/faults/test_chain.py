@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.files import sealed
 from partialfair.provenance import Chain, Fault, verify
+from partialfair.tables.files import sealed
 from tests.faults.lab import RAW, RUN, SPLIT, TABLE, Lab, params
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ FIT = """
 import sys, hashlib
 import numpy as np
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.metrics import evaluate_all

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.datasets.table import Dataset, Split
-from partialfair.files import is_sealed, read_json
 from partialfair.models.store import load_model
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import is_sealed, read_json
 from tests.faults.lab import KILLS, Lab, kill, make_lab
 
 pytestmark = pytest.mark.slow

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
+from partialfair.commands.masking import masked
 from partialfair.datasets import sources
 from partialfair.errors import DataError
-from partialfair.masking import masked
 from partialfair.models.store import load_model
 from tests import network
 from tests.faults.lab import ROOT, Lab

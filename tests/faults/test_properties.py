@@ -9,11 +9,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partialfair import intervals
 from partialfair.audit import audit_file
-from partialfair.config import load_config
 from partialfair.errors import PartialFairError
+from partialfair.grid.config import load_config
 from partialfair.metrics import evaluate_all
+from partialfair.tables import intervals
 from tests.faults.lab import params
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

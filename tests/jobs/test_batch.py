@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from partialfair.commands.runs import number_of_cores
-from partialfair.config import load_config
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, DataError
+from partialfair.grid.config import load_config
+from partialfair.grid.workflow import SPLIT, TABLE
 from partialfair.jobs import batch
 from partialfair.jobs.train import train
-from partialfair.workflow import SPLIT, TABLE
 
 PARAMS = """
 seeds: [0, 1]

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from partialfair import metrics
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.files import write_json
 from partialfair.jobs.collect import METRIC_COLUMNS, RUN_COLUMNS, collect
 from partialfair.jobs.evaluate import evaluate
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import write_json
 
 INTERVAL = [[0.1, 0.5]]
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.algorithms.base import Task
-from partialfair.cli import app
+from partialfair.algorithms.contract import Task
+from partialfair.commands.cli import app
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.files import read_json, write_json
+from partialfair.jobs.card import render
 from partialfair.jobs.evaluate import evaluate
-from partialfair.model_card import render
 from partialfair.plugins import load
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import read_json, write_json
 
 SETTINGS = {"interval": [[0.1, 0.4]], "bootstrap": {"replicates": 20, "level": 0.9}}
 

@@ -8,9 +8,9 @@ import pytest
 from partialfair import plugins
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, DataError, PluginError
 from partialfair.jobs import prepare
+from partialfair.tables.dataset import Dataset, Split
 
 
 def same_parts(first: Split, second: Split) -> bool:

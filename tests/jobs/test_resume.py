@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from partialfair.errors import PartialFairError
-from partialfair.files import read_json, write_json
 from partialfair.jobs import orphans
 from partialfair.jobs.orphans import run_ids
 from partialfair.jobs.resume import RECORD, record_run, resume
+from partialfair.tables.files import read_json, write_json
 
 QUEUE = 'cat queue 2> /dev/null; echo "squeue $*" >> calls'
 CANCEL = 'rm -f queue; echo "scancel $*" >> calls'

@@ -10,7 +10,7 @@ import partialfair
 
 SCORE = """
 import numpy as np
-from partialfair.kernels.subgradient import compute_scores
+from partialfair.algorithms.linear.kernels.subgradient import compute_scores
 from partialfair.models.design import GroupedDesign
 X = np.array([[0.0, 2.0], [1.0, 3.0]], np.float32)
 design = GroupedDesign.build(X, np.zeros(2, np.int64), np.zeros(1, np.int64))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.kernels.pointwise import (
+from partialfair.algorithms.linear.kernels.pointwise import (
     add_hinge_residual,
     hinge_means,
     hinge_means_single,

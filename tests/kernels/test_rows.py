@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from partialfair.kernels.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
-from partialfair.kernels.switching import hinge_slopes
+from partialfair.algorithms.linear.kernels.switching import hinge_slopes
 from partialfair.models.design import GroupedDesign, Standardiser
+from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
 
 
 def random_rows(seed, n=300, binary=9, numeric=3, groups=2, as_sparse=True):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partialfair import plugins
+from partialfair.constraints.losses import auc, partial_auc
+from partialfair.constraints.losses.base import ConvexLoss, evaluate
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.losses import auc, partial_auc
-from partialfair.losses.base import ConvexLoss, evaluate
 
 OPTIONS = {
     "auc": [{}, {"surrogate": "hinge"}, {"surrogate": "squared_hinge"}],

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair import intervals
 from partialfair.errors import ConfigError
+from partialfair.tables import intervals
 
 
 @pytest.mark.parametrize(

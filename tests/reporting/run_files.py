@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 from scipy import stats
 
-from partialfair.config import load_config
+from partialfair.grid.config import load_config
 from partialfair.jobs.collect import collect_experiment
 from partialfair.metrics import evaluate_all
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from partialfair.config import Config, load_config
+from partialfair.grid.config import Config, load_config
 from partialfair.jobs import collect
 from partialfair.metrics import names
-from partialfair.reporting import published
-from partialfair.reporting.published import Published
+from partialfair.verdicts import published
+from partialfair.verdicts.published import Published
 
 TOLERANCE = {"accuracy": 0.01, "fairness": {"a9a": 0.05, "default": 0.1}}
 INTERVALS = {"a9a": [[0.05, 0.3]], "law_school": [[0.7, 1.0]]}

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.config import load_config
-from partialfair.reporting import auc_findings, auc_frontiers, auc_points, auc_protocol, exhibit, scorecard
-from partialfair.reporting.results import Results
+from partialfair.grid.config import load_config
+from partialfair.reporting import auc_points, exhibit
+from partialfair.reporting.kinds import auc_findings, auc_frontiers, auc_protocol
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.results import Results
 
 GRID = Path(__file__).parents[2] / "grids" / "auc_fairness.yaml"
 EXPERIMENT = "auc_linear_group"

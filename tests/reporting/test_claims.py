@@ -9,13 +9,14 @@ import pytest
 import synthetic
 import yaml
 
-from partialfair.config import load_config
 from partialfair.errors import DataError
-from partialfair.reporting import accuracy_difference, claim, claim_tests, claims, hypervolumes, scorecard
-from partialfair.reporting.claim import Claim
+from partialfair.grid.config import load_config
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.frontiers import start_of
-from partialfair.reporting.results import Results
+from partialfair.reporting.kinds import accuracy_difference, claims, hypervolumes
+from partialfair.verdicts import claim, claim_tests, scorecard
+from partialfair.verdicts.claim import Claim
+from partialfair.verdicts.frontiers import start_of
+from partialfair.verdicts.results import Results
 
 SEEDS = range(5)
 BASELINES = ["group_auc", "inter_group"]

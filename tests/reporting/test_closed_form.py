@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from partialfair import metrics
-from partialfair.config import job_settings, load_config
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.files import write_json
+from partialfair.grid.config import job_settings, load_config
 from partialfair.jobs import report
 from partialfair.jobs.evaluate import evaluate
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore
-from partialfair.reporting import closed_form, exhibit
+from partialfair.reporting import exhibit
+from partialfair.reporting.kinds import closed_form
+from partialfair.tables.files import write_json
 
 PARAMS = """
 seeds: [0, 1]

@@ -12,10 +12,12 @@ import pytest
 from scipy import stats
 
 from partialfair import plugins
-from partialfair.config import load_config
+from partialfair.grid.config import load_config
 from partialfair.jobs import report
-from partialfair.reporting import cross_paper, exhibit, figures, kappa_scale, style, tables
-from partialfair.reporting.results import Setting
+from partialfair.reporting import exhibit, style
+from partialfair.reporting.kinds import cross_paper, kappa_scale, tables
+from partialfair.reporting.kinds import tradeoff as figures
+from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
 

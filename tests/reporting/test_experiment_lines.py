@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from partialfair.reporting.exhibit import context, kind_of
-from partialfair.reporting.results import Setting
+from partialfair.verdicts.results import Setting
 
 ENTRY = {
     "kind": "experiment_lines", "title": "Lines", "caption": "Accuracy and fairness.",
@@ -42,8 +42,8 @@ def test_the_files_hold_every_point_and_say_why_one_is_missing(drawn):
 
 
 def test_lines_are_named_by_what_is_constrained(drawn):
-    from partialfair.reporting import experiment_lines
-    from partialfair.reporting.figures import tradeoff_points
+    from partialfair.reporting.kinds import experiment_lines
+    from partialfair.reporting.kinds.tradeoff import tradeoff_points
 
     found, kind = drawn
     figure = experiment_lines._draw(found, tradeoff_points(found))

@@ -9,10 +9,11 @@ import pytest
 import run_files
 import yaml
 
-from partialfair.config import load_config
+from partialfair.grid.config import load_config
 from partialfair.jobs import report
-from partialfair.reporting import exhibit, interval_bars
-from partialfair.reporting.results import Results, Setting
+from partialfair.reporting import exhibit
+from partialfair.reporting.kinds import interval_bars
+from partialfair.verdicts.results import Results, Setting
 
 
 @pytest.fixture(scope="module")

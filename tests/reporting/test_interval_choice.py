@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import synthetic
 
-from partialfair.choose_interval import suggest_interval
-from partialfair.reporting import interval_choice
+from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Results
+from partialfair.reporting.kinds import interval_choice
+from partialfair.verdicts.results import Results
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ import pytest
 import synthetic
 import yaml
 
-from partialfair.config import load_config
+from partialfair.grid.config import load_config
 from partialfair.jobs import collect, report
 from partialfair.metrics import names
-from partialfair.reporting import exhibit, levels, published, scorecard
+from partialfair.reporting import exhibit
+from partialfair.reporting.kinds import levels
+from partialfair.verdicts import published, scorecard
 
 KAPPAS = {"alm": [0.15, 0.1, 0.07, 0.03, 0.01], "group_auc": [4, 2, 1, 0.1], "inter_group": [5, 3], "idca": [0.5]}
 # fairness and accuracy of the runs, loosest first

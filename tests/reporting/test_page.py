@@ -8,7 +8,8 @@ import synthetic
 
 from partialfair.errors import DataError
 from partialfair.jobs import report
-from partialfair.reporting import canvas, exhibit, scorecard
+from partialfair.reporting import canvas, exhibit
+from partialfair.verdicts import scorecard
 
 
 class Reader(HTMLParser):

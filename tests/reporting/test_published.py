@@ -3,7 +3,7 @@
 import pytest
 
 from partialfair.errors import DataError
-from partialfair.reporting import published
+from partialfair.verdicts import published
 
 
 def test_numbers_of_the_main_paper():

@@ -12,12 +12,13 @@ import run_files
 import yaml
 from scipy import stats
 
-from partialfair.config import load_config
 from partialfair.errors import DataError
+from partialfair.grid.config import load_config
 from partialfair.jobs import report
 from partialfair.metrics import get
-from partialfair.reporting import convergence, exhibit, rank_curves, runs, score_densities
-from partialfair.reporting.results import Setting
+from partialfair.reporting import exhibit, runs
+from partialfair.reporting.kinds import convergence, rank_curves, score_densities
+from partialfair.verdicts.results import Setting
 
 FAILED = ("psp", "a9a", "idca", 0.01, 0)
 ABSENT = ("psp", "law_school", "ssg", 0.2, 1)

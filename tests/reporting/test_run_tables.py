@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from partialfair.config import load_config
+from partialfair.grid.config import load_config
 from partialfair.reporting.run_tables import by_exhibit
 from tests.workflow.project import ROOT
 

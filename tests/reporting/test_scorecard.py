@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 import synthetic
 
-from partialfair import config as configuration
 from partialfair.errors import ConfigError, PluginError
+from partialfair.grid import config as configuration
 from partialfair.jobs import report
-from partialfair.reporting import exhibit, published, scorecard
+from partialfair.reporting import exhibit
+from partialfair.verdicts import published, scorecard
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 from scipy.stats import f
 
-from partialfair.reporting import cross_paper, mean_std_table, run_scores, stated_settings
-from partialfair.reporting.published import load
-from partialfair.reporting.results import Setting
+from partialfair.reporting import run_scores
+from partialfair.reporting.kinds import cross_paper, mean_std_table, stated_settings
+from partialfair.verdicts.published import load
+from partialfair.verdicts.results import Setting
 
 
 def test_every_published_number_is_stored_with_its_spread():

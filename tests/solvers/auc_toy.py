@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.constraints.auc_sets import PRESETS, cells_of
-from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
 
 ROWS = np.array(
     [

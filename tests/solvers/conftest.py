@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from partialfair import plugins
+from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.models.design import Standardiser
-from partialfair.solvers.problem import LinearProblem
 
 
 def make_problem(

@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from partialfair import plugins
-from partialfair.solvers import augmented_lagrangian, unconstrained
-from partialfair.solvers.augmented_lagrangian import Budget, matching_thresholds
+from partialfair.algorithms.linear import augmented_lagrangian
+from partialfair.algorithms.linear import unconstrained_solver as unconstrained
+from partialfair.algorithms.linear.augmented_lagrangian import Budget, matching_thresholds
 
 FAMILIES = [name for name in plugins.names("constraints") if plugins.is_fused(name)]
 

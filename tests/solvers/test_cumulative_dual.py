@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from partialfair.algorithms.regression import cumulative_dual, proximal_newton
+from partialfair.algorithms.regression.cumulative_dual import CumulativeDual, atomwise
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights
 from partialfair.errors import InfeasibleError
-from partialfair.solvers import cumulative_dual, proximal_newton
-from partialfair.solvers.cumulative_dual import CumulativeDual, atomwise
-from partialfair.solvers.fair_dual import Dual, atoms, group_weights
 
 
 def random_dual(seed: int, groups: int = 2, eps: float = 0.02, rows: int = 40, size: int = 4) -> CumulativeDual:

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
+from partialfair.algorithms.general import dc_idca
+from partialfair.algorithms.general.dc_problem import DCProblem
+from partialfair.algorithms.general.score_functions import LinearScores
+from partialfair.algorithms.linear import idca_solver as idca
+from partialfair.algorithms.linear.augmented_lagrangian import Budget, solve, warm_start
+from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.linear.idca_solver import Configuration, start_runs
+from partialfair.algorithms.linear.newton import Scaling
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.constraints.losses.base import evaluate
 from partialfair.constraints.parts import constraints_of
-from partialfair.losses.base import evaluate
-from partialfair.solvers import dc_idca, idca
-from partialfair.solvers.augmented_lagrangian import Budget, solve, warm_start
-from partialfair.solvers.certificate import certify
-from partialfair.solvers.dc_problem import DCProblem
-from partialfair.solvers.idca import Configuration, start_runs
-from partialfair.solvers.newton import Scaling
-from partialfair.solvers.problem import LinearProblem
-from partialfair.solvers.score_functions import LinearScores
-from partialfair.surrogates import make
+from partialfair.constraints.surrogates import make
 
 FAMILIES = plugins.names("constraints")
 FUSED = [name for name in FAMILIES if plugins.is_fused(name)]

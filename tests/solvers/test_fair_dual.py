@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, split, spread
+from partialfair.algorithms.regression.proximal_newton import solve
 from partialfair.errors import InfeasibleError
-from partialfair.solvers.fair_dual import Dual, atoms, group_weights, split, spread
-from partialfair.solvers.proximal_newton import solve
 
 EXACT = 1e-10
 

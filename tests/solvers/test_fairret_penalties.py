@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from partialfair.solvers.fairret_penalties import PENALTIES, Library, kl, kl_released, penalty_value, projection
+from partialfair.algorithms.stochastic.fairret_penalties import (
+    PENALTIES,
+    Library,
+    kl,
+    kl_released,
+    penalty_value,
+    projection,
+)
 
 SCORES = np.array([[[1.0, -0.5], [0.2, -1.0]]])
 POSITIVE = np.array([[[1.0, 0.0], [0.0, 1.0]]])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from partialfair.solvers.gap_problem import kkt_residuals
-from partialfair.solvers.gap_reference import near_stationarity, optimum
-from partialfair.solvers.proximal_point import ConEx, ProximalPoint, ProximalRule, Switching
-from partialfair.solvers.switching_gaps import SwitchingGaps, SwitchingRule
+from partialfair.algorithms.gaps.gap_problem import kkt_residuals
+from partialfair.algorithms.gaps.gap_reference import near_stationarity, optimum
+from partialfair.algorithms.gaps.proximal_point import ConEx, ProximalPoint, ProximalRule, Switching
+from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
 from tests.solvers.toy_gaps import toy
 
 AT = np.array([[0.5]])

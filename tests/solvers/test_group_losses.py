@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 
+from partialfair.algorithms.gaps.group_losses import GroupLosses, group_gaps, loss_of
+from partialfair.algorithms.gaps.network_plada import MultiplierModel, Network, NetworkPlada, best_candidate
+from partialfair.algorithms.gaps.plada_solver import Parameters
 from partialfair.constraints.intersectional_loss import build, row_weights
 from partialfair.models.stacked import StackedMLP
-from partialfair.solvers.group_losses import GroupLosses, group_gaps, loss_of
-from partialfair.solvers.network_plada import MultiplierModel, Network, NetworkPlada, best_candidate
-from partialfair.solvers.plada import Parameters
 
 TABLE2 = Parameters(0.1, 0.01, 10.0, 0.5, 0.1, 100.0, 10.0)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from partialfair.solvers.certificate import certify
-from partialfair.solvers.idca import Configuration, advance, start_runs
+from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from tests.benchmarks.naive_idca import NaivePSP
 
 CONFIGURATIONS = [Configuration(20, 5e-3), Configuration(30, 2e-3), Configuration(20, 1e-3), Configuration(10, 2e-2)]

@@ -6,8 +6,8 @@ import torch
 from scipy import sparse
 from scipy.optimize import minimize
 
-from partialfair.constraints.auc_sets import PRESETS
-from partialfair.kernels.pair_descent import (
+from partialfair.algorithms.auc import pair_descent
+from partialfair.algorithms.auc.kernels.pair_descent import (
     CORRELATION,
     PLAIN,
     PROXY,
@@ -15,12 +15,18 @@ from partialfair.kernels.pair_descent import (
     loss_residual,
     proxy_multipliers,
 )
-from partialfair.kernels.pair_minimax import ROW, dual_step, minimax_step, set_moments, upper_bound
+from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step, minimax_step, set_moments, upper_bound
+from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, mirror_weight, set_weights, solve
+from partialfair.algorithms.auc.pair_networks import (
+    NetworkRows,
+    all_scores,
+    solve_iqrc,
+    solve_penalty,
+    surrogate_values,
+)
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.constraints.auc_sets import PRESETS
 from partialfair.models.sigmoid_network import StackedSigmoid
-from partialfair.solvers import pair_descent
-from partialfair.solvers.level_set import LevelSetBudget, Rows, mirror_weight, set_weights, solve
-from partialfair.solvers.pair_networks import NetworkRows, all_scores, solve_iqrc, solve_penalty, surrogate_values
-from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments
 from tests.solvers.auc_toy import direct, random_rows
 
 U, V = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.4, 2.0, 0.0])
@@ -114,7 +120,7 @@ def full_step(name, seed, scores=None, c1=0.5):
 def lagrangian(scores, cells, weights, state, c1=0.5):
     """``y'F + (y alpha)'G`` at given scores and state, pair set by pair set."""
     a, b, y, alpha = (part[:, 0] for part in state)
-    from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P
+    from partialfair.algorithms.auc.kernels.pair_minimax import PAIR_N, PAIR_P
 
     total = -0.4 * y[0] - 1.2 * (y[1] + y[2])
     for m in range(5):

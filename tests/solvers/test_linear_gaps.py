@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from partialfair.algorithms.base import Task
-from partialfair.algorithms.gap_tasks import GapSettings, GapTask
-from partialfair.solvers.gap_problem import kkt_residuals, worst
-from partialfair.solvers.gap_reference import near_stationarity, optimum
-from partialfair.solvers.linear_gaps import LinearGaps, Rate, Smoothing
-from partialfair.solvers.plada import Parameters, Plada, safe_steps
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.gaps.gap_problem import kkt_residuals, worst
+from partialfair.algorithms.gaps.gap_reference import near_stationarity, optimum
+from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
+from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
 
 DP, EO = "partial_demographic_parity", "partial_equalized_odds"
 COLUMNS = {"a9a": "groups", "bank": "intercept", "compas_two_years": "last_group"}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from partialfair.algorithms.linear.newton import RIDGE, hessian, minimise_loss
+from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.models.design import Standardiser
-from partialfair.solvers.newton import RIDGE, hessian, minimise_loss
-from partialfair.solvers.problem import LinearProblem
 
 
 def sample(n=900, seed=0):

@@ -8,11 +8,12 @@ import pytest
 from scipy.optimize import minimize
 
 from partialfair import plugins
-from partialfair.constraints.pairwise_moments import subsets_by_class, subsets_by_group
+from partialfair.algorithms.linear import augmented_lagrangian
+from partialfair.algorithms.linear import pairwise_solver as pairwise
+from partialfair.algorithms.linear.newton import minimise_loss
+from partialfair.algorithms.linear.pairwise_moments import subsets_by_class, subsets_by_group
 from partialfair.errors import InfeasibleError
 from partialfair.models.design import Standardiser
-from partialfair.solvers import augmented_lagrangian, pairwise
-from partialfair.solvers.newton import minimise_loss
 
 # Clarabel stops short of its own tolerance on some of these; the comparison to 1e-5 says whether that matters.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

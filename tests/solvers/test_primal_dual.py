@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.solvers.primal_dual import primal_dual
+from partialfair.algorithms.deep.primal_dual import primal_dual
 
 TARGET = np.array([2.0, -1.0, 0.5])
 NORMALS = np.array([[1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments, slack_of
 from partialfair.constraints.auc_sets import PRESETS
 from partialfair.errors import InfeasibleError
-from partialfair.solvers.quadratic_auc import QuadraticAUC, SetMoments, slack_of
 from tests.solvers.auc_toy import direct, problem, random_rows
 
 KNOWN = {

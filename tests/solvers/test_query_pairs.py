@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from partialfair.algorithms.gaps.plada_solver import Parameters
+from partialfair.algorithms.gaps.query_pairs import Query, Ranker, RankingMultiplierModel, RankingPlada, ndcg
 from partialfair.models.stacked import StackedMLP
-from partialfair.solvers.plada import Parameters
-from partialfair.solvers.query_pairs import Query, Ranker, RankingMultiplierModel, RankingPlada, ndcg
 
 
 def query(seed=0, n=40, bias=1.5):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from partialfair.solvers.fair_dual import Dual, split
-from partialfair.solvers.proximal_newton import solve
-from partialfair.solvers.sgd3_sgd import DualDescent, PlainDescent, rounds, sgd3_sgd
-from partialfair.solvers.stochastic_approximation import Schedule
+from partialfair.algorithms.regression.fair_dual import Dual, split
+from partialfair.algorithms.regression.proximal_newton import solve
+from partialfair.algorithms.regression.sgd3_sgd import DualDescent, PlainDescent, rounds, sgd3_sgd
+from partialfair.algorithms.regression.stochastic_approximation import Schedule
 from tests.solvers.test_fair_dual import random_dual
 from tests.solvers.test_stochastic_approximation import FromOne
 

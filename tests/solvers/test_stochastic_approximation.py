@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from partialfair.solvers.fair_dual import Dual, split
-from partialfair.solvers.per_step import EveryStep
-from partialfair.solvers.plug_ins import PlugIns
-from partialfair.solvers.stochastic_approximation import (
+from partialfair.algorithms.regression.fair_dual import Dual, split
+from partialfair.algorithms.regression.per_step import EveryStep
+from partialfair.algorithms.regression.plug_ins import PlugIns
+from partialfair.algorithms.regression.stochastic_approximation import (
     OPTIMISERS,
     DualSteps,
     PlainSteps,
@@ -105,7 +105,7 @@ def test_base_models_evaluated_at_every_step_change_nothing() -> None:
 
 
 def test_longer_runs_come_nearer_to_the_minimum() -> None:
-    from partialfair.solvers.proximal_newton import solve
+    from partialfair.algorithms.regression.proximal_newton import solve
 
     dual = random_dual(2, 2, 0.005)
     best = solve(dual).value

@@ -7,22 +7,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from partialfair.algorithms.base import Task  # noqa: E402
-from partialfair.algorithms.idca import ALGORITHM as EXACT  # noqa: E402
+from partialfair.algorithms.contract import Task  # noqa: E402
+from partialfair.algorithms.deep.network_problem import NetworkProblem  # noqa: E402
+from partialfair.algorithms.deep.stochastic_idca import Configuration, _Batch, _batches, first_state, outer_iteration
+from partialfair.algorithms.linear.idca import ALGORITHM as EXACT  # noqa: E402
 from partialfair.constraints import partial_demographic_parity, partial_statistical_parity  # noqa: E402
 from partialfair.datasets import simulated  # noqa: E402
 from partialfair.datasets.splits import make_split  # noqa: E402
 from partialfair.models.linear_network import LinearNetwork  # noqa: E402
 from partialfair.models.score_function import ScoreFunction  # noqa: E402
 from partialfair.seeding import generator  # noqa: E402
-from partialfair.solvers.network_problem import NetworkProblem  # noqa: E402
-from partialfair.solvers.stochastic_idca import (  # noqa: E402
-    Configuration,
-    _Batch,
-    _batches,
-    first_state,
-    outer_iteration,
-)
 
 RHO = 0.7
 

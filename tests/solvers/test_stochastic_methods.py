@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from toy_stochastic import Toy, walk
 
-from partialfair.checkpoint import Checkpoint
+from partialfair.algorithms.stochastic import stochastic_run
+from partialfair.algorithms.stochastic.ghost_solver import StochasticGhost, level_weight
+from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem
+from partialfair.algorithms.stochastic.minibatch_sgd import SGD
+from partialfair.algorithms.stochastic.ssl_alm_solver import SSLALM
+from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import Plan, run
+from partialfair.algorithms.stochastic.switching_solver import StochasticSwitching
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedLinear, StackedMLP
 from partialfair.seeding import generator
-from partialfair.solvers import stochastic_run
-from partialfair.solvers.ghost_subproblem import Subproblem
-from partialfair.solvers.minibatch_sgd import SGD
-from partialfair.solvers.ssl_alm import SSLALM
-from partialfair.solvers.stochastic_ghost import StochasticGhost, level_weight
-from partialfair.solvers.stochastic_problem import StochasticProblem
-from partialfair.solvers.stochastic_run import Plan, run
-from partialfair.solvers.stochastic_switching import StochasticSwitching
+from partialfair.tables.checkpoint import Checkpoint
 
 SMOOTHED, PLAIN = SSLALM(), SSLALM(proximal=0.0)
 

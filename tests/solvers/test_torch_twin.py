@@ -6,17 +6,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from partialfair import plugins  # noqa: E402
-from partialfair.algorithms.base import Task  # noqa: E402
+from partialfair.algorithms.contract import Task  # noqa: E402
+from partialfair.algorithms.linear import augmented_lagrangian, torch_idca  # noqa: E402
+from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, start_runs  # noqa: E402
+from partialfair.algorithms.linear.newton import minimise_loss  # noqa: E402
+from partialfair.algorithms.linear.problem import LinearProblem  # noqa: E402
+from partialfair.algorithms.linear.torch_problem import TorchProblem  # noqa: E402
 from partialfair.datasets import simulated  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.estimators import PartialFairClassifier  # noqa: E402
 from partialfair.estimators.on_device import DeviceTask, task_class  # noqa: E402
 from partialfair.models.design import Standardiser  # noqa: E402
-from partialfair.solvers import augmented_lagrangian, torch_idca  # noqa: E402
-from partialfair.solvers.idca import Configuration, Run, advance, start_runs  # noqa: E402
-from partialfair.solvers.newton import minimise_loss  # noqa: E402
-from partialfair.solvers.problem import LinearProblem  # noqa: E402
-from partialfair.solvers.torch_problem import TorchProblem  # noqa: E402
 
 FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
 
@@ -85,7 +85,7 @@ def test_adjoint_is_the_transpose_of_the_scores(pair):
 def test_blocks_of_rows_change_nothing(pair, monkeypatch):
     _, twin = pair
     whole = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
-    monkeypatch.setattr("partialfair.solvers.torch_rows.ENTRIES", 37 * twin.rows.X.shape[1])
+    monkeypatch.setattr("partialfair.algorithms.linear.torch_rows.ENTRIES", 37 * twin.rows.X.shape[1])
     parts = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
     for found, wanted in zip(parts, whole, strict=True):
         close(found, wanted, 1e-10)

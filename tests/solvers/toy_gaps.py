@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partialfair.solvers.gap_problem import GapState
+from partialfair.algorithms.gaps.gap_problem import GapState
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.statistics.frontier import accuracy_at, compare, pareto
-from partialfair.statistics.hypervolume import hypervolume
+from partialfair.metrics.statistics.frontier import accuracy_at, compare, pareto
+from partialfair.metrics.statistics.hypervolume import hypervolume
 
 coordinate = st.integers(0, 12)
 clouds = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=8)

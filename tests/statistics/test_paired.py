@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from partialfair.statistics.paired import equivalence_p, increasing_trend, paired_difference
+from partialfair.metrics.statistics.paired import equivalence_p, increasing_trend, paired_difference
 
 values = st.lists(st.integers(-999, 999).map(lambda x: x / 1000), min_size=3, max_size=8)  # as accuracies are
 

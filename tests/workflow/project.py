@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import yaml
 
-import partialfair.kernels  # noqa: F401 - it chooses the folder of compiled kernels
+import partialfair.tables.compiled  # noqa: F401 - it chooses the folder of compiled kernels
 
 ROOT = Path(__file__).parents[2]
 COPIED = (

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from partialfair import closure
 from partialfair.errors import PluginError
+from partialfair.grid import fingerprint
 from tests.workflow.project import ROOT
 
 HASHES = """
-from partialfair.closure import dataset_hash, evaluation_hash, report_hash, training_hash
+from partialfair.grid.fingerprint import dataset_hash, evaluation_hash, report_hash, training_hash
 constraint = "partial_statistical_parity"
 print(dataset_hash("a9a"), dataset_hash("bank"), training_hash("idca", constraint), training_hash("alm", constraint),
       training_hash("alm", "partial_demographic_parity"), evaluation_hash(), report_hash())
@@ -59,14 +59,14 @@ def test_comments_docstrings_and_layout_do_not_count(source: Path, before: dict[
         ("datasets/a9a.py", {"a9a"}),
         ("datasets/one_hot.py", {"bank"}),
         ("jobs/prepare.py", {"a9a", "bank"}),
-        ("kernels/rows.py", {"idca", "alm", "alm_pdp"}),
-        ("algorithms/idca.py", {"idca"}),
-        ("algorithms/alm.py", {"alm", "alm_pdp"}),
+        ("models/rows.py", {"idca", "alm", "alm_pdp"}),
+        ("algorithms/linear/idca.py", {"idca"}),
+        ("algorithms/linear/alm.py", {"alm", "alm_pdp"}),
         ("constraints/partial_demographic_parity.py", {"alm_pdp"}),
         ("jobs/train.py", {"idca", "alm", "alm_pdp"}),
         ("datasets/splits.py", {"a9a", "bank"}),
-        ("config.py", set()),
-        ("cli.py", set()),
+        ("grid/config.py", set()),
+        ("commands/cli.py", set()),
     ],
 )
 def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
@@ -90,7 +90,7 @@ def test_data_files_beside_a_module_count(source: Path, before: dict[str, str]):
 
 
 def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    package = tmp_path / closure.PACKAGE
+    package = tmp_path / fingerprint.PACKAGE
     (package / "inner").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "inner" / "__init__.py").write_text("from . import sibling\n")
@@ -100,31 +100,35 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
     (package / "unused.py").write_text("value = 3\n")
     (package / "start.py").write_text(
         "from typing import TYPE_CHECKING\nimport os\n"
-        f"if TYPE_CHECKING:\n    import {closure.PACKAGE}.typed\n"
-        f"def f():\n    import {closure.PACKAGE}.inner as inner\n"
+        f"if TYPE_CHECKING:\n    import {fingerprint.PACKAGE}.typed\n"
+        f"def f():\n    import {fingerprint.PACKAGE}.inner as inner\n"
     )
     monkeypatch.setattr(closure, "SOURCE", tmp_path)
-    for cached in (closure._read, closure._file, closure.closure_hash):
+    for cached in (fingerprint._read, fingerprint._file, fingerprint.closure_hash):
         cached.cache_clear()
     try:
-        found = {name.removeprefix(f"{closure.PACKAGE}.") for name in closure.closure(f"{closure.PACKAGE}.start")}
-        assert found == {closure.PACKAGE, "start", "inner", "inner.sibling", "top"}
+        found = {
+            name.removeprefix(f"{fingerprint.PACKAGE}.") for name in fingerprint.closure(f"{fingerprint.PACKAGE}.start")
+        }
+        assert found == {fingerprint.PACKAGE, "start", "inner", "inner.sibling", "top"}
         with pytest.raises(PluginError, match="no module"):
-            closure.closure(f"{closure.PACKAGE}.absent")
+            fingerprint.closure(f"{fingerprint.PACKAGE}.absent")
     finally:
-        for cached in (closure._read, closure._file, closure.closure_hash):
+        for cached in (fingerprint._read, fingerprint._file, fingerprint.closure_hash):
             cached.cache_clear()
 
 
 def test_the_text_of_a_tree_is_that_of_every_python_version():
     # Written out, since one interpreter cannot show what another makes of the same source: 3.12 added
     # type_params to functions, 3.13 leaves out what is empty.
-    assert closure._dump(ast.parse("def f(x): return x")) == (
+    assert fingerprint._dump(ast.parse("def f(x): return x")) == (
         "Module(body=[FunctionDef(name='f',args=arguments(args=[arg(arg='x')]),body=[Return(value=Name(id='x'))])])"
     )
 
 
 def test_no_training_closure_holds_reporting_or_the_workflow():
-    reached = closure.closure("partialfair.jobs.train", "partialfair.algorithms.idca", "partialfair.algorithms.alm")
-    assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
-    assert "partialfair.kernels.rows" in reached
+    reached = fingerprint.closure(
+        "partialfair.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
+    )
+    assert not [name for name in reached if ".reporting" in name or name in fingerprint.PLUMBING]
+    assert "partialfair.models.rows" in reached

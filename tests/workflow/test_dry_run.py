@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from partialfair.config import load_config
-from partialfair.workflow import Grid
+from partialfair.grid.config import load_config
+from partialfair.grid.workflow import Grid
 from tests.workflow.project import COPIED, ROOT, Project, make_project
 
 GROWTH = 2.0  # what a job of the whole grid may cost, as a multiple of what one of a grid of a seventh of it costs

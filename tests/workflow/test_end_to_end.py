@@ -88,7 +88,7 @@ def test_summary_is_printed(built: Project):
 
 
 def test_a_comment_reruns_nothing(built: Project):
-    with temporarily(built.folder / "src/partialfair/kernels/rows.py") as path:
+    with temporarily(built.folder / "src/partialfair/models/rows.py") as path:
         path.write_text(path.read_text() + "\n# a remark\n")
         assert not built.planned("demo")
 
@@ -96,9 +96,9 @@ def test_a_comment_reruns_nothing(built: Project):
 @pytest.mark.parametrize(
     ("module", "runs"),
     [
-        ("algorithms/alm.py", {run for run in RUNS if run.startswith("alm")}),
-        ("algorithms/unconstrained.py", {run for run in RUNS if run.startswith("unconstrained")}),
-        ("kernels/pointwise.py", RUNS),
+        ("algorithms/linear/alm.py", {run for run in RUNS if run.startswith("alm")}),
+        ("algorithms/linear/unconstrained.py", {run for run in RUNS if run.startswith("unconstrained")}),
+        ("algorithms/linear/kernels/pointwise.py", RUNS),
         ("datasets/bank.py", set()),
         ("constraints/partial_demographic_parity.py", set()),
     ],
@@ -118,7 +118,7 @@ def test_an_edit_of_a_metric_evaluates_but_does_not_train(built: Project):
 
 
 def test_an_edit_of_the_reporting_draws_only(built: Project):
-    with temporarily(built.folder / "src/partialfair/reporting/figures.py") as path:
+    with temporarily(built.folder / "src/partialfair/reporting/kinds/tradeoff.py") as path:
         path.write_text(path.read_text() + "\nADDED = 1\n")
         assert built.planned("demo") == {"exhibit": 1, "experiment_scorecard": 1}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from partialfair.config import load_config
-from partialfair.config_models import ParamsModel
+from partialfair.grid.config import load_config
+from partialfair.grid.params import ParamsModel
+from partialfair.grid.workflow import Grid
 from partialfair.reporting.exhibit import kinds
-from partialfair.workflow import Grid
 from tests.workflow.project import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from partialfair.config import evaluation_settings, job_settings, load_config
 from partialfair.errors import ConfigError
+from partialfair.grid.config import evaluation_settings, job_settings, load_config
 
 EXPERIMENT = {
     "title": "One",

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.cli import app
-from partialfair.datasets.table import Split
+from partialfair.commands.cli import app
+from partialfair.tables.dataset import Split
 from tests.workflow.project import TINY, Project, make_project
 
 ENTRY = {

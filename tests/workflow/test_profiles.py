@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from partialfair.workflow import machine_limits
+from partialfair.grid.workflow import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
 
 PROFILES = sorted(path.parent.name for path in (ROOT / "workflow/profiles").glob("*/config.yaml"))

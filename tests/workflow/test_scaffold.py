@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.cli import app
+from partialfair.commands.cli import app
+from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
-from partialfair.scaffold import KINDS, create
 from tests.workflow.project import ROOT
 
 

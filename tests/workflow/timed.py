@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from partialfair.algorithms.base import Fit, Settings, Task
-from partialfair.algorithms.unconstrained import Unconstrained
+from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.linear.unconstrained import Unconstrained
 
 FOLDER = Path("timed")
 

@@ -1,1 +1,1 @@
-"""One module per name that the {algorithm} wildcard can take: problem, solver and tuning protocol."""
+"""Algorithms: what they are given and return, and one room per family with its plug-ins, solvers and kernels."""

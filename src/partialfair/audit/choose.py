@@ -10,11 +10,11 @@ import numpy as np
 from partialfair.audit.reading import scores_of
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample
-from partialfair.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-from partialfair.columns import read_columns
 from partialfair.errors import ConfigError, DataError
-from partialfair.files import atomic_path
+from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
 from partialfair.metrics.ranks import Counts
+from partialfair.tables.columns import read_columns
+from partialfair.tables.files import atomic_path
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -36,7 +36,7 @@ def suggest_for_file(
         path: CSV with a header line, or parquet.
         score: column of the scores; group: column of the groups, several joined by commas are intersected.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
-        measure, lengths, step: see :func:`partialfair.choose_interval.suggest_interval`.
+        measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
 
     Raises:

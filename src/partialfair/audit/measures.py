@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from partialfair.audit.sample import Sample, Tally
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import GroupPairs, require_rows
 from partialfair.metrics import get
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables.intervals import GroupPairs, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
 WHOLE = ("sp_full", "dp_full", "gauc_full", "eop_full", "eod_full")

@@ -7,8 +7,8 @@ from typing import Any
 
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
-from partialfair.columns import read_columns
 from partialfair.errors import DataError
+from partialfair.tables.columns import read_columns
 
 
 def audit_file(

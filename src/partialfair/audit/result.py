@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
-from partialfair.choose_interval import Suggestion
 from partialfair.errors import PluginError
-from partialfair.files import atomic_path
-from partialfair.intervals import GroupPairs
 from partialfair.metrics import get
+from partialfair.metrics.choose_interval import Suggestion
 from partialfair.plugins import did_you_mean
+from partialfair.tables.files import atomic_path
+from partialfair.tables.intervals import GroupPairs
 
 HTML_NAME, JSON_NAME = "audit.html", "audit.json"
 
@@ -148,7 +148,7 @@ class AuditResult:
 
     def to_html(self) -> str:
         """A self-contained page with tables and figures."""
-        from partialfair.reporting.audit_page import page
+        from partialfair.audit.audit_page import page
 
         return page(self)
 

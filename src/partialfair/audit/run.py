@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from partialfair.audit.measures import Measurement, measure
 from partialfair.audit.result import AuditResult, Curve, Gate, GroupLine
 from partialfair.audit.sample import Sample, build_sample
-from partialfair.choose_interval import Suggestion, suggest_from_counts
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
-from partialfair.intervals import GroupPairs, bounds, for_groups, format_interval
+from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
 from partialfair.metrics.ranks import Counts
 from partialfair.metrics.uncertainty import check_level
 from partialfair.plugins import did_you_mean
 from partialfair.seeding import generator
+from partialfair.tables.intervals import GroupPairs, bounds, for_groups, format_interval
 
 MIN_GROUP_SIZE = 30
 REPLICATES = 200

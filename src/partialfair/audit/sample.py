@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
-from partialfair.groups import group_labels
-from partialfair.intervals import GroupPairs
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables.groups import group_labels
+from partialfair.tables.intervals import GroupPairs
 
 Counts = NDArray[np.int64]
 

@@ -1,1 +1,1 @@
-"""The verbs of the command line, by theme; :mod:`partialfair.cli` joins them."""
+"""The verbs of the command line, by theme; :mod:`partialfair.commands.cli` joins them."""

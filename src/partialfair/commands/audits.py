@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.options import PairCommand
+from partialfair.commands.options import PairCommand
 
 app = typer.Typer()
 
@@ -74,7 +74,7 @@ def choose_interval(
 ) -> None:
     """Suggest an interval of ranks: of those that cover the positive rate, the one where groups differ most."""
     from partialfair.audit.choose import run
-    from partialfair.choose_interval import LENGTHS
+    from partialfair.metrics.choose_interval import LENGTHS
 
     options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)

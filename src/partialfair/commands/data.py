@@ -21,7 +21,7 @@ def data_fetch(
     offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
 ) -> None:
     """Obtain raw files from the DVC cache, a mirror or the upstream address; every byte is verified."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import fetch
 
     grid = load_config(config)
@@ -36,7 +36,7 @@ def data_verify(
     raw: RawOption = RAW,
 ) -> None:
     """Check the raw files against their published checksums."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import verify
 
     grid = load_config(config)
@@ -52,9 +52,9 @@ def data_prepare(
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Build the table of a dataset from its raw files."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
+    from partialfair.grid.workflow import TABLE
     from partialfair.jobs.prepare import prepare
-    from partialfair.workflow import TABLE
 
     target = out or Path(TABLE.format(dataset=dataset))
     table = prepare(dataset, raw, target, load_config(config).dataset_options(dataset))
@@ -70,9 +70,9 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
+    from partialfair.grid.workflow import SPLIT, TABLE
     from partialfair.jobs.split import split
-    from partialfair.workflow import SPLIT, TABLE
 
     target = out or Path(SPLIT.format(dataset=dataset, seed=seed))
     options = load_config(config).dataset_options(dataset)

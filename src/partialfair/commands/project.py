@@ -23,7 +23,7 @@ class Kind(StrEnum):
 @app.command()
 def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
 
     grid = load_config(config, check_plugins=True)
     if as_json:
@@ -39,7 +39,7 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check the installation, versions, data, workflow and disk; exit status 1 if something needed is missing."""
-    from partialfair.doctor import examine, failed
+    from partialfair.commands.doctor import examine, failed
 
     checks = examine(".", config)
     if as_json:
@@ -58,7 +58,7 @@ def run(
     profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
 ) -> None:
     """Run what is outdated, with Snakemake; its progress is shown as it goes."""
-    from partialfair.runner import run_workflow
+    from partialfair.commands.runner import run_workflow
 
     raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile))
 
@@ -66,7 +66,7 @@ def run(
 @app.command()
 def benchmark() -> None:
     """Measure the solvers side by side, which takes minutes, and write reports/benchmarks.json."""
-    from partialfair.runner import run_benchmarks
+    from partialfair.commands.runner import run_benchmarks
 
     raise typer.Exit(run_benchmarks())
 
@@ -78,7 +78,7 @@ def new(
     project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
 ) -> None:
     """Write the skeleton of a dataset, an algorithm or a metric, with its test."""
-    from partialfair.scaffold import create
+    from partialfair.commands.scaffold import create
 
     made = create(kind.value, name, project)
     print(f"{made.module}\n{made.test}\nNext:")

@@ -27,7 +27,7 @@ def report(
     config: ConfigOption = PARAMS,
 ) -> None:
     """Draw a figure or table, with the CSV of its numbers."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
     grid = load_config(config)
@@ -41,7 +41,7 @@ def scorecard(
     config: ConfigOption = PARAMS,
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
     from partialfair.jobs.headline import write_headline
     from partialfair.jobs.report import render_page, write_scorecard
 

@@ -23,10 +23,10 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Run folder; by default where the workflow has it.")] = None,
 ) -> None:
     """Train one model of the grid."""
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
+    from partialfair.grid.workflow import SPLIT
     from partialfair.jobs.inputs import require_parts
     from partialfair.jobs.train import train as run
-    from partialfair.workflow import SPLIT
 
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
@@ -44,9 +44,9 @@ def evaluate(
     config: ConfigOption = PARAMS,
 ) -> None:
     """Score a trained model of the grid and compute its metrics."""
-    from partialfair.config import evaluation_settings, load_config
+    from partialfair.grid.config import evaluation_settings, load_config
+    from partialfair.grid.workflow import SPLIT, TABLE
     from partialfair.jobs.evaluate import evaluate as run
-    from partialfair.workflow import SPLIT, TABLE
 
     grid = load_config(config)
     folder = grid.job(experiment, dataset, algorithm, kappa, seed).path
@@ -69,7 +69,7 @@ def batch(
     Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them, and Snakemake, too, sees when
     they are outdated.
     """
-    from partialfair.config import load_config
+    from partialfair.grid.config import load_config
     from partialfair.jobs.batch import outdated, run_batch
 
     at_once = number_of_cores(cores)
@@ -102,8 +102,8 @@ def card(
     out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,
 ) -> None:
     """Print the model card of a run: data, use, constraint, metrics with intervals, limits."""
-    from partialfair.files import atomic_path
-    from partialfair.model_card import render
+    from partialfair.jobs.card import render
+    from partialfair.tables.files import atomic_path
 
     text = render(run)
     if out is None:

@@ -2,7 +2,7 @@
 
 ``AUC(A, B)`` becomes the mean over pairs (i in A, j in B) of ``sigma(s_i - s_j)``, a difference of convex functions of
 the scores; with a piecewise-linear sigma all pair sums take O(n log n). (The quadratic surrogate of the AUC fairness
-paper, which makes the constraint convex, is in :mod:`partialfair.solvers.quadratic_auc`.)
+paper, which makes the constraint convex, is in :mod:`partialfair.algorithms.auc.quadratic_auc`.)
 
 Every group in turn is the protected one and the rest are the others; where that only swaps the sign of the gap, the
 second group's constraints are left out. All rows count: the interval is not used, and kappa means the same on either
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.auc_sets import FourSets, cell_counts, cells_of
 from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.pair_sums import pair_hinge, sorted_pair_sum
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
+from partialfair.constraints.surrogates import ClippedLinear, Surrogate
 from partialfair.errors import ConfigError
-from partialfair.intervals import Interval, for_groups
-from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
-from partialfair.surrogates import ClippedLinear, Surrogate
+from partialfair.tables.intervals import Interval, for_groups
 
 SIGN_ONLY = ("group", "inter_group", "intra_group")
 """Metrics whose sign alone changes when two groups swap roles."""

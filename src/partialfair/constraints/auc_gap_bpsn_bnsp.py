@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.auc_gap import AUCGap, build_gap
 from partialfair.constraints.auc_sets import PRESETS
-from partialfair.intervals import Interval
+from partialfair.tables.intervals import Interval
 
 TITLE = PRESETS["bpsn_bnsp"].title
 VIOLATION = {"absolute": "auc_gap_bpsn_bnsp", "relative": "auc_gap_bpsn_bnsp"}

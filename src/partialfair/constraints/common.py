@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.program import HingeProgram, Side, Term
 from partialfair.errors import ConfigError
-from partialfair.intervals import GroupPairs, Interval, Pairs, for_groups, measure
+from partialfair.tables.intervals import GroupPairs, Interval, Pairs, for_groups, measure
 
 KAPPA_SCALES = ("relative", "absolute")
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import slack_per_group
 from partialfair.constraints.parts import Parts, Vector
+from partialfair.constraints.surrogates import Surrogate
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import Interval, for_groups
-from partialfair.surrogates import Surrogate
+from partialfair.tables.intervals import Interval, for_groups
 
 TITLE = "intersectional loss"
 VIOLATION = {"absolute": "group_error_excess", "relative": "group_error_excess"}

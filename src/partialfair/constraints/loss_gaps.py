@@ -17,8 +17,8 @@ from scipy import sparse
 from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.constraints.parts import Parts, Vector
 from partialfair.constraints.stratum_means import LossMeans, log_loss, sigmoid
+from partialfair.constraints.surrogates import Surrogate
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.surrogates import Surrogate
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rate_program
 from partialfair.constraints.program import HingeProgram
-from partialfair.intervals import Interval
+from partialfair.tables.intervals import Interval
 
 TITLE = "partial demographic parity"
 VIOLATION = {"absolute": "dp_gap", "relative": "dp"}

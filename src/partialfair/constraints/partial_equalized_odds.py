@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rate_program
 from partialfair.constraints.program import HingeProgram
-from partialfair.intervals import Interval
+from partialfair.tables.intervals import Interval
 
 TITLE = "partial equality of odds"
 VIOLATION = {"absolute": "eod_gap", "relative": "eod"}

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.pair_sums import pair_hinge, sorted_pair_sum, top_weights
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
+from partialfair.constraints.surrogates import ClippedLinear, Surrogate
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
-from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights
-from partialfair.surrogates import ClippedLinear, Surrogate
+from partialfair.tables.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
 
 TITLE = "partial group AUC"
 VIOLATION = {"absolute": "gauc_gap", "relative": "gauc"}

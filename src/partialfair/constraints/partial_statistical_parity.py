@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rank_grid, slack_per_group
 from partialfair.constraints.program import HingeProgram, Side, Term
-from partialfair.intervals import Interval, for_groups
+from partialfair.tables.intervals import Interval, for_groups
 
 TITLE = "partial statistical parity"
 HAS_GRID = True  # the grid of ranks can be closed

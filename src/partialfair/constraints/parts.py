@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.constraints.program import HingeProgram
+from partialfair.constraints.surrogates import ClippedLinear, Surrogate, value
 from partialfair.errors import ConfigError
-from partialfair.surrogates import ClippedLinear, Surrogate, value
 
 Vector = NDArray[np.float64]
 PullBack = Callable[[Vector, Vector], tuple[Vector, Vector]]

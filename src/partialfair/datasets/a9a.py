@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.datasets.spec import DatasetSpec, RawFile, SplitRule
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 _URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _COLUMNS = 123

@@ -19,8 +19,8 @@ import numpy as np
 
 from partialfair.datasets.one_hot import Categorical, drop_first
 from partialfair.datasets.spec import DatasetSpec, RawFile
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError
+from partialfair.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from partialfair.datasets import acs_income
 from partialfair.datasets.spec import DatasetSpec, RawFile
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 SPEC = DatasetSpec(
     name="acs_income_ok",

@@ -11,8 +11,8 @@ import numpy as np
 
 from partialfair.datasets import acs_income, acs_income_ok
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset, Split
 
 FEATURES = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX")
 SPLIT_STATE = 42  # of the published code

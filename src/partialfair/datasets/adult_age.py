@@ -9,8 +9,8 @@ import numpy as np
 
 from partialfair.datasets.spec import DatasetSpec, RawFile
 from partialfair.datasets.stratified_splits import stratified_split, subsample
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset, Split
 
 COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race",

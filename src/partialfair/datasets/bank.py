@@ -10,8 +10,8 @@ import numpy as np
 
 from partialfair.datasets.one_hot import Categorical, drop_first
 from partialfair.datasets.spec import DatasetSpec, RawFile
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 _ZIP = "https://archive.ics.uci.edu/ml/machine-learning-databases/00222/bank-additional.zip"
 NUMERIC = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from partialfair.datasets import bank
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset
+from partialfair.tables.dataset import Dataset
 
 SPEC: DatasetSpec = dataclasses.replace(
     bank.SPEC, name="bank_without_duration", title="bank without duration", folder="bank", n_attributes=None

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from partialfair.datasets.image_folder import read_folder
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 MAPPED = True  # jobs map the table from its file
 

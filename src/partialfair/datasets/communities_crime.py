@@ -12,8 +12,8 @@ import numpy as np
 
 from partialfair.datasets.spec import DatasetSpec, RawFile
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset, Split
 
 if TYPE_CHECKING:
     import pandas as pd

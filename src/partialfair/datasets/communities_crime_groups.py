@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from partialfair.datasets import communities_crime
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError
 from partialfair.plugins import did_you_mean
+from partialfair.tables.dataset import Dataset, Split
 
 MEMBERSHIP = "in_group:"
 CROSSED = ("racepctblack", "racePctAsian", "racePctHisp")

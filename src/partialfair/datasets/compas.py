@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.datasets.spec import DatasetSpec, RawFile
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 UPSTREAM = "https://raw.githubusercontent.com/propublica/compas-analysis/master/"
 NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")

@@ -11,8 +11,8 @@ from typing import Any
 
 from partialfair.datasets import compas
 from partialfair.datasets.spec import DatasetSpec, RawFile
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 RACES = ("African-American", "Asian", "Hispanic", "Native American", "Other")
 _FILE = "compas-scores-two-years.csv"

@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.columns import read_columns
 from partialfair.datasets.one_hot import Categorical, drop_first
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.groups import group_labels
 from partialfair.plugins import did_you_mean
+from partialfair.tables.columns import read_columns
+from partialfair.tables.dataset import Dataset
+from partialfair.tables.groups import group_labels
 
 Names: TypeAlias = Sequence[str] | str
 Columns: TypeAlias = Mapping[str, Any]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from partialfair.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION, read_folder
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset
 
 SHARE_LONG = 0.58
 MEANS = np.array([-0.55, 0.45])  # short, long hair

@@ -10,9 +10,9 @@ import numpy as np
 
 from partialfair.datasets.spec import DatasetSpec
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset, Split
 
 EDGES = (-0.7, 0.0, 0.7)
 

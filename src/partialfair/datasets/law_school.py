@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.datasets.spec import DatasetSpec, RawFile, SplitRule
-from partialfair.datasets.table import Dataset
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset
 
 NUMERIC = ("decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fam_inc", "tier")
 _COLUMNS = (*NUMERIC, "fulltime", "male", "race", "pass_bar")

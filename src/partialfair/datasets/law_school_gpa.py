@@ -11,8 +11,8 @@ import numpy as np
 from partialfair.datasets import law_school
 from partialfair.datasets.spec import DatasetSpec
 from partialfair.datasets.stratified_splits import stratified_split, subsample
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Dataset, Split
 
 FILE = "lawschool_raw11.csv"
 INPUTS = ("cluster", "lsat", "zfygpa", "zgpa", "fulltime", "fam_inc", "age", "gender", "bar1")

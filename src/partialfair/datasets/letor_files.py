@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset, Split
 
 FEATURES, INPUTS = 136, 125
 PAGERANK, QUALITY = 129, 132  # 0-based columns of features 130 and 133

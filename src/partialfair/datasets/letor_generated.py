@@ -13,8 +13,8 @@ import numpy as np
 
 from partialfair.datasets import letor_files
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset, Split
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset, Split
 
 SPEC: DatasetSpec = dataclasses.replace(
     letor_files.SPEC,

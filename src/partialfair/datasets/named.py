@@ -21,7 +21,7 @@ from partialfair.datasets.spec import DatasetSpec, SplitRule
 from partialfair.errors import ConfigError, DataError, PluginError
 
 if TYPE_CHECKING:
-    from partialfair.datasets.table import Dataset
+    from partialfair.tables.dataset import Dataset
 
 GENERIC = ("module", "split", "sha256")
 """Options that every entry may have; the others go to the module."""
@@ -55,7 +55,7 @@ class NamedDataset:
             DataError: a file is missing or differs from its checksum.
             PluginError: the module returns something else than a table.
         """
-        from partialfair.datasets.table import Dataset
+        from partialfair.tables.dataset import Dataset
 
         self.check_file()
         table = self.module.load(Path(raw_dir), **self.options)

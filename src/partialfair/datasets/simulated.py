@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset
 
 FloatArray = NDArray[np.float64]
 Interval = Sequence[tuple[float, float]]

@@ -23,7 +23,7 @@ from typing import IO
 
 from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
+from partialfair.tables.files import atomic_path
 
 MIRROR_VARIABLE = "PARTIALFAIR_DATA_MIRROR"
 _CHUNK = 1 << 20

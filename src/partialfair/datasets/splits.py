@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from partialfair import plugins
 from partialfair.datasets.spec import SplitRule
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import DataError
 from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset, Split
 
 
 def make_split(dataset: Dataset, seed: int, rule: SplitRule | None = None) -> Split:

@@ -16,9 +16,9 @@ from scipy import sparse
 
 from partialfair.datasets import a9a, bank, compas_two_years
 from partialfair.datasets.spec import DatasetSpec
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
+from partialfair.tables.dataset import Dataset, Split
 
 COPIES = 3
 MODULES: dict[str, ModuleType] = {"a9a": a9a, "bank": bank, "compas_two_years": compas_two_years}

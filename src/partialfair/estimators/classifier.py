@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from partialfair import plugins
-from partialfair.algorithms.alm import ALM
-from partialfair.algorithms.base import Fit, Task
-from partialfair.datasets.table import Dataset, Matrix
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.linear.alm import ALM
+from partialfair.algorithms.linear.augmented_lagrangian import Point
+from partialfair.algorithms.solution import Certificate
 from partialfair.errors import DataError
 from partialfair.estimators.inputs import (
     InputError,
@@ -29,10 +30,9 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.on_device import task_class
-from partialfair.frames import to_pandas
-from partialfair.groups import codes_for, group_labels
-from partialfair.solvers.augmented_lagrangian import Point
-from partialfair.solvers.solution import Certificate
+from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.tables.frames import to_pandas
+from partialfair.tables.groups import codes_for, group_labels
 
 SOLVERS = ("alm", "idca")
 ONE_GROUP = "all"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partialfair import plugins
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import InputError, check_group_sizes, stratified_rows, value_errors
 from partialfair.metrics import evaluate_all

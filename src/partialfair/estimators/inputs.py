@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partialfair.algorithms.base import Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
-from partialfair.datasets.table import Dataset, Matrix
 from partialfair.errors import DataError, PartialFairError
-from partialfair.intervals import bounds, for_groups, format_interval
+from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
 

@@ -3,21 +3,21 @@
 from functools import cached_property
 from importlib.util import find_spec
 
-from partialfair.algorithms.base import Task
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.estimators.inputs import InputError
 from partialfair.models import torch_backend
-from partialfair.solvers.problem import LinearProblem
 
 DEVICES = ("auto", "cpu", "cuda")
 
 
 class DeviceTask(Task):
-    """A task that is solved on its device (see :mod:`partialfair.solvers.torch_problem`)."""
+    """A task that is solved on its device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
 
     @cached_property
     def problem(self) -> LinearProblem:
         """The training problem, its rows on the device."""
-        from partialfair.solvers.torch_problem import TorchProblem
+        from partialfair.algorithms.linear.torch_problem import TorchProblem
 
         return TorchProblem.of(super().problem, self.device)
 

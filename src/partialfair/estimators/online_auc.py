@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from partialfair.algorithms.auc.kernels.pair_minimax import minimax_step, upper_bound
+from partialfair.algorithms.auc.level_set import mirror_weight
+from partialfair.algorithms.auc.quadratic_auc import slack_of
 from partialfair.constraints.auc_sets import preset
 from partialfair.errors import ConfigError, DataError
-from partialfair.kernels.pair_minimax import minimax_step, upper_bound
-from partialfair.solvers.level_set import mirror_weight
-from partialfair.solvers.quadratic_auc import slack_of
 
 Vector = NDArray[np.float64]
 

@@ -19,11 +19,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
-from partialfair import closure, plugins
-from partialfair.config import Config, Job, evaluation_settings, job_settings
+from partialfair import plugins
 from partialfair.errors import DataError, PartialFairError
-from partialfair.files import read_json
-from partialfair.workflow import SPLIT, TABLE, TRAINING_MEMORY, Grid, machine_limits
+from partialfair.grid import fingerprint
+from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
+from partialfair.grid.workflow import SPLIT, TABLE, TRAINING_MEMORY, Grid, machine_limits
+from partialfair.tables.files import read_json
 
 TRAIN_LOG = "logs/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log"
 
@@ -143,7 +144,8 @@ def blocks(config: Config, jobs: Sequence[Job]) -> list[list[Job]]:
     """Put runs together that one process had better make in a row, in the order of the first of each block.
 
     These are runs that differ in kappa alone, where the algorithm trains them together, and those that differ in the
-    seed alone, where the first of them computes all (:mod:`partialfair.algorithms.seed_batch`) and others would wait.
+    seed alone, where the first of them computes all (:mod:`partialfair.algorithms.stochastic.seed_batch`) and others
+    would wait.
     """
     found: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:
@@ -211,7 +213,7 @@ def make(config: Config, block: Sequence[Job]) -> None:
 def _trained(config: Config, job: Job) -> bool:
     """Whether the run's fit.json is of the present code and settings, and its files are there."""
     experiment = config.experiment(job.experiment)
-    code = closure.training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
+    code = fingerprint.training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
     found = _content(job.path / "fit.json")
     settings = job_settings(config, job)
     same = found.get("closure_hash") == code and all(found.get(key) == value for key, value in settings.items())
@@ -222,7 +224,7 @@ def _evaluated(config: Config, job: Job) -> bool:
     """Whether the run's metrics.json is of the present code and settings."""
     found = _content(job.path / "metrics.json")
     settings = evaluation_settings(config, job.experiment, job.dataset)
-    code = closure.evaluation_hash(settings.get("on_request") or ())
+    code = fingerprint.evaluation_hash(settings.get("on_request") or ())
     return found.get("closure_hash") == code and found.get("settings") == settings
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from partialfair import intervals
 from partialfair.errors import DataError
-from partialfair.files import atomic_path, read_json
 from partialfair.metrics import names as metric_names
+from partialfair.tables import intervals
+from partialfair.tables.files import atomic_path, read_json
 
 METRIC_COLUMNS = {
     "experiment": str,
@@ -60,7 +60,7 @@ RUN_COLUMNS = {
 
 
 class JobLike(Protocol):
-    """What a run is known by before it has run; ``partialfair.config.Job`` has these."""
+    """What a run is known by before it has run; ``partialfair.grid.config.Job`` has these."""
 
     @property
     def experiment(self) -> str: ...  # noqa: D102
@@ -108,7 +108,7 @@ def collect_experiment(
     config_path: str | Path, experiment: str, out_dir: str | Path | None = None, root: str | Path = "."
 ) -> tuple[Path, Path]:
     """:func:`collect` for one experiment of ``params.yaml``; ``out_dir`` defaults to ``reports/{experiment}``."""
-    from partialfair.config import job_settings, load_config
+    from partialfair.grid.config import job_settings, load_config
 
     config = load_config(config_path)
     jobs = [(job, job_settings(config, job)) for job in config.jobs(experiment)]

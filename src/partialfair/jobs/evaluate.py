@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import arrow, closure, intervals, model_card, seeding
-from partialfair.datasets.table import Dataset, Split
+from partialfair import seeding
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.files import read_json, sealed, sha256, write_json
+from partialfair.grid import fingerprint
+from partialfair.jobs import card as model_card
 from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
+from partialfair.tables import arrow, intervals
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import read_json, sealed, sha256, write_json
 
 SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
@@ -69,7 +72,7 @@ def evaluate(
     result["settings"] = dict(settings)
     result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
     result["outputs"] = {"scores.parquet": sha256(out / "scores.parquet")}
-    result["closure_hash"] = closure.evaluation_hash(settings.get("on_request") or ())
+    result["closure_hash"] = fingerprint.evaluation_hash(settings.get("on_request") or ())
     result = sealed(result)
     write_json(out / "metrics.json", result)
     model_card.write(out, model_path, fit_json)

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from partialfair.config import Config
-from partialfair.files import write_json
-from partialfair.reporting import scorecard
-from partialfair.reporting.results import Results, convention, is_estimated
+from partialfair.grid.config import Config
+from partialfair.tables.files import write_json
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.results import Results, convention, is_estimated
 
 DIGITS = 6
 

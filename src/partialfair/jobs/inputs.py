@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from partialfair.datasets.table import Split
 from partialfair.errors import DataError
+from partialfair.tables.dataset import Split
 
 
 def require_parts(path: str | Path) -> None:

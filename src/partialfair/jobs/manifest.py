@@ -4,10 +4,10 @@ import hashlib
 from pathlib import Path
 from typing import Literal
 
-from partialfair.config import load_config
 from partialfair.errors import DataError
-from partialfair.files import write_json
-from partialfair.workflow import Grid
+from partialfair.grid.config import load_config
+from partialfair.grid.workflow import Grid
+from partialfair.tables.files import write_json
 
 What = Literal["tables", "models"]
 

@@ -10,9 +10,9 @@ from partialfair import plugins
 from partialfair.datasets import sources
 from partialfair.datasets.named import named_dataset
 from partialfair.datasets.splits import make_split
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import ConfigError, DataError
-from partialfair.guard import run_plugin
+from partialfair.plugins import run_plugin
+from partialfair.tables.dataset import Dataset, Split
 
 ALL = "all"
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from partialfair.config import Config
-from partialfair.reporting import cells, exhibit, page, scorecard
+from partialfair.grid.config import Config
+from partialfair.reporting import cells, exhibit, page
+from partialfair.verdicts import scorecard
 
 
 def render_exhibit(
@@ -37,7 +38,7 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, roo
 
 
 def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``scorecard.csv``; see :mod:`partialfair.reporting.scorecard`."""
+    """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
     folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
     return scorecard.write(scorecard.build(config, Path(root)), folder / "scorecard.csv")
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from partialfair.errors import PartialFairError
-from partialfair.files import read_json, write_json
 from partialfair.jobs.orphans import cancel_batch_jobs, cancel_slurm_jobs, command_line, wait_for_local_jobs
+from partialfair.tables.files import read_json, write_json
 
 RECORD = Path(".snakemake/partialfair-run.json")
 LOCKS = Path(".snakemake/locks")

@@ -6,10 +6,10 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.datasets.named import named_dataset
-from partialfair.datasets.table import Dataset, Split
 from partialfair.errors import PluginError
-from partialfair.guard import run_plugin
 from partialfair.jobs import prepare
+from partialfair.plugins import run_plugin
+from partialfair.tables.dataset import Dataset, Split
 
 
 def split(table: str | Path, seed: int, out: str | Path, options: Mapping[str, Any] | None = None) -> Split:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from partialfair.config import Config, load_config
 from partialfair.errors import DataError
+from partialfair.grid.config import Config, load_config
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
+from partialfair.tables.files import atomic_path
 
 
 def describe(

@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import closure, plugins
-from partialfair.algorithms.base import Fit, Settings, Task
-from partialfair.checkpoint import Checkpoint
-from partialfair.config import Config, Job, job_settings, load_config
-from partialfair.datasets.table import Dataset, Split
+from partialfair import plugins
+from partialfair.algorithms.contract import Fit, Settings, Task
 from partialfair.errors import ConfigError, InfeasibleError, PluginError
-from partialfair.files import sealed, sha256, write_json
-from partialfair.guard import run_plugin
+from partialfair.grid import fingerprint
+from partialfair.grid.config import Config, Job, job_settings, load_config
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore
+from partialfair.plugins import run_plugin
+from partialfair.tables.checkpoint import Checkpoint
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import sealed, sha256, write_json
 
 TABLE = "data/processed/{dataset}/table.npz"
 SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
@@ -128,7 +129,7 @@ def _now() -> tuple[float, float]:
 def _task(train_rows: Dataset, validation_rows: Dataset, settings: dict[str, Any], folder: Path) -> Task:
     """The task of a training job."""
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
-    code = closure.training_hash(settings["algorithm"], settings["constraint"])
+    code = fingerprint.training_hash(settings["algorithm"], settings["constraint"])
     return Task(
         train=train_rows,
         validation=validation_rows,
@@ -282,7 +283,7 @@ def _fit_json(
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
         "versions": versions(),
-        "closure_hash": closure.training_hash(
+        "closure_hash": fingerprint.training_hash(
             settings["algorithm"], settings["constraint"], settings["loss"], settings["surrogate"]
         ),
     }
@@ -314,7 +315,7 @@ def versions() -> dict[str, str]:
 
 def _write_history(path: Path, fit: Fit | None, violation: Callable[[NDArray, NDArray], float | None]) -> None:
     """Write the history of every candidate; the true violation is computed for the chosen one."""
-    from partialfair.arrow import column, write
+    from partialfair.tables.arrow import column, write
 
     rows = [(name, record) for name, records in (fit.histories if fit else {}).items() for record in records]
     true = [violation(record.params, record.aux) if fit and name == fit.chosen else None for name, record in rows]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.intervals import GroupPairs, measure
 from partialfair.metrics import ranks
 from partialfair.metrics.partial import parity_of_label, ranked
 from partialfair.metrics.registry import Metric
+from partialfair.tables.intervals import GroupPairs, measure
 
 
 def gauc_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:

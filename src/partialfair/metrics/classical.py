@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.intervals import FULL, is_per_group, parse
 from partialfair.metrics import pairwise, partial
 from partialfair.metrics.ranks import check_scores, kept_set_distance, rate_distance
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables.intervals import FULL, is_per_group, parse
 
 
 def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:

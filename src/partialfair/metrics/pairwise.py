@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import FULL
 from partialfair.metrics import ranks
 from partialfair.metrics.partial import ranked
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables.intervals import FULL
 
 
 def gauc(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:

@@ -3,7 +3,7 @@
 Definitions: "Enforcing Fair Predicted Scores on Intervals of Percentiles by Difference-of-Convex
 Constraints", sections 2 and 5. Every value is a violation in [0, 1]: 0 is parity. With more than two
 groups it is the largest over pairs of groups. Arguments of all functions: scores (n,), labels -1/+1 (n,),
-group codes (n,), an interval (see ``partialfair.intervals``), and the decision threshold.
+group codes (n,), an interval (see ``partialfair.tables.intervals``), and the decision threshold.
 
 All raise NotEstimableError if the interval keeps fewer than 2 rows of a group.
 """
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import GroupPairs, for_groups, require_rows
 from partialfair.metrics import ranks
 from partialfair.metrics.ranks import n_groups_of
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables.intervals import GroupPairs, for_groups, require_rows
 
 
 def sp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:

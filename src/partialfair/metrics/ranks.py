@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.intervals import GroupPairs, bounds, is_per_group, parse
+from partialfair.tables.intervals import GroupPairs, bounds, is_per_group, parse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]

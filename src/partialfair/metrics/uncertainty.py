@@ -73,7 +73,7 @@ def bootstrap_replicates(
         scores: shape (n,).
         y: labels, shape (n,); where they are not -1/+1 the strata are the groups.
         group: codes, shape (n,).
-        interval: see ``partialfair.intervals``.
+        interval: see ``partialfair.tables.intervals``.
         rng: source of the resampling; equal generators give equal values.
         replicates: number of resamples.
         threshold: decision threshold.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import Matrix
+from partialfair.algorithms.regression.fair_dual import group_weights, softmax
+from partialfair.algorithms.regression.plug_ins import PlugIns
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models.predictions import Predictions
-from partialfair.solvers.fair_dual import group_weights, softmax
-from partialfair.solvers.plug_ins import PlugIns
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import atomic_path
 
 Vector = NDArray[np.float64]
 TRACED = ("risk", "ks_group_0", "ks_group_1")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import Matrix
+from partialfair.algorithms.regression.plug_ins import dense
+from partialfair.algorithms.regression.reduction_solver import LEVELS, Mixture, shares_of_levels
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models.predictions import Predictions
-from partialfair.solvers.plug_ins import dense
-from partialfair.solvers.regression_reduction import LEVELS, Mixture, shares_of_levels
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import atomic_path
 
 Vector = NDArray[np.float64]
 

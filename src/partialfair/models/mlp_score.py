@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import Matrix
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models.design import Standardiser
 from partialfair.models.stacked import StackedMLP
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import atomic_path
 
 KIND = "mlp_score"
 BLOCK = 4096  # rows scored at once

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.images import ImageRows
-from partialfair.datasets.table import Matrix
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models import torch_backend
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import atomic_path
+from partialfair.tables.images import ImageRows
 
 KIND = "network"
 STATE = "state/"

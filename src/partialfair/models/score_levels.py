@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import Matrix
-from partialfair.files import atomic_path
 from partialfair.models.store import LinearScore, ScoreModel
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import atomic_path
 
 KIND = "score_levels"
 

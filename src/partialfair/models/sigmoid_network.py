@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from partialfair.files import atomic_path
 from partialfair.models import mlp_score
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stacked import Array, StackedMLP
+from partialfair.tables.files import atomic_path
 
 KIND = "sigmoid_network"
 

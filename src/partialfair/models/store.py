@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.datasets.table import UNREADABLE, Matrix
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models.design import Standardiser
+from partialfair.tables.dataset import UNREADABLE, Matrix
+from partialfair.tables.files import atomic_path
 
 
 class ScoreModel(Protocol):

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.models.store import ScoreModel
+from partialfair.tables.files import atomic_path
 
 PREFIX = "trace/"
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from partialfair.errors import PartialFairError
-from partialfair.files import sha256
+from partialfair.tables.files import sha256
 
 STAGES = {
     "raw": "raw file",

@@ -4,14 +4,14 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from partialfair.config import Config
 from partialfair.datasets import sources
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import PartialFairError
-from partialfair.files import read_json, sha256
+from partialfair.grid.config import Config
+from partialfair.grid.workflow import SPLIT, TABLE, Grid
 from partialfair.jobs import prepare, split
 from partialfair.provenance.chain import Chain, Fault
-from partialfair.workflow import SPLIT, TABLE, Grid
+from partialfair.tables.files import read_json, sha256
 
 RAW = Path("data/raw")
 MANIFEST = Path("data/manifest/tables.json")

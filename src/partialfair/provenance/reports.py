@@ -5,13 +5,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from partialfair.closure import report_hash
-from partialfair.config import Config
-from partialfair.files import sha256
+from partialfair.grid.config import Config
+from partialfair.grid.fingerprint import report_hash
 from partialfair.jobs import collect, report
 from partialfair.jobs.headline import write_headline
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.reporting import exhibit
+from partialfair.tables.files import sha256
 
 REPORTS = Path("reports")
 TABLES = ("metrics.parquet", "runs.parquet")

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from partialfair.config import Config, Job
-from partialfair.files import is_sealed, read_json, sha256
+from partialfair.grid.config import Config, Job
+from partialfair.grid.workflow import SPLIT, TABLE, Grid
 from partialfair.jobs.evaluate import evaluate
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.data import Expected
 from partialfair.provenance.lock import PINNED
-from partialfair.workflow import SPLIT, TABLE, Grid
+from partialfair.tables.files import is_sealed, read_json, sha256
 
 
 def check_runs(chain: Chain, config: Config, expected: Expected, pins: Mapping[str, str], deep: bool = False) -> None:

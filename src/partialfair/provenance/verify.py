@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from partialfair.config import load_config
-from partialfair.files import sha256
+from partialfair.grid.config import load_config
 from partialfair.provenance.chain import Chain
 from partialfair.provenance.data import check_data
 from partialfair.provenance.lock import check_lock
 from partialfair.provenance.reports import REPORTS, check_reports
 from partialfair.provenance.runs import check_runs
+from partialfair.tables.files import sha256
 
 
 def verify(

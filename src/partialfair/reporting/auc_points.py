@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from partialfair import plugins
 from partialfair.errors import ConfigError
-from partialfair.files import read_json
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Results, Setting
+from partialfair.tables.files import read_json
+from partialfair.verdicts.results import Results, Setting
 
 START = "auc_unconstrained"
 QUALITY = "auc"

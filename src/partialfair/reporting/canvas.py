@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.errors import DataError
-from partialfair.files import atomic_path
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context
+from partialfair.tables.files import atomic_path
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch

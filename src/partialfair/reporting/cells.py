@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from partialfair.files import atomic_path
 from partialfair.metrics.uncertainty import Estimate
+from partialfair.tables.files import atomic_path
 
 TEMPLATES = Path(__file__).parent / "templates"
 

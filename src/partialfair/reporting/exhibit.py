@@ -12,13 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from partialfair.config import Config
 from partialfair.errors import ConfigError, PluginError
+from partialfair.grid.config import Config
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.plugins import did_you_mean
-from partialfair.reporting import published
-from partialfair.reporting.published import Published
-from partialfair.reporting.results import Results
+from partialfair.verdicts import published
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import Results
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from partialfair.config import Config
-from partialfair.files import atomic_path
-from partialfair.reporting import cells, exhibit, run_tables, scorecard, style
+from partialfair.grid.config import Config
+from partialfair.reporting import cells, exhibit, run_tables, style
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.papers import paper
-from partialfair.reporting.results import Results
+from partialfair.tables.files import atomic_path
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.papers import paper
+from partialfair.verdicts.results import Results
 
 FILTERS = ("paper", "exhibit", "dataset", "algorithm", "verdict", "claim")
 

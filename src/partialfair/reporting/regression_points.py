@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import published
 from partialfair.reporting.exhibit import Context, Outcome
-from partialfair.reporting.published import Published
-from partialfair.reporting.results import Setting
+from partialfair.verdicts import published
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import Setting
 
 METRICS = ("risk", "ks_group_0", "ks_group_1")
 PUBLISHED_METRICS = {"risk": "risk", "ks_unfairness_s0": "ks_group_0", "ks_unfairness_s1": "ks_group_1"}

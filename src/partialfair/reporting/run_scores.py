@@ -8,11 +8,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.files import read_json
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Setting
+from partialfair.tables.files import read_json
+from partialfair.verdicts.results import Setting
 
 BOTH = "train_and_validation"
 

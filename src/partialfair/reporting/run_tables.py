@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from partialfair.config import Config
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import PartialFairError
+from partialfair.grid.config import Config
 from partialfair.reporting import cells, style
 from partialfair.reporting.cells import Cell, Table
 

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair.errors import ConfigError, DataError
-from partialfair.files import read_json
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Setting
+from partialfair.tables.files import read_json
+from partialfair.verdicts.results import Setting
 
 
 @dataclass(frozen=True)

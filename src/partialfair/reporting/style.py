@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from partialfair import intervals
-from partialfair.intervals import Pairs
+from partialfair.tables import intervals
+from partialfair.tables.intervals import Pairs
 
 INK = "#262626"
 GRID = "#dcdcdc"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from partialfair.errors import ConfigError
 from partialfair.models.traced import read_trace
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.results import Setting
+from partialfair.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import FULL
 from partialfair.metrics.pairwise import auc
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
+from partialfair.tables.intervals import FULL
 
 BINS = 50
 Rates = Callable[[NDArray, NDArray], tuple[float, ...]]

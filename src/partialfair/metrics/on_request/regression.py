@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
-from partialfair.intervals import for_groups
 from partialfair.metrics import partial
 from partialfair.metrics.ranks import check_groups, check_scores, n_groups_of
 from partialfair.metrics.registry import Metric
 from partialfair.models.predictions import Predictions
 from partialfair.seeding import generator
+from partialfair.tables.intervals import for_groups
 
 Floats = NDArray[np.float64]
 PERMUTATIONS = 200

@@ -1,0 +1,1 @@
+"""AUC maximisation under AUC gaps: the AUC fairness paper and its baselines."""

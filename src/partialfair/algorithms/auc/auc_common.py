@@ -1,0 +1,315 @@
+"""What the algorithms of the AUC fairness paper share: their rows, candidates, and the choice on validation rows.
+
+An algorithm makes candidates: snapshots of runs with several training tolerances (or penalty weights) and step sizes.
+For a target tolerance kappa the candidate with the largest AUC on validation rows among those with ``|Delta| <= kappa``
+there is taken; if there is none, the one with the smallest ``|Delta|``, which is marked. One job chooses for several
+targets: ``kappas`` besides its own.
+"""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from scipy import sparse
+
+from partialfair.algorithms.auc.kernels.cell_auc import auc_from_wins, win_tables
+from partialfair.algorithms.auc.level_set import Rows
+from partialfair.algorithms.auc.pair_descent import DescentBudget
+from partialfair.algorithms.auc.pair_networks import NetworkRows
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.constraints.auc_sets import FourSets, cell_counts, cells_of, preset
+from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.models.score_levels import ScoreLevels
+from partialfair.models.store import LinearScore
+from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset
+
+Vector = NDArray[np.float64]
+PREFIX = "auc_gap_"
+SLACKS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
+CONSTANTS = (0.01, 0.1, 0.3, 1.0)
+
+
+class AUCSettings(Settings):
+    """Settings of every algorithm of the paper.
+
+    Attributes:
+        kappas: further target tolerances for which the job chooses a model.
+        c1, c2: of the pair loss ``c1 (t - c2)^2``.
+        protected: code of the group called protected; for Examples 1 to 3 it makes no difference.
+    """
+
+    kappas: tuple[PositiveFloat, ...] = ()
+    c1: PositiveFloat = 0.5
+    c2: PositiveFloat = 1.0
+    protected: NonNegativeInt = 0
+
+
+class ModelSettings(AUCSettings):
+    """Settings of algorithms for linear models and networks.
+
+    Attributes:
+        model: "linear", or "network" for one hidden layer of ``hidden`` sigmoid units with a sigmoid output.
+        constants: c of the steps ``c / sqrt(t + 1)``; all are tried.
+        batch, steps, marks, radius: see :class:`partialfair.algorithms.auc.pair_descent.DescentBudget`.
+    """
+
+    model: Literal["linear", "network"] = "linear"
+    hidden: PositiveInt = 10
+    constants: tuple[PositiveFloat, ...] = Field((0.01, 0.1, 1.0), min_length=1)
+    batch: PositiveInt = 100
+    steps: PositiveInt = 40_000
+    marks: PositiveInt = 16
+    radius: PositiveFloat = 10.0
+
+    def budget(self) -> DescentBudget:
+        """Settings of the descent."""
+        return DescentBudget(self.c1, self.c2, self.batch, self.steps, 100.0, self.radius, self.marks)
+
+
+@dataclass(frozen=True, eq=False)
+class AUCRows:
+    """The rows of a task as these algorithms see them.
+
+    Attributes:
+        task: the task; settings: of the algorithm; sets: the four sets of its constraint.
+    """
+
+    task: Task
+    settings: AUCSettings
+    sets: FourSets
+
+    @classmethod
+    def of(cls, task: Task, settings: AUCSettings) -> "AUCRows":
+        """Look at a task.
+
+        Raises:
+            ConfigError: the protected group does not exist.
+            NotEstimableError: a set has no training or no validation rows.
+        """
+        if settings.protected >= task.train.n_groups:
+            names = ", ".join(task.train.group_names)
+            raise ConfigError(f"protected: {settings.protected} is no group code of {task.train.name} ({names})")
+        rows = cls(task, settings, preset(task.constraint))
+        for part, cells in (("training", rows.cells), ("validation", rows.validation_cells)):
+            try:
+                rows.sets.require(cell_counts(cells))
+            except NotEstimableError as error:
+                raise NotEstimableError(f"{part} rows: {error}") from error
+        return rows
+
+    @cached_property
+    def cells(self) -> NDArray[np.int64]:
+        """Cell codes of the training rows."""
+        return cells_of(self.task.train.y, self.task.train.group, self.settings.protected)
+
+    @cached_property
+    def validation_cells(self) -> NDArray[np.int64]:
+        """Cell codes of the validation rows."""
+        return cells_of(self.task.validation.y, self.task.validation.group, self.settings.protected)
+
+    def features(self, part: Dataset) -> sparse.csr_array:
+        """Standardised features and indicators of the groups 1, 2, ...: (n, d + G - 1), float64."""
+        scaler = self.task.standardiser
+        X = sparse.csr_array(part.X, dtype=np.float64)
+        if scaler.columns.size:
+            numeric = scaler.values(part.X)
+            keep = np.ones(X.shape[1])
+            keep[scaler.columns] = 0.0
+            places = (np.repeat(np.arange(len(numeric)), numeric.shape[1]), np.tile(scaler.columns, len(numeric)))
+            X = X @ sparse.diags_array(keep) + sparse.csr_array((numeric.ravel(), places), shape=X.shape)
+        flags = (part.group[:, None] == np.arange(1, part.n_groups)).astype(np.float64)
+        found = sparse.csr_array(sparse.hstack([X, flags]))
+        found.eliminate_zeros()
+        return found
+
+    @cached_property
+    def inputs(self) -> sparse.csr_array:
+        """Features of the training rows."""
+        return self.features(self.task.train)
+
+    @cached_property
+    def validation_inputs(self) -> sparse.csr_array:
+        """Features of the validation rows."""
+        return self.features(self.task.validation)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Training rows for the stochastic solvers."""
+        return Rows(self.inputs, self.cells, self.sets)
+
+    @cached_property
+    def network_rows(self) -> NetworkRows:
+        """Training rows for networks."""
+        return NetworkRows(np.ascontiguousarray(self.inputs.toarray()), self.cells, self.sets)
+
+    @cached_property
+    def problem(self) -> QuadraticAUC:
+        """The surrogate problem of a linear score on the training rows."""
+        moments = SetMoments.of(self.inputs, self.cells, self.sets)
+        return QuadraticAUC(moments, self.settings.c1, self.settings.c2)
+
+    def random(self, *names: str) -> np.random.Generator:
+        """A random stream of this task."""
+        return generator("auc_fairness", *names, self.task.train.name, self.task.constraint, self.task.seed)
+
+    def linear_score(self, w: Vector) -> LinearScore:
+        """The stored form of weights (d + G - 1,) of :meth:`features`."""
+        train = self.task.train
+        d = train.n_features
+        weights = np.zeros((train.n_groups, d + 1))
+        weights[:, 1:] = w[:d]
+        weights[1:, 0] = w[d:]
+        return LinearScore(weights, self.task.standardiser, np.zeros(0), train.group_names, train.feature_names)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """AUC and signed gap of candidates (S,) on some rows."""
+
+    auc: Vector
+    delta: Vector
+
+    @classmethod
+    def of(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
+        """Read both off win tables (..., 4, 4); see :mod:`partialfair.algorithms.auc.kernels.cell_auc`."""
+        counts, table = cell_counts(cells).astype(float), sets.table
+        first, second = (
+            0.5 if np.array_equal(table[a], table[a + 1]) else auc_from_wins(wins, table[a], table[a + 1], counts)
+            for a in (2, 4)
+        )
+        return cls(auc_from_wins(wins, table[0], table[1], counts), np.asarray(first - second))
+
+    @classmethod
+    def of_scores(cls, scores: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
+        """Measure candidates with scores (S, n)."""
+        return cls.of(win_tables(scores, cells), cells, sets)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Candidates and what is known of them.
+
+    Attributes:
+        quality: on validation rows.
+        tags: name of the run that each candidate is a snapshot of.
+        training: training tolerance (kappa, slack or penalty weight) of each; NaN where there is none.
+        model: the score model of a candidate.
+        objective: f0 of a candidate on the training rows.
+        facts: what is recorded of the whole pool.
+    """
+
+    quality: Quality
+    tags: Sequence[str]
+    training: Vector
+    model: Callable[[int], Any]
+    objective: Callable[[int], float]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = None) -> tuple[int, bool]:
+    """Return the candidate for a target tolerance, and whether it satisfies it on the rows of ``quality``.
+
+    Of candidates with the same value the first is taken.
+
+    Args:
+        quality: of the candidates.
+        kappa: bound on ``|Delta|``.
+        allowed: candidates to choose from; by default all.
+
+    Raises:
+        NotEstimableError: no candidate is finite.
+    """
+    gaps = np.abs(quality.delta)
+    usable = np.isfinite(gaps) & np.isfinite(quality.auc) & (True if allowed is None else allowed)
+    if not usable.any():
+        raise NotEstimableError("no candidate has finite scores; use smaller step constants")
+    within = usable & (gaps <= kappa)
+    if within.any():
+        return int(np.argmax(np.where(within, quality.auc, -np.inf))), True
+    return int(np.argmin(np.where(usable, gaps, np.inf))), False
+
+
+class AUCAlgorithm(ABC):
+    """An algorithm of the paper: a pool of candidates per task, and the common choice.
+
+    ``settings.mode`` "same", where an algorithm offers it, restricts the candidates of a target to those trained with
+    it; by default all are pooled.
+    """
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
+    loss: ClassVar[str] = "quadratic_auc"
+    settings_model: ClassVar[type[Settings]] = AUCSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Constraints on AUC gaps, on datasets with two groups."""
+        if not constraint.startswith(PREFIX):
+            return False, f"it constrains gaps between AUCs (auc_gap_...), not {constraint}"
+        applies, why = classification_only(dataset)
+        if applies and dataset.n_groups != 2:
+            return False, f"{dataset.name} has {dataset.n_groups} groups, it tells one protected group from the others"
+        return applies, why
+
+    @abstractmethod
+    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+        """Make the candidates for some target tolerances."""
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Make the pool on the training rows, choose on the validation rows."""
+        assert isinstance(settings, AUCSettings)
+        rows = AUCRows.of(task, settings)
+        targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
+        pool = self.pool(rows, settings, targets)
+        models, report = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}
+        for kappa in targets:
+            same = getattr(settings, "mode", "pooled") == "same" and math.isfinite(kappa)
+            allowed = np.isclose(pool.training, kappa) if same else None
+            i, feasible = choose(pool.quality, kappa, allowed)
+            models[kappa] = pool.model(i)
+            report[f"kappa={kappa:g}"] = {
+                "run": pool.tags[i],
+                "validation_auc": float(pool.quality.auc[i]),
+                "validation_delta": float(pool.quality.delta[i]),
+                "infeasible_on_val": not feasible,
+            }
+            note = "" if feasible else ", not within kappa on validation rows"
+            task.report(
+                f"kappa {kappa:g}: AUC {pool.quality.auc[i]:.4f}, gap {pool.quality.delta[i]:+.4f} on validation rows, "
+                f"{pool.tags[i]}{note}"
+            )
+            if kappa == task.kappa:
+                chosen = i
+        main = models.pop(task.kappa)
+        model = ScoreLevels(main, {f"{kappa:g}": other for kappa, other in models.items()})
+        return self._fit_of(rows, pool, chosen, model, report)
+
+    def _fit_of(self, rows: AUCRows, pool: Pool, chosen: int, model: ScoreLevels, report: dict[str, Any]) -> Fit:
+        """The job's result, with the certificate of its own model."""
+        task = rows.task
+        delta = gap_on(rows, model.main, task.train, rows.cells)
+        excess = abs(delta) - task.kappa if math.isfinite(task.kappa) else 0.0
+        objective = pool.objective(chosen)
+        params = np.zeros((1, 0))
+        record = Record(1, len(pool.quality.auc), objective, excess, time.process_time(), params, np.zeros(0))
+        certificate = Certificate(objective, max(excess, 0.0), math.nan, np.zeros(0))
+        solution = Solution(params, np.zeros(0), certificate, [record])
+        tag = pool.tags[chosen]
+        return Fit(solution, model, report, {tag: [record]}, tag, lambda params, aux: excess)
+
+
+def gap_on(rows: AUCRows, model: Any, part: Dataset, cells: NDArray[np.integer]) -> float:
+    """Signed gap of a model on some rows."""
+    scores = np.asarray(model.scores(part.X, part.group))[None]
+    return float(Quality.of_scores(scores, cells, rows.sets).delta[0])

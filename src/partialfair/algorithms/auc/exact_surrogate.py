@@ -1,0 +1,43 @@
+"""The surrogate problem of a linear score solved exactly, for a whole path of slacks."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, AUCSettings, Pool
+from partialfair.algorithms.auc.auc_pools import linear_pool
+from partialfair.algorithms.contract import Settings
+
+
+class ExactSurrogateSettings(AUCSettings):
+    """Settings of the path.
+
+    Attributes:
+        slacks: number of slacks, equally spaced in logarithm between the next two; the unconstrained model is added.
+        least, largest: slacks at the ends of the path.
+    """
+
+    slacks: PositiveInt = 60
+    least: PositiveFloat = 0.001
+    largest: PositiveFloat = 3.0
+
+
+class ExactSurrogate(AUCAlgorithm):
+    """Minimisers of f0 under ``f1, f2 <= 1 + kappa``; see :mod:`partialfair.algorithms.auc.quadratic_auc`.
+
+    Beyond the AUC fairness paper, which solves the same problem by stochastic steps.
+    """
+
+    settings_model: ClassVar[type[Settings]] = ExactSurrogateSettings
+
+    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+        """One candidate per slack, and the unconstrained model."""
+        slacks = np.geomspace(settings.least, settings.largest, settings.slacks)
+        weights = [rows.problem.solve(float(slack)) for slack in slacks] + [rows.problem.unconstrained()]
+        tags = [f"slack={slack:.4g}" for slack in slacks] + ["unconstrained"]
+        return linear_pool(rows, np.array(weights), tags, np.append(slacks, np.inf))
+
+
+ALGORITHM = ExactSurrogate()

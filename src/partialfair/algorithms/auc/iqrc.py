@@ -1,0 +1,51 @@
+"""The inexact proximal method (IQRC) for networks: level-set calls from the present point, with a proximal term."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, Pool
+from partialfair.algorithms.auc.auc_pools import network_pool, stacked_network
+from partialfair.algorithms.auc.pair_networks import solve_iqrc
+from partialfair.algorithms.auc.sfls import LevelSetSettings
+from partialfair.algorithms.contract import Settings
+
+
+class IQRCSettings(LevelSetSettings):
+    """Settings; ``proximal`` is rho_hat, ``hidden`` the width of the network."""
+
+    constants: tuple[PositiveFloat, ...] = Field((0.3, 1.0), min_length=1)
+    steps: PositiveInt = 4_000
+    calls: PositiveInt = 12
+    proximal: NonNegativeFloat = 1e-5
+    hidden: PositiveInt = 10
+
+
+class IQRC(AUCAlgorithm):
+    """Runs for every training tolerance and step constant, all from one start (AUC fairness paper, Algorithm 3)."""
+
+    settings_model: ClassVar[type[Settings]] = IQRCSettings
+
+    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+        """Snapshots of all runs."""
+        kappas, constants = np.array(settings.grid(targets)).T
+        network = stacked_network(rows, settings.hidden)
+        start = network.initial(rows.random("network")).astype(np.float64)
+        found = solve_iqrc(
+            network,
+            rows.network_rows,
+            start,
+            1.0 + kappas,
+            constants,
+            rows.random("iqrc"),
+            settings.budget(),
+            settings.proximal,
+            rows.task.report,
+        )
+        tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
+        return network_pool(rows, found, tags, kappas, settings.hidden)
+
+
+ALGORITHM = IQRC()

@@ -1,0 +1,183 @@
+"""The stochastic feasible level-set method (SFLS) for many linear models at once.
+
+Source: AUC fairness paper, Algorithms 1 and 2. An oracle runs stochastic mirror descent on the min-max form of
+``max(f0 - r, f1 - 1 - kappa, f2 - 1 - kappa)`` and returns an averaged point with an upper bound U on its minimum; the
+level r then falls by ``|U| / (2 theta)``, so that every averaged point stays feasible. The paper leaves open the ratio
+of the dual to the primal step; ``tau = K eta`` with the K of the mirror map is used, the only reading that was found
+to converge at the paper's steps.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from partialfair.algorithms.auc.kernels.pair_minimax import oracle, upper_bound
+from partialfair.constraints.auc_sets import FourSets, cell_counts
+
+Vector = NDArray[np.float64]
+
+
+def mirror_weight(bound: float) -> float:
+    """``K = 2 (1 + sqrt(2) I)^2``, the weight of the entropy in the dual mirror map."""
+    return 2.0 * (1.0 + math.sqrt(2.0) * bound) ** 2
+
+
+def set_weights(sets: FourSets, cells: NDArray[np.integer]) -> Vector:
+    """Weight (6, 4) of a row of each cell in each set: 1 / share of the set among the rows, or 0.
+
+    Raises:
+        NotEstimableError: a set has no rows.
+    """
+    counts = cell_counts(cells)
+    sets.require(counts)
+    return sets.table * (counts.sum() / (sets.table @ counts))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Training rows of linear models.
+
+    Attributes:
+        X: (n, p) CSR features.
+        cells: (n,) cell codes.
+        sets: the four sets of the constraint.
+    """
+
+    X: sparse.csr_array
+    cells: NDArray[np.int64]
+    sets: FourSets
+
+    @property
+    def arrays(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Row starts, columns and entries, as the kernels take them."""
+        X = self.X
+        return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class LevelSetBudget:
+    """Settings of SFLS, the same for all runs of a batch.
+
+    Attributes:
+        c1, c2: of the pair loss ``c1 (t - c2)^2``.
+        batch: rows per step, drawn with replacement.
+        steps: T, steps of an oracle call.
+        calls: most oracle calls.
+        theta: the level falls by U / (2 theta).
+        bound: I, bound on the auxiliary variables.
+        radius: bound on the norm of the weights.
+        tolerance: a run ends when its U is above minus this.
+        skip: share of the steps that the averages leave out. The paper leaves out none; U is then dominated by the
+            first steps where c is large, and such runs end after a call or two.
+        marks: snapshots per call.
+    """
+
+    c1: float = 0.5
+    c2: float = 1.0
+    batch: int = 100
+    steps: int = 10_000
+    calls: int = 10
+    theta: float = 1.0
+    bound: float = 1.0
+    radius: float = 10.0
+    tolerance: float = 1e-4
+    skip: float = 0.0
+    marks: int = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One oracle call of all runs.
+
+    Attributes:
+        level: (R,) r; upper: (R,) U, NaN where a run had ended before.
+        mean: (p, R) averaged weights.
+        extreme: (R,) largest absolute value of a, b and alpha at the end of the call; at the bound I the min-max
+            form is not exact.
+    """
+
+    level: Vector
+    upper: Vector
+    mean: Vector
+    extreme: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSetRuns:
+    """What SFLS found.
+
+    Attributes:
+        calls: the oracle calls.
+        snapshots: (S, p) weights of all runs at all marks of all calls.
+        run: (S,) run of each snapshot.
+    """
+
+    calls: list[Call]
+    snapshots: Vector
+    run: NDArray[np.int64]
+
+
+def solve(
+    rows: Rows,
+    limits: Sequence[float] | Vector,
+    constants: Sequence[float] | Vector,
+    random: np.random.Generator,
+    budget: LevelSetBudget,
+    report: Callable[[str], None] | None = None,
+) -> LevelSetRuns:
+    """Run SFLS for R pairs of a limit ``1 + kappa`` of f1 and f2 and a step constant c.
+
+    All runs share the batches; each stops for itself. A run whose first call finds no negative U keeps the snapshots
+    of that call.
+
+    Args:
+        rows: training rows.
+        limits, constants: (R,) each.
+        random: source of the batches.
+        budget: settings.
+        report: receives a line per call.
+
+    Raises:
+        NotEstimableError: a set has no rows.
+    """
+    limit, c = np.asarray(limits, np.float64), np.asarray(constants, np.float64)
+    sets = set_weights(rows.sets, rows.cells)
+    weight, skip = mirror_weight(budget.bound), int(budget.skip * budget.steps)
+    marks = np.unique(np.linspace(0, budget.steps, budget.marks + 1)[1:].astype(np.int64))
+    level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
+    active = np.arange(c.size)
+    calls: list[Call] = []
+    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    for number in range(budget.calls):
+        batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
+        shape = (rows.X.shape[1], active.size)
+        table, mean, sums = np.zeros(shape), np.empty(shape), np.empty((10, active.size))
+        a, b, alpha = np.zeros((3, 5, active.size))
+        y = np.full((3, active.size), 1 / 3)
+        snapshots = np.empty((2 * marks.size, *shape))
+        oracle(
+            *rows.arrays, rows.cells, batches, sets, table, a, b, y, alpha, level[active], limit[active], budget.c1,
+            budget.c2, c[active], weight, budget.bound, budget.radius, skip, marks, sums, mean, snapshots,
+        )  # fmt: skip
+        averages = sums[1:9] / sums[0]
+        upper = np.full(c.size, np.nan)
+        upper[active] = [upper_bound(column[:3].copy(), column[3:].copy(), budget.bound) for column in averages.T]
+        full, extreme = np.full((shape[0], c.size), np.nan), np.full(c.size, np.nan)
+        full[:, active] = mean
+        extreme[active] = np.abs(np.concatenate([a, b, alpha])).max(axis=0)
+        calls.append(Call(level.copy(), upper, full, extreme))
+        for snapshot in snapshots:
+            good = np.isfinite(snapshot).all(axis=0)
+            kept.append((snapshot[:, good].T, active[good]))
+        if report is not None:
+            found = upper[active]
+            report(f"call {number + 1}: {active.size} runs, U from {np.nanmin(found):.4f} to {np.nanmax(found):.4f}")
+        active = active[np.isfinite(upper[active]) & (upper[active] < -budget.tolerance)]
+        if not active.size:
+            break
+        level[active] += upper[active] / (2 * budget.theta)
+    return LevelSetRuns(calls, np.concatenate([w for w, _ in kept]), np.concatenate([run for _, run in kept]))

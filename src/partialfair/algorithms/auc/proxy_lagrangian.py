@@ -1,0 +1,24 @@
+"""Proxy-Lagrangian baseline: weights descend on the quadratic surrogate, multipliers rise by the true gap."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool
+from partialfair.algorithms.auc.auc_pools import descent_pool
+from partialfair.algorithms.contract import Settings
+
+
+class ProxyLagrangian(AUCAlgorithm):
+    """One run per target tolerance and step constant; the candidates of all targets are pooled.
+
+    Source: AUC fairness paper, section 6, after Cotter et al. (2019) and Narasimhan et al. (2020).
+    """
+
+    settings_model: ClassVar[type[Settings]] = ModelSettings
+
+    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+        """Snapshots of all runs."""
+        return descent_pool(rows, settings, "proxy", sorted(targets), "kappa")
+
+
+ALGORITHM = ProxyLagrangian()

@@ -1,0 +1,1 @@
+"""Networks: stochastic IDCA and training without constraints."""

@@ -1,0 +1,112 @@
+"""A training problem whose score is a network: min f0(w) subject to f_i(w, aux) <= 0."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from partialfair.constraints.program import HingeProgram
+from partialfair.models.network import BATCH
+from partialfair.models.score_function import ScoreFunction, to_numpy
+from partialfair.tables.dataset import Matrix
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A point's scores and what follows from them.
+
+    Attributes:
+        scores: (n,) of the training rows.
+        aux: (P,) auxiliary variables.
+        objective: mean logistic loss.
+        violation: largest f_i (negative where all hold strictly).
+    """
+
+    scores: Vector
+    aux: Vector
+    objective: float
+    violation: float
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkProblem:
+    """The problem; a point is one flat vector: weights (size,), then auxiliary variables (P,).
+
+    Attributes:
+        function: the score.
+        X, y, group: training rows.
+        program: the constraints, in the order of these rows.
+    """
+
+    function: ScoreFunction
+    X: Matrix
+    y: Vector
+    group: NDArray[np.integer]
+    program: HingeProgram
+
+    def point(self, w: torch.Tensor, aux: Vector) -> torch.Tensor:
+        """The flat vector of weights and auxiliary variables."""
+        return torch.cat([w, torch.as_tensor(aux, dtype=w.dtype, device=w.device)])
+
+    def parts(self, x: torch.Tensor) -> tuple[torch.Tensor, Vector]:
+        """Weights and auxiliary variables of a point."""
+        return x[: self.function.size], to_numpy(x[self.function.size :])
+
+    @cached_property
+    def subset_rows(self) -> list[NDArray[np.int64]]:
+        """Rows of every subset."""
+        return [np.flatnonzero(self.program.row_subset == s) for s in range(self.program.n_subsets)]
+
+    def value(self, x: torch.Tensor) -> Value:
+        """Score all training rows."""
+        w, aux = self.parts(x)
+        scores = self.function.all_scores(w, self.X, self.group)
+        loss = float(np.logaddexp(0.0, -self.y * scores).mean())
+        return Value(scores, aux, loss, float(self.program.values(scores, aux).max()))
+
+    def true_violation(self, scores: Vector, aux: Vector, steepness: float = 1e6) -> float:
+        """Largest constraint value with indicators in place of the surrogate, of the training rows' scores."""
+        return float(self.program.values(scores * steepness, aux * steepness).max())
+
+    def feasible_aux(self, scores: Vector) -> Vector:
+        """Auxiliary variables that suit given scores (n,) as ``program.start`` suits scores that are all equal.
+
+        There a threshold leaves the share ``1/2 - start`` of every group above it; here it is put where that is the
+        mean over the groups of their smoothed shares, which decrease in the threshold: by bisection.
+        """
+        program = self.program
+        if program.n_aux == 0:
+            return np.zeros(0)
+        target = np.clip(0.5 - (program.start - program.start_score), 0.0, 1.0)
+        low = np.full(program.n_aux, scores.min() - 0.5)
+        high = np.full(program.n_aux, scores.max() + 0.5)
+        for _ in range(50):
+            middle = (low + high) / 2
+            share = np.mean(
+                [np.clip(scores[rows, None] - middle + 0.5, 0, 1).mean(axis=0) for rows in self.subset_rows], axis=0
+            )
+            low, high = np.where(share > target, middle, low), np.where(share > target, high, middle)
+        return (low + high) / 2
+
+    def gradient(self, x: torch.Tensor, multipliers: Vector) -> torch.Tensor:
+        """Gradient of ``f0 + sum_i multipliers_i f_i`` on all training rows, batch by batch."""
+        w, aux = self.parts(x)
+        scores = self.function.all_scores(w, self.X, self.group)
+        residual, by_aux = self.program.vjp(scores, aux, multipliers)
+        residual = residual - self.y * expit(-self.y * scores) / len(self.y)
+        out = torch.zeros_like(w)
+        for first in range(0, len(self.y), BATCH):
+            rows = np.arange(first, min(first + BATCH, len(self.y)))
+            leaf = w.detach().requires_grad_()
+            h = self.function.scores(leaf, self.function.inputs(self.X, self.group, rows))
+            out += torch.autograd.grad(h, leaf, torch.as_tensor(residual[rows], dtype=h.dtype, device=h.device))[0]
+        return self.point(out, by_aux)
+
+    def stationarity(self, x: torch.Tensor, multipliers: Vector, unit: float) -> float:
+        """Norm of that gradient in units of ``unit``: the residual of the first-order conditions."""
+        return float(torch.linalg.vector_norm(self.gradient(x, multipliers).double())) / unit

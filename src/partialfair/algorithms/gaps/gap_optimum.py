@@ -1,0 +1,62 @@
+"""The exact optimum of a gap problem, against which losses are shown: augmented Lagrangian and L-BFGS."""
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.gaps import gap_tasks
+from partialfair.algorithms.gaps.gap_reference import Accuracy, optimum
+from partialfair.algorithms.gaps.gap_runs import Curve
+from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.tables.dataset import Dataset
+
+
+class GapOptimumSettings(GapSettings):
+    """Accuracy; the ball and the schedules of the common settings are not used.
+
+    Attributes:
+        gradient: norm of a round's gradient at which it ends.
+        rounds: largest number of rounds.
+    """
+
+    gradient: PositiveFloat = 1e-7
+    rounds: PositiveInt = 25
+
+
+class GapOptimum:
+    """The optimum of the same problem, without the ball."""
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
+    settings_model: ClassVar[type[Settings]] = GapOptimumSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Gaps between rates."""
+        return gap_tasks.applies_to(constraint, dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Solve the problem on the training rows; no validation rows."""
+        assert isinstance(settings, GapOptimumSettings)
+        own = GapTask(task, settings)
+        problem = own.problem
+        accuracy = Accuracy(gradient=settings.gradient, rounds=settings.rounds)
+        found = optimum(problem, np.zeros(problem.size), accuracy=accuracy)
+        violation = float((np.abs(found.gaps) - problem.eps).max())
+        task.report(f"loss {found.loss:.6f}, violation {violation:.1e}, {found.evaluations} evaluations")
+        one = np.ones(1)
+        curve = Curve(one, found.loss * one, violation * one, 0 * one, {1: found.theta})
+        selected = {
+            "gaps": found.gaps.tolist(),
+            "multipliers": (found.multipliers[:, 0] - found.multipliers[:, 1]).tolist(),
+            "norm": float(np.linalg.norm(found.theta)),
+            "evaluations": found.evaluations,
+        }
+        return gap_tasks.fit_of(own, {"optimum": curve}, "optimum", found.theta, selected, 0.0)
+
+
+ALGORITHM = GapOptimum()
+"""The exact optimum."""

@@ -1,0 +1,200 @@
+"""What PLADA and the multiplier-model method share on networks: inputs, overlapping groups, curves, models."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
+
+from partialfair import plugins
+from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.gaps.group_losses import Array, GroupLosses, Loss, Reading, group_gaps, loss_of
+from partialfair.algorithms.gaps.network_plada import Network
+from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
+from partialfair.models.mlp_score import MLPScore, network_inputs
+from partialfair.models.stacked import StackedMLP
+from partialfair.models.traced import TracedScore
+from partialfair.seeding import generator
+from partialfair.tables.dataset import Dataset
+
+CONSTRAINT = "intersectional_loss"
+MEMBERSHIP = "in_group:"
+CURVES = ("train_error", "train_mean", "error", "mean", "percentile99", "largest")
+"""What is recorded: error and mean gap on training rows; error, mean, 99th percentile and largest gap on validation."""
+
+
+class NetworkSettings(Settings):
+    """Settings of both methods.
+
+    Attributes:
+        hidden: widths of the hidden layers, ReLU.
+        epochs: full-batch iterations.
+        every: epochs between two records.
+    """
+
+    hidden: list[PositiveInt] = Field([64, 64, 64, 64, 64], min_length=1)
+    epochs: PositiveInt = 300
+    every: PositiveInt = 10
+
+
+def applies_to(constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    """The intersectional loss on classification tables."""
+    if constraint != CONSTRAINT:
+        return False, f"{constraint} is not the loss of overlapping groups; use {CONSTRAINT}"
+    return classification_only(dataset)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTask:
+    """Rows, groups and network of a task.
+
+    Attributes:
+        task: what is to be trained.
+        settings: of the network.
+    """
+
+    task: Task
+    settings: NetworkSettings
+
+    @cached_property
+    def _is_group(self) -> NDArray[np.bool_]:
+        return np.array([name.startswith(MEMBERSHIP) for name in self.task.train.feature_names])
+
+    def members(self, rows: Dataset) -> NDArray[np.bool_]:
+        """Memberships (K, n): the columns of the table that say so, else its groups."""
+        if self._is_group.any():
+            block = rows.X[:, self._is_group]
+            return np.asarray(block if isinstance(block, np.ndarray) else block.toarray()).T > 0.5
+        return rows.group == np.arange(rows.n_groups)[:, None]
+
+    @cached_property
+    def descriptions(self) -> Array:
+        """What describes each group: its three thresholds, or for groups of the table an indicator (K, p)."""
+        names = [name for name in self.task.train.feature_names if name.startswith(MEMBERSHIP)]
+        if names:
+            return np.array([[float(part) for part in name.split(":")[1:4]] for name in names])
+        return np.eye(self.task.train.n_groups)
+
+    def inputs(self, rows: Dataset) -> Array:
+        """Standardised features without the memberships, (n, p)."""
+        return network_inputs(rows.X, None, self.task.standardiser, rows.n_groups)[:, ~self._is_group]
+
+    @cached_property
+    def kind(self) -> Loss:
+        """The task's loss.
+
+        Raises:
+            ConfigError: another than the hinge and the logistic loss.
+        """
+        name, options = plugins.chosen(self.task.loss)
+        if name not in ("hinge", "logistic") or options:
+            raise ConfigError(f"loss is {self.task.loss!r}; networks under {CONSTRAINT} take hinge or logistic")
+        return "hinge" if name == "hinge" else "logistic"
+
+    @cached_property
+    def network(self) -> StackedMLP:
+        """The architecture."""
+        return StackedMLP(int((~self._is_group).sum()), tuple(self.settings.hidden))
+
+    def start(self) -> Network:
+        """The network at the initial weights of the task's seed."""
+        stream = generator("group_networks", "initial", self.task.train.name, self.task.seed)
+        train = self.task.train
+        return Network(self.network, self.network.initial(stream), self.inputs(train), train.y, self.kind)
+
+    def groups(self, reading: Reading) -> GroupLosses:
+        """The constraints on the training rows.
+
+        Raises:
+            NotEstimableError: a group has no training rows.
+        """
+        members = self.members(self.task.train)
+        if not members.any(axis=1).all():
+            raise NotEstimableError("a group has no training rows; drop its column")
+        return GroupLosses(members, self.task.kappa, reading)
+
+    def score(self, theta: Array) -> MLPScore:
+        """The stored model: the first layer reads memberships with weight 0."""
+        data, width = self.task.train, self.settings.hidden[0]
+        inside = int((~self._is_group).sum())
+        first = np.zeros((width, data.n_features), np.float64)
+        first[:, ~self._is_group] = theta[0, : width * inside].reshape(width, inside)
+        whole = np.concatenate([first.ravel(), theta[0, width * inside :].astype(np.float64)])
+        names = data.group_names, data.feature_names
+        return MLPScore(whole, tuple(self.settings.hidden), self.task.standardiser, np.zeros(0), *names)
+
+
+class Recorder:
+    """Curves of one candidate, and the iterates that they belong to."""
+
+    def __init__(self, own: GroupTask) -> None:
+        self.own = own
+        self.rows: list[tuple[float, ...]] = []
+        self.gaps: list[Array] = []
+        self.records: list[Record] = []
+        self._validation = own.inputs(own.task.validation)[None].astype(np.float32)
+        self._members = own.members(own.task.train), own.members(own.task.validation)
+        self._expected = own.groups("expected")
+
+    def note(self, epoch: int, network: Network, seconds: float) -> None:
+        """Record the network's present state."""
+        own = self.own
+        scores = own.network.forward(network.theta, self._validation)[0][0]
+        here = group_gaps(network.scores, own.task.train.y, self._members[0])
+        there = group_gaps(scores, own.task.validation.y, self._members[1])
+        self.rows.append((epoch, here.error, here.mean, there.error, there.mean, there.percentile99, there.largest))
+        wrong = (scores * own.task.validation.y <= 0).astype(float)
+        sizes = np.maximum(self._members[1].sum(axis=1), 1)
+        self.gaps.append(self._members[1] @ wrong / sizes - wrong.mean() - own.task.kappa)
+        violation = float(self._expected.values(network.losses)[0])
+        point = network.theta.astype(np.float64)
+        loss = float(network.losses.mean())
+        self.records.append(Record(epoch, epoch, loss, violation, seconds, point, np.zeros(0)))
+
+    def trace(self) -> dict[str, Array]:
+        """Curves by name."""
+        table = np.array(self.rows)
+        return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}
+
+
+def follow(own: GroupTask, method: Any, clock: Callable[[], float]) -> Recorder:
+    """Run a method for the settings' epochs; the clock is stopped while a state is recorded."""
+    recorder, spent = Recorder(own), 0.0
+    recorder.note(0, method.network, 0.0)
+    for epoch in range(1, own.settings.epochs + 1):
+        began = clock()
+        method.step()
+        spent += clock() - began
+        if epoch % own.settings.every == 0 or epoch == own.settings.epochs:
+            recorder.note(epoch, method.network, spent)
+    return recorder
+
+
+def fit_of(own: GroupTask, runs: dict[str, Recorder], chosen: str, place: int, selected: dict[str, Any]) -> Fit:
+    """The fit whose model is record ``place`` of the candidate ``chosen``."""
+    theta = runs[chosen].records[place].params
+    if not np.isfinite(theta).all():
+        raise InfeasibleError(f"{chosen}: the weights grew beyond all bounds; choose a smaller step (eta)")
+    model = own.score(theta)
+    scores = model.scores(own.task.train.X, own.task.train.group)
+    losses, _ = loss_of(scores, own.task.train.y, own.kind)
+    expected = own.groups("expected")
+    violation = float(expected.values(losses)[0])
+    network = own.start()
+    network.theta = theta.astype(np.float32)
+    network.refresh()
+    residual = float(np.linalg.norm(network.gradient(np.full(len(losses), 1 / len(losses), np.float32))))
+    certificate = Certificate(float(losses.mean()), violation, residual, np.zeros(1))
+    histories = {name: run.records for name, run in runs.items()}
+    trace = {f"{name}/{what}": values for name, run in runs.items() for what, values in run.trace().items()}
+
+    def true_violation(params: Array, aux: Array) -> float:
+        own_scores = own.network.forward(params, own.inputs(own.task.train)[None].astype(np.float32))[0][0]
+        return group_gaps(own_scores, own.task.train.y, expected.members).mean - own.task.kappa
+
+    solution = Solution(theta, np.zeros(0), certificate, histories[chosen], "ok")
+    return Fit(solution, TracedScore(model, trace), selected, histories, chosen, true_violation)

@@ -1,0 +1,41 @@
+"""IPP-ConEx: inexact proximal point with constraint extrapolation inside."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field, PositiveFloat
+
+from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.gaps.proximal_point import ProximalRule
+from partialfair.algorithms.gaps.proximal_tasks import ProximalAlgorithm, ProximalSettings
+
+
+class IPPConExSettings(ProximalSettings):
+    """Candidates.
+
+    Attributes:
+        c1: primal parameters, in multiples of rho.
+        c2: dual parameters.
+    """
+
+    c1: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([0.5])
+    c2: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([1.0])
+
+    def candidates(self, modulus: float) -> dict[str, ProximalRule]:
+        """One rule per K, c1 and c2."""
+        rho = self.weight * modulus
+        return {
+            f"K {inner}, c1 {c1:g} rho, c2 {c2:g}": ProximalRule(rho, inner, "conex", c1=c1 * rho, c2=c2)
+            for inner in self.inner
+            for c1 in self.c1
+            for c2 in self.c2
+        }
+
+
+class IPPConEx(ProximalAlgorithm):
+    """Inexact proximal point, inner solver constraint extrapolation."""
+
+    settings_model: ClassVar[type[Settings]] = IPPConExSettings
+
+
+ALGORITHM = IPPConEx()
+"""IPP-ConEx."""

@@ -1,0 +1,38 @@
+"""IPP-SSG: inexact proximal point with switching subgradient inside."""
+
+from typing import ClassVar
+
+from pydantic import PositiveFloat
+
+from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.gaps.proximal_point import ProximalRule
+from partialfair.algorithms.gaps.proximal_tasks import ProximalAlgorithm, ProximalSettings
+
+
+class IPPSSGSettings(ProximalSettings):
+    """Candidates.
+
+    Attributes:
+        first_step: E of the inner steps ``E / (t + 2)``, in multiples of 1 / rho; 2 in theory.
+        tolerance: of the inner switching.
+    """
+
+    first_step: PositiveFloat = 2.0
+    tolerance: float = 0.0
+
+    def candidates(self, modulus: float) -> dict[str, ProximalRule]:
+        """One rule per K."""
+        rho = self.weight * modulus
+        return {
+            f"K {inner}": ProximalRule(rho, inner, "ssg", self.first_step / rho, self.tolerance) for inner in self.inner
+        }
+
+
+class IPPSSG(ProximalAlgorithm):
+    """Inexact proximal point, inner solver switching subgradient."""
+
+    settings_model: ClassVar[type[Settings]] = IPPSSGSettings
+
+
+ALGORITHM = IPPSSG()
+"""IPP-SSG."""

@@ -1,0 +1,121 @@
+"""PLADA: single-loop proximal-perturbed Lagrangian method, one multiplier and slack per gap."""
+
+import dataclasses
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+
+from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.gaps import gap_tasks
+from partialfair.algorithms.gaps.gap_runs import Curve, run
+from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.linear_gaps import LinearGaps
+from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
+from partialfair.tables.dataset import Dataset
+
+Step = PositiveFloat | Literal["theory"]
+
+
+class Variant(BaseModel):
+    """One choice of PLADA's parameters (the paper's Table 2; kappa, u_max and the slack's start are unpublished).
+
+    Attributes:
+        eta, tau: steps of theta and of the slack; ``theory``: nine tenths of the paper's own bounds, from the data.
+        alpha, beta, gamma_0, kappa, u_max: see :class:`partialfair.algorithms.gaps.plada_solver.Parameters`.
+        slack: start of the slack: 0, or what the constraint leaves at the start (``gap``).
+        theta_step: reading of the theta-step.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    eta: Step = "theory"
+    tau: Step = "theory"
+    alpha: Annotated[float, Field(gt=1)] = 10.0
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    gamma_0: Annotated[float, Field(gt=0, le=1)] = 0.1
+    kappa: PositiveFloat = 100.0
+    u_max: PositiveFloat = 1.0
+    slack: Literal["zero", "gap"] = "zero"
+    theta_step: Literal["linearised", "prox_linear", "exact"] = "prox_linear"
+
+    def parameters(self, problem: LinearGaps) -> Parameters:
+        """The numbers, with the steps that the data give where none are named."""
+        own = Parameters(1.0, 1.0, self.alpha, self.beta, self.gamma_0, self.kappa, self.u_max)
+        eta, tau = self.eta, self.tau
+        if "theory" in (eta, tau):
+            safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), own.rho)
+            eta, tau = (safe[0] if eta == "theory" else eta), (safe[1] if tau == "theory" else tau)
+        return dataclasses.replace(own, eta=eta, tau=tau)
+
+
+class PladaSettings(GapSettings):
+    """Variants that are run side by side.
+
+    Attributes:
+        variants: by name; the first gives the model. It is not tuned, so no rows choose among them.
+        batched: whether all run as one batch, which is faster but gives no times of single ones; they must then
+            agree in ``slack`` and ``theta_step``.
+    """
+
+    variants: Annotated[dict[str, Variant], Field(min_length=1)] = Field({"theory": Variant()})
+    batched: bool = False
+
+
+class PLADA:
+    """PLADA on a linear score."""
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = True
+    general: ClassVar[bool] = True
+    settings_model: ClassVar[type[Settings]] = PladaSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Gaps between rates."""
+        return gap_tasks.applies_to(constraint, dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Run every variant for the same number of iterations; the last iterate of the first is the result."""
+        assert isinstance(settings, PladaSettings)
+        own = GapTask(task, settings)
+        parameters = {name: variant.parameters(own.problem) for name, variant in settings.variants.items()}
+        steps = settings.steps(task.train.name)
+        curves = _batched(own, settings, parameters, steps) if settings.batched else {}
+        for name, variant in settings.variants.items() if not curves else ():
+            curves[name] = _alone(own, variant, parameters[name], steps)
+            last = curves[name]
+            task.report(
+                f"{name}: loss {last.loss[-1]:.5f}, violation {last.violation[-1]:.1e}, {last.seconds[-1]:.1f} s"
+            )
+        chosen = next(iter(curves))
+        numbers = {name: dataclasses.asdict(value) | {"rho": value.rho} for name, value in parameters.items()}
+        selected = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[chosen].slack}
+        theta = curves[chosen].points[steps]
+        return gap_tasks.fit_of(own, curves, chosen, theta, selected, 2 * own.problem.weak_convexity())
+
+
+def _slack(own: GapTask, variant: Variant, batch: int) -> Any:
+    """Start of the slack: at theta = 0 every gap is 0, so that all of eps is left."""
+    start = own.problem.eps if variant.slack == "gap" else np.zeros(len(own.problem.eps))
+    return np.repeat(np.minimum(start, variant.u_max)[:, None], batch, axis=1)
+
+
+def _alone(own: GapTask, variant: Variant, parameters: Parameters, steps: int) -> Curve:
+    start = np.zeros((own.problem.size, 1))
+    method = Plada(own.problem, parameters, start, _slack(own, variant, 1), variant.theta_step)
+    return run(method, steps, gap_tasks.kept_iterations(steps, own.settings.points))[0]
+
+
+def _batched(own: GapTask, settings: PladaSettings, parameters: dict[str, Parameters], steps: int) -> dict[str, Curve]:
+    first = next(iter(settings.variants.values()))
+    fields = [field.name for field in dataclasses.fields(Parameters)]
+    joint = Parameters(**{name: np.array([getattr(one, name) for one in parameters.values()]) for name in fields})
+    start = np.zeros((own.problem.size, len(parameters)))
+    method = Plada(own.problem, joint, start, _slack(own, first, len(parameters)), first.theta_step)
+    curves = run(method, steps, gap_tasks.kept_iterations(steps, settings.points))
+    return dict(zip(parameters, curves, strict=True))
+
+
+ALGORITHM = PLADA()
+"""PLADA."""

@@ -1,0 +1,1 @@
+"""The general path: any loss, surrogate and constraint family, in double precision."""

@@ -1,0 +1,142 @@
+"""The general path of IDCA, the direct solver and the unconstrained fit: any loss, surrogate and constraint family.
+
+Tasks that the compiled kernels serve (``Task.fused``) never come here. The algorithms find this module by
+:func:`partialfair.plugins.general_path`.
+"""
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky
+from scipy.optimize import minimize
+
+from partialfair import plugins
+from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.general.dc_idca import advance
+from partialfair.algorithms.general.dc_problem import DCProblem
+from partialfair.algorithms.general.score_functions import LinearScores
+from partialfair.algorithms.linear.alm import ALMSettings
+from partialfair.algorithms.linear.augmented_lagrangian import solve
+from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.linear.newton import LARGEST, RIDGE, Scaling
+from partialfair.algorithms.solution import Record, Solution
+from partialfair.constraints import surrogates
+from partialfair.constraints.parts import constraints_of
+
+__all__ = ["advance", "build_problem", "fit_alm", "fit_unconstrained"]
+
+Vector = NDArray[np.float64]
+WARM_ITERATIONS = 80  # L-BFGS steps on the loss alone for a starting point
+
+
+def build_problem(task: Task) -> DCProblem:
+    """Build the training problem of a linear score with the task's loss, constraint and surrogate.
+
+    Raises:
+        ConfigError: an option cannot be used.
+        NotEstimableError: the rows do not determine the loss or the constraint.
+    """
+    rows = task.train
+    score = LinearScores.build(rows.X, rows.group, rows.n_groups, task.standardiser, task.uses_group)
+    y = rows.y[score.order]
+    name, options = plugins.chosen(task.loss)
+    loss = plugins.load("losses", name).build(y, **options)
+    family = None
+    if not np.isinf(task.kappa):
+        ordered = dataclasses.replace(task, train=rows.take(score.order))
+        program: Any = ordered.program()
+        family = constraints_of(program, surrogates.make(task.surrogate))
+    problem = DCProblem(score, loss, family, positive_share=float(np.mean(y > 0)))
+    if family is not None and family.ranks_rows and task.uses_group:
+        params = minimise_loss(problem, WARM_ITERATIONS)[0]
+        begin = suited(task, problem, params)
+        if problem.constraints(problem.state(*begin)).max() <= 0:  # else the feasible start, which is far from the loss
+            problem = dataclasses.replace(problem, begin=begin)
+    return problem
+
+
+def fit_alm(task: Task, settings: Settings) -> Fit:
+    """Solve the problem directly, by the solver that serves the usual combination, too."""
+    assert isinstance(settings, ALMSettings)
+    task = settings.task(task)
+    problem: Any = task.problem
+    budget = settings.budget()
+
+    def report(record: Record) -> None:
+        task.report(
+            f"round {record.iteration}/{budget.rounds}: loss {record.objective:.5f}, "
+            f"violation {record.max_violation:.1e}, {record.inner_steps} evaluations"
+        )
+
+    start = problem.begin or suited(task, problem, minimise_loss(problem, WARM_ITERATIONS)[0])
+    found = solve(problem, budget=budget, start=start, scaling=scaling_at(problem, start[0]), report=report)
+    params, aux = problem.placed(found.params, found.aux)
+    solution = Solution(params, aux, found.certificate, found.history, found.status)
+    return Fit(solution, task.linear_score(params, aux), {}, {"alm": found.history}, "alm", problem.true_violation)
+
+
+def fit_unconstrained(task: Task, settings: Any) -> Fit:
+    """Minimise the loss by L-BFGS; a loss that is not convex gets a local minimum."""
+    problem: Any = task.problem
+    params, steps = minimise_loss(problem, 20 * settings.iterations, settings.tolerance)
+    params, aux = problem.placed(params, np.zeros(0))
+    certificate = certify(problem, params, aux)
+    record = Record(1, steps, certificate.objective, 0.0, time.process_time(), params, aux)
+    task.report(f"loss {certificate.objective:.5f}")
+    solution = Solution(params, aux, certificate, [record])
+    return Fit(solution, task.linear_score(params, aux), {}, {"lbfgs": [record]}, "lbfgs")
+
+
+def minimise_loss(problem: DCProblem, iterations: int, tolerance: float = 1e-9) -> tuple[Vector, int]:
+    """Return parameters (R, d+1) that minimise f0, and the number of evaluations."""
+    start = problem.score.start(0.0)
+    scaling = scaling_at(problem, start)
+    aux = np.zeros(problem.n_aux)
+
+    def value(flat: Vector) -> tuple[float, Vector]:
+        loss, gradient = problem.loss(problem.state(scaling.to_params(flat.reshape(start.shape)), aux))
+        return loss, scaling.pull_back(gradient).ravel()
+
+    options = {"maxiter": iterations, "maxcor": 20, "ftol": tolerance / 10, "gtol": 1e-8}
+    found = minimize(value, scaling.from_params(start).ravel(), jac=True, method="L-BFGS-B", options=options)
+    return scaling.to_params(found.x.reshape(start.shape)), int(found.nfev)
+
+
+def suited(task: Task, problem: DCProblem, params: Vector) -> tuple[Vector, Vector]:
+    """A start near given parameters: intercepts and auxiliaries for which the constraints are not flat."""
+    family, score = problem.family, problem.score
+    assert family is not None and isinstance(score, LinearScores)
+    group = task.train.group[score.order]
+    shift, aux = family.suit(score.scores(params), group)
+    if task.uses_group:
+        params = params.copy()
+        params[:, 0] += np.concatenate([shift[:1], shift[1:] - shift[0]])
+    return params, aux
+
+
+def scaling_at(problem: DCProblem, params: Vector) -> Scaling:
+    """Coordinates in which the logistic loss is nearly round at ``params``; other losses on the same rows are alike.
+
+    See :class:`partialfair.algorithms.linear.newton.Scaling`.
+    """
+    score = problem.score
+    if not isinstance(score, LinearScores) or score.model.n_features > LARGEST:
+        return Scaling(np.zeros((0, 0, 0)))
+    share = 1 / (1 + np.exp(-score.scores(params)))
+    weight = share * (1 - share) / share.size
+    blocks, first = [], 0
+    for X in score.blocks:
+        w = weight[first : first + X.shape[0]]
+        first += X.shape[0]
+        weighted = X.multiply(w[:, None]).tocsr() if not isinstance(X, np.ndarray) else X * w[:, None]
+        square = X.T @ weighted
+        square = square if isinstance(square, np.ndarray) else square.toarray()
+        edge = weighted.sum(axis=0)
+        blocks.append(np.block([[np.atleast_2d(w.sum()), np.atleast_2d(edge)], [np.atleast_2d(edge).T, square]]))
+    full = np.array(blocks) if score.shape[0] > 1 else np.sum(blocks, axis=0, keepdims=True)
+    curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
+    full = full + RIDGE * curvature[:, None, None] * np.eye(full.shape[1])
+    return Scaling(np.array([cholesky(block, lower=True) for block in full]))

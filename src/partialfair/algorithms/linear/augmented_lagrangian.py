@@ -1,0 +1,271 @@
+"""Direct solver: augmented Lagrangian on the non-convex problem, with L-BFGS inner solves (scipy).
+
+Beyond the Partial fairness paper (its method is IDCA): the constraints are piecewise linear in the scores, but
+averaged over thousands of rows they behave like smooth functions, and the classical method of multipliers
+(Powell 1969, Hestenes 1969, Rockafellar 1973) applies as it stands.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.linear.correction import correct
+from partialfair.algorithms.linear.newton import MANY_ROWS, SAMPLE, Scaling, newton_steps
+from partialfair.algorithms.linear.problem import LinearProblem, State
+from partialfair.algorithms.solution import Record, Solution
+
+Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector]
+
+
+# Iterations of the first round after which a first point is made that nearly satisfies the constraints. On a9a it comes
+# after 30 ms instead of 53 ms, and is better than what IDCA reaches in 2.6 s; the round goes on as if nothing were.
+HALFWAY = 20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Settings of the method.
+
+    Attributes:
+        tolerance: largest constraint value accepted.
+        stationarity: KKT residual (see ``Certificate``) at which to stop.
+        rounds: at most so many multiplier updates.
+        inner_iterations: L-BFGS iterations between two updates; with 30 instead of 50 the multipliers are too
+            inaccurate to settle on bank.
+        penalty: first penalty weight; it suits all families because constraints are shares in [0, 1].
+        growth: factor on the penalty when a round reduces the violation by less than half.
+        warm_iterations: Newton steps on the loss alone for the starting point.
+    """
+
+    tolerance: float = 1e-4
+    stationarity: float = 1e-3
+    rounds: int = 40
+    inner_iterations: int = 50
+    penalty: float = 10.0
+    growth: float = 3.0
+    warm_iterations: int = 4
+
+
+def solve(
+    problem: LinearProblem,
+    *,
+    budget: Budget | None = None,
+    start: Point | None = None,
+    scaling: Scaling | None = None,
+    report: Callable[[Record], None] | None = None,
+) -> Solution:
+    """Minimise f0 subject to the constraints.
+
+    Args:
+        problem: the problem, with constraints.
+        budget: settings; see :class:`Budget`.
+        start: (params, aux) to start from, for instance the solution at a neighbouring kappa; by default the
+            nearly unconstrained model with the thresholds at which the groups together have the wanted shares.
+        scaling: coordinates of the inner solves; by default those of the logistic loss near the start.
+        report: called after each multiplier update.
+
+    Returns:
+        The point with the lowest loss among those within the tolerance, or, if there is none, the one that
+        violates the constraints least, with a status that says so.
+    """
+    budget = budget or Budget()
+    if start is None:
+        params, aux, own = warm_start(problem, budget.warm_iterations)
+        scaling = scaling or own
+    else:
+        params, aux = start
+    method = _Multipliers(problem, budget, scaling or Scaling.at(problem, params))
+    flat = method.pack(params, aux)
+    found = _Found(budget.tolerance, report)
+    for round_ in range(1, budget.rounds + 1):
+        early = problem.n_aux > 0 and round_ == 1
+        flat = method.minimise(flat, (lambda now: found.add(1, method, method.corrected(now))) if early else None)
+        state, loss, worst, stationarity = method.update(flat)
+        points = [(flat, state, loss, worst)]
+        done = worst <= budget.tolerance and stationarity <= budget.stationarity * problem.unit
+        if not done and (problem.n_aux == 0 or round_ == 1):
+            points += method.corrected(flat)
+            if problem.n_aux == 0:
+                flat = points[-1][0]
+        found.add(round_, method, points)
+        if done:
+            break
+    best, history = found.best, found.history
+    assert best is not None
+    params, aux = method.unpack(best[1])
+    certificate = certify(problem, params, aux)
+    status = "ok"
+    if best[0][0]:
+        status = (
+            f"infeasible: largest constraint value {certificate.max_violation:.2g} after {budget.rounds} rounds, "
+            f"tolerance {budget.tolerance:g}; raise kappa or the number of rounds"
+        )
+    return Solution(params, aux, certificate, history, status)
+
+
+def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector, Scaling]:
+    """The nearly unconstrained model (params, aux), made to suit the constraints without retraining; and a scaling.
+
+    The scaling is that of the last Newton step. Another Hessian, for the point itself, would cost a fifth of the
+    start and saves no evaluation.
+
+    Families with thresholds get them at the shares that the feasible start would have: from a model of zero
+    weights all rows sit on one point of the piecewise-linear constraints, where a large penalty stalls the line
+    search. Families without get group intercepts at which every group has the base rate: where a group's rate
+    exceeds beta its constraint is flat, and descent would move the other groups instead, to a poor optimum (on
+    bank a loss of 0.258 instead of 0.210).
+    """
+    every = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
+    params, scaling = newton_steps(problem, iterations=iterations, every=every)
+    if problem.n_aux == 0 and problem.model.uses_group:
+        params = matching_intercepts(problem, params)
+    return params, matching_thresholds(problem, params), scaling
+
+
+def matching_intercepts(problem: LinearProblem, params: Vector) -> Vector:
+    """Parameters with group intercepts at which every group's smoothed rate is that of the feasible start."""
+    program = problem.program
+    assert program is not None
+    scores = problem.scores(params)
+    group = np.repeat(program.subset_group, np.diff(problem.design.starts))
+    shift = np.zeros(problem.model.n_groups)
+    for k in range(shift.size):
+        part = scores[group == k]
+        low, high = -part.max() - 1.0, -part.min() + 1.0
+        for _ in range(30):
+            shift[k] = (low + high) / 2
+            if np.clip(part + shift[k] + 0.5, 0, 1).mean() < program.start_score + 0.5:
+                low = shift[k]
+            else:
+                high = shift[k]
+    moved = params.copy()
+    moved[:, 0] += np.concatenate([shift[:1], shift[1:] - shift[0]])
+    return moved
+
+
+def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
+    """Auxiliary thresholds at which the mean smoothed share over subsets is that of the feasible start, (P,)."""
+    program = problem.program
+    assert program is not None
+    if program.n_aux == 0:
+        return np.zeros(0)
+    scores = problem.scores(params)
+    nodes = np.linspace(scores.min() - 0.5, scores.max() + 0.5, 512)
+    ends = problem.design.starts
+    parts = [scores[first:last] for first, last in zip(ends, ends[1:], strict=False) if last > first]
+    share = sum((_hinges(part, nodes - 0.5) - _hinges(part, nodes + 0.5) for part in parts), np.zeros(nodes.size))
+    share /= program.n_subsets
+    wanted = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
+    return np.interp(-wanted, -share, nodes)
+
+
+def _hinges(scores: Vector, thresholds: Vector) -> Vector:
+    """Means of ``max(score - t, 0)`` for many thresholds (Q,): by sums over sorted scores."""
+    ranked = np.sort(scores)
+    above = np.concatenate([np.cumsum(ranked[::-1])[::-1], [0.0]])
+    first = np.searchsorted(ranked, thresholds, side="right")
+    return (above[first] - (ranked.size - first) * thresholds) / ranked.size
+
+
+class _Found:
+    """The points found so far, and the best of them."""
+
+    def __init__(self, tolerance: float, report: Callable[[Record], None] | None) -> None:
+        self.tolerance, self.report = tolerance, report
+        self.best: tuple[tuple[bool, float], Vector] | None = None
+        self.history: list[Record] = []
+
+    def add(self, round_: int, method: "_Multipliers", points: list[tuple[Vector, State, float, float]]) -> None:
+        """Record points of a round: each flat, with its state, loss and largest constraint value."""
+        for point, state, loss, worst in points:
+            now = time.process_time()
+            self.history.append(
+                Record(round_, method.evaluations, loss, worst, now, state.params.copy(), state.aux.copy())
+            )
+            if self.report is not None:
+                self.report(self.history[-1])
+            feasible = worst <= self.tolerance
+            key = (not feasible, loss if feasible else worst)
+            if self.best is None or key < self.best[0]:
+                self.best = (key, point)
+
+
+class _Multipliers:
+    """The augmented Lagrangian and its multipliers."""
+
+    def __init__(self, problem: LinearProblem, budget: Budget, scaling: Scaling) -> None:
+        self.problem, self.budget, self.scaling = problem, budget, scaling
+        self.multipliers = np.zeros(problem.n_constraints)
+        self.penalty = budget.penalty
+        self.evaluations = 0
+        self.last = np.inf
+
+    def pack(self, params: Vector, aux: Vector) -> Vector:
+        """Flat, scaled point of parameters (R, d+1) and auxiliaries (P,)."""
+        return np.concatenate([self.scaling.from_params(params).ravel(), aux])
+
+    def unpack(self, flat: Vector) -> Point:
+        """Parameters (R, d+1) and auxiliaries (P,) of a flat, scaled point."""
+        size = self.problem.model.size
+        return self.scaling.to_params(flat[:size].reshape(self.problem.model.shape)), flat[size:]
+
+    def value(self, flat: Vector) -> tuple[float, Vector]:
+        """Augmented Lagrangian (Rockafellar's form for inequalities) and its gradient."""
+        self.evaluations += 1
+        state = self.problem.state(*self.unpack(flat))
+        shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
+        loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
+        penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
+        return float(loss + penalty), np.concatenate([self.scaling.pull_back(by_params).ravel(), by_aux])
+
+    def corrected(self, flat: Vector) -> list[tuple[Vector, State, float, float]]:
+        """The point after one step to the linearised constraints, with its state, loss and largest value.
+
+        Without thresholds the multipliers of that step are better than the updated ones, and the method goes on
+        from them. With thresholds they are not: the constraints bend at scores near a threshold, and on bank and
+        a9a the rounds after it would need up to five times the evaluations.
+        """
+        found = correct(self.problem, self.scaling, *self.unpack(flat))
+        if found is None:
+            return []
+        self.evaluations += found.evaluations
+        if self.problem.n_aux == 0:
+            self.multipliers = found.multipliers
+        state = self.problem.state(found.params, found.aux)
+        loss = self.problem.loss(state)[0]
+        return [(self.pack(found.params, found.aux), state, loss, float(self.problem.constraints(state).max()))]
+
+    def minimise(self, flat: Vector, halfway: Callable[[Vector], None] | None = None) -> Vector:
+        """Minimise over the point with the multipliers fixed, from ``flat``; ``halfway`` sees the point midway."""
+        iterations = self.budget.inner_iterations
+        if self.problem.n_aux == 0:  # corrections make up for what an inaccurate minimum does to the multipliers
+            iterations = (iterations + 1) // 2
+        options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-6}
+        taken = 0
+
+        def count(now: Vector) -> None:
+            nonlocal taken
+            taken += 1
+            if halfway is not None and taken == HALFWAY:
+                halfway(now)
+
+        return minimize(self.value, flat, jac=True, method="L-BFGS-B", options=options, callback=count).x
+
+    def update(self, flat: Vector) -> tuple[State, float, float, float]:
+        """Update multipliers and penalty; return the state, loss, largest value and stationarity there."""
+        problem = self.problem
+        state = problem.state(*self.unpack(flat))
+        values = problem.constraints(state)
+        worst = float(values.max())
+        self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
+        loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)
+        if worst > max(0.5 * self.last, self.budget.tolerance):
+            self.penalty *= self.budget.growth
+        self.last = max(worst, 0.0)
+        return state, loss, worst, float(np.hypot(np.linalg.norm(by_params), np.linalg.norm(by_aux)))

@@ -1,0 +1,205 @@
+"""Inexact difference-of-convex algorithm (IDCA) with the switching subgradient subsolver.
+
+Partial fairness paper, section 3. Several configurations (inner steps T, tolerance eps) of one problem run as
+the columns of one computation, eight at a time, because they share the data; so do those of problems that differ
+in their slack (kappa) alone. What a column computes does not depend on the columns beside it.
+
+The method is deterministic, so an outer iteration that returns its own starting point would do so for ever:
+that fixed point ends a configuration exactly, with the result that all remaining iterations would have given.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.algorithms.linear.kernels.switching import switching_steps
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.solution import Record
+from partialfair.constraints.program import HingeProgram
+from partialfair.tables.compiled import LANES
+
+Vector = NDArray[np.float64]
+MIN_LANES = 4  # from this number of columns on, eight lanes cost no more than the columns one by one
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Inner steps T and tolerance eps of one run."""
+
+    inner_steps: int
+    tolerance: float
+
+
+@dataclass(eq=False)
+class Run:
+    """State of one configuration; continue it by passing it to :func:`advance` again.
+
+    Attributes:
+        configuration: T and eps.
+        params, aux: the current outer iterate w^(k).
+        round: k, the number of outer iterations done.
+        fixed: whether w^(k) is a fixed point, so that further iterations change nothing.
+        inner_steps: inner steps taken.
+        history: one record per outer iteration that changed the iterate.
+        checkpoints: outer iterates kept by round: (params, aux).
+    """
+
+    configuration: Configuration
+    params: Vector
+    aux: Vector
+    round: int = 0
+    fixed: bool = False
+    inner_steps: int = 0
+    history: list[Record] = field(default_factory=list)
+    checkpoints: dict[int, tuple[Vector, Vector]] = field(default_factory=dict)
+
+
+def start_runs(problem: LinearProblem, configurations: Sequence[Configuration]) -> list[Run]:
+    """Runs at the feasible start: zero weights, and thresholds that suit them."""
+    return [Run(configuration, *problem.start()) for configuration in configurations]
+
+
+def lanes_for(columns: int) -> int:
+    """Lanes in which this number of columns costs least, 1 or 8; columns of other problems may join them."""
+    return LANES if columns >= MIN_LANES else 1
+
+
+def advance(
+    problem: LinearProblem | Sequence[LinearProblem],
+    runs: Sequence[Run],
+    rounds: int,
+    keep: Sequence[int] = (),
+    report: Callable[[Run], None] | None = None,
+    lanes: int | None = None,
+) -> None:
+    """Bring every run to ``rounds`` outer iterations, in place.
+
+    Args:
+        problem: the problem of all runs, with constraints, or one for each run; these have the same rows and differ in
+            the constants of their constraints alone.
+        runs: configurations to advance.
+        rounds: outer iterations that each run shall have done in total.
+        keep: rounds whose iterates are kept in ``checkpoints``.
+        report: called after each outer iteration of each run.
+        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding.
+    """
+    problems = [problem] * len(runs) if isinstance(problem, LinearProblem) else list(problem)
+    waiting = deque(zip(problems, runs, strict=True))
+    if waiting:
+        Lanes(waiting, lanes or lanes_for(len(runs)), rounds, frozenset(keep), report).run()
+
+
+class Lanes:
+    """Runs that move together, each with its own outer iteration count; one that is done makes room for the next."""
+
+    def __init__(
+        self,
+        waiting: deque[tuple[LinearProblem, Run]],
+        lanes: int,
+        rounds: int,
+        keep: frozenset[int],
+        report: Callable[[Run], None] | None,
+    ) -> None:
+        self.waiting, self.rounds, self.keep, self.report = waiting, rounds, keep, report
+        self.held: list[tuple[LinearProblem, Run]] = [waiting[0]] * lanes
+        self.problem = problem = waiting[0][0]
+        program, model, n = _program(problem), problem.model, problem.design.n_rows
+        m, n_terms = program.concave.weight.shape
+        shape = (lanes, program.n_subsets, program.shift.size)
+        self.choice = np.zeros((lanes, m, n_terms), np.int64)
+        self.offset, self.fraction = np.zeros(shape), np.zeros(shape)
+        self.slope = np.zeros((*shape, model.n_features + 1), np.float32)
+        self.params, self.aux = np.zeros((lanes, *model.shape)), np.zeros((lanes, program.n_aux))
+        self.best = (np.full(lanes, np.inf), self.params.copy(), self.aux.copy())
+        self.tolerance, self.active = np.zeros(lanes), np.zeros(lanes, np.bool_)
+        self.remaining = np.zeros(lanes, np.int64)
+        self.work = (np.empty((lanes, n), np.float32), np.empty((lanes, n), np.float32))
+        self.design = (*problem.design.arrays, problem.design.members)
+        self.sides = tuple(
+            (side.weight, side.subset, side.threshold, np.repeat(side.constant[None], lanes, axis=0))
+            for side in (program.convex, program.concave)
+        )
+
+    def run(self) -> None:
+        """Advance until every run has done its rounds or reached a fixed point."""
+        for c in range(self.active.size):
+            self._occupy(c)
+        while self.active.any():
+            steps = int(self.remaining[self.active].min())
+            self._take((self.choice, self.offset, self.slope, self.fraction), steps)
+            self.remaining -= steps
+            for c in range(self.active.size):
+                if self.active[c] and self.remaining[c] <= 0:
+                    self._close_round(c)
+                    if not self.active[c]:
+                        self._occupy(c)
+
+    def _take(self, anchor: tuple[NDArray, ...], steps: int) -> None:
+        """Take inner steps with all active columns."""
+        program = _program(self.problem)
+        switching_steps(
+            self.design, self.problem.y32, program.aux_index, program.shift, *self.sides, anchor,
+            self.params, self.aux, self.best, self.tolerance, self.active, steps, self.work,
+        )  # fmt: skip
+
+    def _occupy(self, c: int) -> None:
+        """Give a column to the next run that has something to do."""
+        self.active[c] = False
+        while self.waiting and not self.active[c]:
+            self.held[c] = problem, run = self.waiting.popleft()
+            program = _program(problem)
+            for mine, side in zip(self.sides, (program.convex, program.concave), strict=True):
+                mine[-1][c] = side.constant
+            self._finish(c, moved=run.round == 0)
+
+    def _close_round(self, c: int) -> None:
+        """Take the best remembered point as the next outer iterate."""
+        _, run = self.held[c]
+        loss, params, aux = (part[c] for part in self.best)
+        moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
+        if moved:
+            run.params, run.aux = params.copy(), aux.copy()
+        run.round += 1
+        run.inner_steps += run.configuration.inner_steps
+        run.fixed = not moved
+        self._finish(c, moved)
+
+    def _finish(self, c: int, moved: bool) -> None:
+        """Record the outer iterate of a run, then linearise there or retire the column."""
+        problem, run = self.held[c]
+        program = _program(problem)
+        state = problem.state(run.params, run.aux)
+        if moved:
+            loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
+            run.history.append(
+                Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux)
+            )
+        if run.round in self.keep:
+            run.checkpoints[run.round] = (run.params, run.aux)
+        if self.report is not None and run.round:
+            self.report(run)
+        self.active[c] = not run.fixed and run.round < self.rounds
+        if run.fixed:
+            run.checkpoints |= {k: (run.params, run.aux) for k in self.keep if k >= run.round}
+        if not self.active[c]:
+            return
+        self.choice[c] = program.concave.choice(state.means)
+        slope, fraction = problem.hinge_slopes(state.scores, state.thresholds)
+        self.slope[c], self.fraction[c] = slope, fraction
+        effective = problem.model.effective(run.params)[program.subset_group]
+        inner = np.einsum("sqj,sj->sq", self.slope[c].astype(np.float64), effective)
+        self.offset[c] = state.means - inner + fraction * state.thresholds
+        self.params[c], self.aux[c] = run.params, run.aux
+        self.best[0][c] = np.inf
+        self.tolerance[c] = run.configuration.tolerance
+        self.remaining[c] = run.configuration.inner_steps
+
+
+def _program(problem: LinearProblem) -> HingeProgram:
+    """The constraints of a problem that has some."""
+    assert problem.program is not None
+    return problem.program

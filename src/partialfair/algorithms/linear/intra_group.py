@@ -1,0 +1,24 @@
+"""Intra-group baseline: positives against negatives of the same group, equally well ranked in every group."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from partialfair.algorithms.linear.pairwise_baseline import PairwiseBaseline
+from partialfair.algorithms.linear.pairwise_moments import Pair
+
+
+class IntraGroup(PairwiseBaseline):
+    """``E sigma(s_k+ - s_k-) + E sigma(s_k'- - s_k'+) - 1 <= kappa`` (Partial fairness paper, section 3).
+
+    The second term is the surrogate of one minus the AUC within k', so the sum compares the two AUCs.
+    """
+
+    by_class: ClassVar[bool] = True
+
+    def pairs(self, k: int, other: int) -> Sequence[Pair]:
+        """Positives against negatives of group k, negatives against positives of the other group."""
+        return [(2 * k + 1, 2 * k), (2 * other, 2 * other + 1)]
+
+
+ALGORITHM = IntraGroup()
+"""Intra-group baseline."""

@@ -1,0 +1,138 @@
+"""Regularization baseline: the unfairness is a penalty in the loss, descended by subgradients."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.linear.idca_solver import lanes_for
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.linear.subgradient import Penalty, Run, advance, certify_penalty, start_runs
+from partialfair.algorithms.solution import Solution
+from partialfair.errors import ConfigError
+from partialfair.tables.dataset import Dataset
+from partialfair.tables.intervals import for_groups, measure
+
+
+class RegularizationSettings(Settings):
+    """Candidates and schedule of the tuning protocol.
+
+    Attributes:
+        steps: candidates for the constant step length.
+        tuning_steps: steps after which the length with the best validation accuracy is chosen.
+        total_steps: steps of the chosen one; its last iterate is the result. The default is 200 times 200, the
+            middle of the products T K of IDCA's candidates.
+    """
+
+    steps: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
+    tuning_steps: PositiveInt = 10_000
+    total_steps: PositiveInt = 40_000
+
+    @model_validator(mode="after")
+    def _total_follows_tuning(self) -> "RegularizationSettings":
+        if self.total_steps < self.tuning_steps:
+            raise ValueError(f"total_steps must not be smaller than tuning_steps ({self.tuning_steps})")
+        return self
+
+
+class Regularization:
+    """``f0 + weight * max_i f_i`` with the constraints at slack 0 (Partial fairness paper, section 3).
+
+    At slack 0 the largest f_i of partial statistical parity is ``max |c_k(theta_p) - p|``, and that of the rate
+    families ``max |r_k - r_k'|``; the weight is ``2 lambda / (beta - alpha)`` for the first and half of that
+    for the others. The task's kappa is lambda. The thresholds theta_p are descended together with the weights.
+    """
+
+    needs_gpu: ClassVar[bool] = False
+    constrained: ClassVar[bool] = True
+    kappa_is_slack: ClassVar[bool] = False
+    settings_model: ClassVar[type[Settings]] = RegularizationSettings
+
+    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
+        return classification_only(dataset)
+
+    def fit(self, task: Task, settings: Settings) -> Fit:
+        """Tune the step length on validation accuracy (ties: smaller penalised loss), then continue that run."""
+        return self.fit_together([task], settings)[0]
+
+    def fit_together(self, tasks: Sequence[Task], settings: Settings) -> list[Fit]:
+        """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
+        assert isinstance(settings, RegularizationSettings)
+        problem = penalised(tasks[0])[0]
+        weights = [penalty_weight(task, problem) for task in tasks]
+        candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
+        _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
+        return [
+            _continued(problem, task, runs, weight, settings)
+            for task, runs, weight in zip(tasks, candidates, weights, strict=True)
+        ]
+
+
+def _advance(
+    problem: LinearProblem, tasks: Sequence[Task], candidates: Sequence[Sequence[Run]], steps: int, lanes: int = 1
+) -> None:
+    """Bring the runs of all tasks to ``steps`` steps."""
+    owner = {id(run): task for task, runs in zip(tasks, candidates, strict=True) for run in runs}
+
+    def progress(run: Run) -> None:
+        if run.taken % 10_000 == 0:
+            record = run.history[-1]
+            owner[id(run)].report(
+                f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, penalty {record.max_violation:.1e}"
+            )
+
+    advance(problem, [run for runs in candidates for run in runs], steps, report=progress, lanes=lanes)
+
+
+def _continued(
+    problem: LinearProblem, task: Task, runs: Sequence[Run], weight: float, settings: RegularizationSettings
+) -> Fit:
+    """The fit from a task's tuned candidates: the best goes on alone."""
+    scored = [(-task.validation_accuracy(run.result[0]), _objective(run, weight), i) for i, run in enumerate(runs)]
+    best = runs[min(scored)[2]]
+    task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
+    _advance(problem, [task], [[best]], settings.total_steps)
+    params, aux = best.result
+    assert isinstance(best.rule, Penalty)
+    selected = {"step": best.rule.step, "weight": weight, "validation_accuracy": task.validation_accuracy(params)}
+    solution = Solution(params, aux, certify_penalty(problem, params, aux, weight), best.history)
+    histories = {_name(run): run.history for run in runs}
+    return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
+
+
+def penalised(task: Task) -> tuple[LinearProblem, float]:
+    """The problem whose largest constraint is the penalty, and the weight of that penalty."""
+    # The smallest positive slack vanishes in p + slack.
+    problem = dataclasses.replace(task, kappa=float(np.finfo(np.float64).tiny), kappa_scale="absolute").problem
+    return problem, penalty_weight(task, problem)
+
+
+def penalty_weight(task: Task, problem: LinearProblem) -> float:
+    """The weight of the largest constraint of the penalised problem.
+
+    Raises:
+        ConfigError: lambda is not positive.
+    """
+    if not task.kappa > 0:
+        raise ConfigError(f"lambda (the task's kappa) is {task.kappa}; use a positive number")
+    length = np.mean([measure(pairs) for pairs in for_groups(task.interval, task.train.n_groups)])
+    return float((2 if problem.n_aux else 1) * task.kappa / length)
+
+
+def _objective(run: Run, weight: float) -> float:
+    """The penalised loss at a run's last record."""
+    return run.history[-1].objective + weight * run.history[-1].max_violation
+
+
+def _name(run: Run) -> str:
+    """Name of a candidate in histories and progress lines."""
+    assert isinstance(run.rule, Penalty)
+    return f"step={run.rule.step:g}"
+
+
+ALGORITHM = Regularization()
+"""Regularization baseline."""

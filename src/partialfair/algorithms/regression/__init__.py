@@ -1,0 +1,1 @@
+"""Demographic parity of regressions by post-processing, and by reduction."""

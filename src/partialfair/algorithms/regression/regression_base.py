@@ -1,0 +1,89 @@
+"""What algorithms of regression share: base models, the scale of the label, and which tasks they take."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.regression import plug_ins
+from partialfair.algorithms.regression.fair_dual import atoms
+from partialfair.algorithms.regression.plug_ins import PlugIns
+from partialfair.errors import ConfigError
+from partialfair.tables.dataset import Dataset
+
+Vector = NDArray[np.float64]
+
+
+def regression_only(dataset: Dataset) -> tuple[bool, str]:
+    """The verdict of algorithms for real-valued labels and at least two groups."""
+    if dataset.task != "regression":
+        return False, f"{dataset.name} has classes as labels, this algorithm needs real-valued ones"
+    if dataset.n_groups < 2:
+        return False, f"{dataset.name} has one group, a fairness constraint needs at least two"
+    if dataset.image_shape is not None:
+        return False, f"the rows of {dataset.name} are images, which a linear model of this algorithm cannot read"
+    return True, ""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The label's range, and how it is mapped for the base models.
+
+    Attributes:
+        low, high: range of the label.
+        unit: whether it is mapped to [-1, 1]; otherwise atoms lie between low and high as they are.
+    """
+
+    low: float
+    high: float
+    unit: bool = True
+
+    @property
+    def back(self) -> tuple[float, float]:
+        """Offset and factor that lead back to the label."""
+        return ((self.low + self.high) / 2, (self.high - self.low) / 2) if self.unit else (0.0, 1.0)
+
+    def scaled(self, y: Vector) -> Vector:
+        """Labels as the base models see them."""
+        offset, factor = self.back
+        return (y - offset) / factor
+
+    def atoms(self, size: int) -> Vector:
+        """The grid of 2 ``size`` + 1 atoms on the scale of the base models."""
+        if self.unit:
+            return atoms(size)
+        return (self.low + self.high) / 2 + atoms(size, (self.high - self.low) / 2)
+
+
+def scale_of(task: Task, ranges: dict[str, Any], unit: bool) -> Scale:
+    """The scale of a task: a range known beforehand, given by dataset, or that of the training labels.
+
+    Raises:
+        ConfigError: a range that is none.
+    """
+    name = task.train.name
+    low, high = ranges.get(name, (float(task.train.y.min()), float(task.train.y.max())))
+    if not low < high:
+        raise ConfigError(f"ranges.{name} is [{low}, {high}]: give the label's smallest and largest value")
+    return Scale(float(low), float(high), unit)
+
+
+def by_dataset(value: Any, task: Task, setting: str) -> Any:
+    """A setting that may be a mapping from datasets to values.
+
+    Raises:
+        ConfigError: the mapping has no entry for the dataset.
+    """
+    if not isinstance(value, dict):
+        return value
+    if task.train.name not in value:
+        raise ConfigError(f"{setting} has no entry for {task.train.name}; add one")
+    return value[task.train.name]
+
+
+def fit_base(task: Task, scale: Scale, max_iter: int) -> PlugIns:
+    """Base models of the labeled (training) rows."""
+    rows = task.train
+    return plug_ins.fit(rows.X, scale.scaled(rows.y), rows.group, max_iter)

@@ -1,0 +1,194 @@
+"""SGD, AC-SA, AC-SA^2 and SGD3 on a convex function over the non-negative orthant.
+
+Source: DP post-processing paper, Algorithms 2 to 4, after Ghadimi and Lan (2012) and Allen-Zhu (2018). Two presets:
+``theory`` is what the text prints, ``released`` what its published numbers come from (spec: A5, A6, A10; section 3.3).
+The loops over steps exist twice: here for any gradient, and compiled for the dual of post-processing
+(:mod:`partialfair.algorithms.regression.kernels.fair_dual`); schedules and stages exist once.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.algorithms.regression.fair_dual import Dual
+from partialfair.algorithms.regression.kernels import fair_dual as kernels
+
+Vector = NDArray[np.float64]
+Preset = Literal["theory", "released"]
+OPTIMISERS = ("sgd", "acsa", "acsa2", "sgd3_acsa", "sgd3_acsa2")
+
+
+class Steps(Protocol):
+    """Runs AC-SA or SGD for some steps on one function."""
+
+    def acsa(
+        self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
+    ) -> tuple[Vector, Vector]:
+        """New (w, average) after ``steps`` steps on F plus ``weight |w|^2 / 2 - <centre, w>``; inputs are kept."""
+        ...
+
+    def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
+        """Last and average iterate of projected steps of one size; the input is kept."""
+        ...
+
+
+@dataclass
+class PlainSteps:
+    """Steps by NumPy on any gradient oracle; ``shift`` 1 is the preset theory, 0 the released one."""
+
+    gradient: Callable[[Vector], Vector]
+    shift: int = 1
+
+    def acsa(
+        self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
+    ) -> tuple[Vector, Vector]:
+        """See :class:`Steps`."""
+        for step in range(1, steps + 1):
+            alpha, gamma = 2 / (step + self.shift), 4 * smoothness / (step * (step + 1))
+            scale = gamma + (1 - alpha**2) * mu
+            rest = (1 - alpha) * mu + gamma
+            middle = (1 - alpha) * (mu + gamma) / scale * average + alpha * rest / scale * w
+            slope = self.gradient(middle) + weight * middle - centre
+            w = np.maximum((rest * w + alpha * mu * middle - alpha * slope) / (mu + gamma), 0.0)
+            average = alpha * w + (1 - alpha) * average
+        return w, average
+
+    def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
+        """See :class:`Steps`."""
+        mean = np.zeros_like(w)
+        for step in range(1, steps + 1):
+            w = np.maximum(w - size * self.gradient(w), 0.0)
+            mean = mean + (w - mean) / step
+        return w, mean
+
+
+@dataclass
+class DualSteps:
+    """Compiled steps on a dual, each on one row drawn with replacement.
+
+    Attributes:
+        dual: the problem.
+        random: source of the rows.
+        shift: as of :class:`PlainSteps`.
+        every: record Lambda - V of every so many steps; 0 for none.
+        trace: (records, K, G) what was recorded.
+        done: steps so far.
+    """
+
+    dual: Dual
+    random: np.random.Generator
+    shift: int = 1
+    every: int = 0
+    budget: int = 0
+    trace: Vector = field(init=False)
+    done: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.trace = np.zeros((self.budget // self.every if self.every else 0, *self.dual.shape))
+
+    def _rows(self, steps: int) -> NDArray[np.int64]:
+        return self.random.integers(0, self.dual.n_rows, steps)
+
+    def acsa(
+        self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
+    ) -> tuple[Vector, Vector]:
+        """See :class:`Steps`."""
+        d, w, average = self.dual, w.copy(), average.copy()
+        kernels.acsa(
+            d.t, d.r, d.eps, d.beta, self._rows(steps), smoothness, mu, weight, centre, self.shift, w, average,
+            self.every, self.done, self.trace,
+        )  # fmt: skip
+        self.done += steps
+        return w, average
+
+    def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
+        """See :class:`Steps`."""
+        d, w, mean = self.dual, w.copy(), np.zeros_like(w)
+        kernels.sgd(d.t, d.r, d.eps, d.beta, self._rows(steps), size, w, mean, self.every, self.trace)
+        self.done += steps
+        return w, mean
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What an optimiser is run with.
+
+    Attributes:
+        smoothness: M.
+        mu: strong convexity of the first stage, or the constant of plain AC-SA.
+        steps: T, gradient evaluations (plain AC-SA^2 of the preset released takes twice as many).
+        preset: ``theory`` or ``released``.
+        first_regulariser: whether SGD3 of the preset theory pulls towards its start.
+        average: whether SGD returns its average iterate instead of its last.
+    """
+
+    smoothness: float
+    mu: float
+    steps: int
+    preset: Preset = "released"
+    first_regulariser: bool = True
+    average: bool = False
+
+    @property
+    def stages(self) -> int:
+        """Number of stages J of SGD3."""
+        ratio = self.smoothness / self.mu if self.preset == "theory" else (self.smoothness + self.mu) / self.mu
+        return max(1, math.floor(math.log2(ratio) + 1e-12))
+
+
+def acsa2(
+    run: Steps, start: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector, restart: bool
+) -> Vector:
+    """AC-SA in two halves of ``steps / 2``; ``restart``: the second begins at the output of the first (theory).
+
+    Otherwise it only counts its steps anew (the released "halves").
+    """
+    half = steps // 2
+    w, average = run.acsa(start, start, mu, smoothness, half, weight, centre)
+    return run.acsa(average if restart else w, average, mu, smoothness, half, weight, centre)[1]
+
+
+def sgd3(run: Steps, start: Vector, schedule: Schedule, twice: bool) -> Vector:
+    """SGD3-refined (Algorithm 4): stages of AC-SA (``twice``: AC-SA^2), each tied to the points of those before it.
+
+    The pull towards the stage points is kept as two running sums, its total weight and the weighted points.
+    """
+    theory = schedule.preset == "theory"
+    weight, centre = 0.0, np.zeros_like(start)
+    if theory and schedule.first_regulariser:
+        weight, centre = schedule.mu, schedule.mu * start
+    smoothness = (2.0 if theory else 1.0) * (schedule.smoothness + schedule.mu)
+    mu, point, steps = schedule.mu, start, schedule.steps // schedule.stages
+    for _ in range(schedule.stages):
+        begin = point if theory else np.zeros_like(start)
+        if twice:
+            point = acsa2(run, begin, mu, smoothness, steps, weight, centre, restart=theory)
+        else:
+            point = run.acsa(begin, begin, mu, smoothness, steps, weight, centre)[1]
+        mu *= 2.0
+        weight, centre = weight + mu, centre + mu * point
+    return point
+
+
+def minimise(run: Steps, start: Vector, optimiser: str, schedule: Schedule) -> Vector:
+    """Run one of ``OPTIMISERS`` from ``start`` and return its output point."""
+    zero = np.zeros_like(start)
+    if optimiser == "sgd":
+        last, mean = run.sgd(start, 1.0 / schedule.smoothness, schedule.steps)
+        return mean if schedule.average else last
+    if optimiser == "acsa":
+        return run.acsa(start, start, schedule.mu, schedule.smoothness, schedule.steps, 0.0, zero)[1]
+    if optimiser == "acsa2":
+        theory = schedule.preset == "theory"
+        steps = schedule.steps if theory else 2 * schedule.steps
+        return acsa2(run, start, schedule.mu, schedule.smoothness, steps, 0.0, zero, restart=True)
+    return sgd3(run, start, schedule, twice=optimiser == "sgd3_acsa2")
+
+
+def shift_of(preset: Preset) -> int:
+    """Offset of the step counter in alpha = 2 / (step + shift)."""
+    return 1 if preset == "theory" else 0

@@ -1,0 +1,1 @@
+"""Stochastic methods of the benchmark paper."""

@@ -1,0 +1,37 @@
+"""The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
+
+import sys
+
+import typer
+
+from partialfair.commands import audits, data, project, results, runs
+from partialfair.errors import PartialFairError
+
+app = typer.Typer(
+    help="Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(data.app, name="data")
+for theme in (runs, results, project, audits):
+    app.add_typer(theme.app)  # without a name: its verbs are the program's own
+
+
+def main() -> None:
+    """Run the command line; an error that a person can act on is one sentence and exit status 2."""
+    try:
+        app()
+    except PartialFairError as error:
+        from partialfair.commands.masking import masked
+
+        print(f"partialfair: {masked(error)}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        from partialfair.plugins import machine_fault
+
+        fault = machine_fault(error)
+        if fault is None:
+            raise
+        print(f"partialfair: {fault}", file=sys.stderr)
+        sys.exit(2)

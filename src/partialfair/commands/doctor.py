@@ -1,0 +1,248 @@
+"""Checks of an installation: what is there, what is missing, and what to do about it.
+
+A check that fails makes the exit status 1; one that warns concerns a part that can be done without.
+"""
+
+import importlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from partialfair.errors import PartialFairError
+
+State = Literal["ok", "warning", "missing"]
+
+NEEDED_DISK = 2 << 30  # bytes: the paper's runs take some hundred MB, an environment more
+IMPORTED = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "numba",
+    "sklearn",
+    "pydantic",
+    "yaml",
+    "typer",
+    "matplotlib",
+    "jinja2",
+)
+WORKFLOW = ("snakemake", "dvc")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one check found.
+
+    Attributes:
+        name: what was checked.
+        state: ``ok``, ``warning`` (something optional) or ``missing``.
+        found: what is there.
+        remedy: what to do, empty if nothing.
+    """
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def examine(project: str | Path = ".", params: str | Path = "params.yaml") -> list[Check]:
+    """Run all checks.
+
+    Args:
+        project: folder of the checkout, or any folder for an installed package.
+        params: the experiment grid, relative to the project.
+    """
+    root = Path(project)
+    checks: list[Callable[[], Iterator[Check]]] = [
+        _python,
+        _packages,
+        lambda: _lock(root / "requirements.lock"),
+        lambda: _workflow(root),
+        lambda: _grid(root / params),
+        lambda: _data(root, root / params),
+        _kernels,
+        lambda: _gpu(root / params),
+        lambda: _disk(root),
+    ]
+    return [found for check in checks for found in check()]
+
+
+def failed(checks: list[Check]) -> bool:
+    """Tell whether something is missing that cannot be done without."""
+    return any(check.state == "missing" for check in checks)
+
+
+def _python() -> Iterator[Check]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    good = (3, 11) <= sys.version_info[:2] <= (3, 12)
+    yield Check("Python", "ok" if good else "missing", f"{version}, {sys.executable}", "" if good else _PYTHON)
+
+
+_PYTHON = "install Python 3.11 or 3.12 and run `make clean demo`"
+
+
+def _packages() -> Iterator[Check]:
+    broken = []
+    for name in IMPORTED:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # whatever a damaged package raises
+            broken.append(f"{name} ({error})")
+    if broken:
+        yield Check(
+            "packages", "missing", f"cannot be imported: {', '.join(broken)}", "delete .venv and run `make demo`"
+        )
+    else:
+        yield Check("packages", "ok", f"{len(IMPORTED)} import")
+
+
+def _lock(lock: Path) -> Iterator[Check]:
+    if not lock.is_file():
+        yield Check("versions", "warning", f"no {lock.name} here to compare with", "run this in a checkout")
+        return
+    pins = dict(re.findall(r"^([a-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    installed = {_canonical(found.name): found.version for found in metadata.distributions() if found.name}
+    other = [
+        f"{name} {installed[name]} (lock: {pin})"
+        for name, pin in sorted(pins.items())
+        if name in installed and installed[name] != pin
+    ]
+    absent = sorted(name for name in pins if name not in installed)
+    state: State = "warning" if other or absent else "ok"
+    parts = [f"{len(pins) - len(other) - len(absent)} of {len(pins)} as in the lock"]
+    parts += [f"other versions: {', '.join(other[:5])}"] if other else []
+    parts += [f"not installed: {', '.join(absent[:5])}"] if absent else []
+    yield Check(
+        "versions", state, "; ".join(parts), "" if state == "ok" else "run `make test` or `make demo`, which install it"
+    )
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _workflow(root: Path) -> Iterator[Check]:
+    for name in WORKFLOW:
+        try:
+            yield Check(name, "ok", metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield Check(
+                name, "warning", "not installed", "pip install 'partialfair[workflow]', or `make demo` in a checkout"
+            )
+    profiles = sorted(path.parent.name for path in (root / "workflow" / "profiles").glob("*/config.yaml"))
+    if not (root / "Snakefile").is_file():
+        yield Check(
+            "workflow", "warning", f"no Snakefile in {root.resolve()}", "run this in a checkout to use the workflow"
+        )
+    elif "default" not in profiles:
+        yield Check("workflow", "missing", "no default profile", "restore workflow/profiles from the repository")
+    else:
+        yield Check("workflow", "ok", f"profiles {', '.join(profiles)}")
+
+
+def _grid(params: Path) -> Iterator[Check]:
+    from partialfair.grid.config import load_config
+
+    if not params.is_file():
+        yield Check("grid", "warning", f"no {params.name}", "run this in a checkout, or name the grid with --config")
+        return
+    try:
+        config = load_config(params)
+    except PartialFairError as error:
+        yield Check("grid", "missing", str(error), "correct that entry")
+        return
+    yield Check("grid", "ok", f"{len(config.experiments)} experiments, {len(config.jobs())} jobs")
+
+
+def _data(root: Path, params: Path) -> Iterator[Check]:
+    """Check the raw files of the datasets that the grid uses: there, and with the right bytes."""
+    from partialfair.grid.config import load_config
+    from partialfair.jobs.prepare import verify
+
+    try:
+        config = load_config(params)
+    except PartialFairError:
+        return  # said by the check of the grid
+    for name in config.datasets:
+        try:
+            files = verify([name], root / "data" / "raw", config.params.datasets)
+        except PartialFairError as error:
+            lines = str(error).splitlines()
+            absent = all("raw file missing" in line for line in lines)
+            remedy = f"partialfair data fetch {name}" if absent else "follow that advice, then fetch again"
+            yield Check(f"data {name}", "warning" if absent else "missing", lines[0], remedy)
+        else:
+            yield Check(f"data {name}", "ok", f"{len(files)} raw files verified" if files else "needs no raw file")
+    for folder in filter(None, os.environ.get("PARTIALFAIR_DATA_MIRROR", "").split(os.pathsep)):
+        if not Path(folder).is_dir():
+            yield Check("mirror", "missing", f"{folder} is no folder", "correct or unset PARTIALFAIR_DATA_MIRROR")
+
+
+def _kernels() -> Iterator[Check]:
+    """Check that a small fit works, which needs the compiled kernels."""
+    try:
+        import numpy as np
+
+        from partialfair.datasets import simulated
+        from partialfair.estimators import PartialFairClassifier
+
+        data = simulated.load(rows=500)
+        model = PartialFairClassifier(interval=[(0.1, 0.4)], kappa=0.3)
+        model.fit(data.X, data.y, sensitive_features=data.group)
+        if not np.isfinite(model.decision_function(data.X, sensitive_features=data.group)).all():
+            raise ArithmeticError("scores are not finite")
+    except Exception as error:  # whatever a damaged installation raises
+        yield Check(
+            "a small fit",
+            "missing",
+            f"{type(error).__name__}: {error}",
+            "delete .cache/numba and .venv, run `make demo`",
+        )
+        return
+    yield Check("a small fit", "ok", model.status_)
+
+
+def _gpu(params: Path) -> Iterator[Check]:
+    """Check PyTorch, which only jobs on a GPU and the comparison with peers use."""
+    remedy = "`make torch`, or `make torch GPU=1` for CUDA"
+    try:
+        torch: Any = importlib.import_module("torch")
+    except Exception as error:
+        wanted = _device(params) == "cuda"
+        state: State = "missing" if wanted else "warning"
+        reason = "not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
+        yield Check("PyTorch", state, f"{reason}; only jobs on a GPU need it", remedy)
+        return
+    if torch.cuda.is_available():
+        yield Check("PyTorch", "ok", f"{torch.__version__}, GPU {torch.cuda.get_device_name(0)}")
+    elif _device(params) == "cuda":
+        yield Check(
+            "PyTorch", "missing", f"{torch.__version__}, no GPU, but params.yaml says device: cuda", "set device: auto"
+        )
+    else:
+        yield Check("PyTorch", "ok", f"{torch.__version__}, no GPU")
+
+
+def _device(params: Path) -> str:
+    from partialfair.grid.config import load_config
+
+    try:
+        return load_config(params).params.device
+    except PartialFairError:
+        return "cpu"
+
+
+def _disk(root: Path) -> Iterator[Check]:
+    free = shutil.disk_usage(root).free
+    good = free >= NEEDED_DISK
+    remedy = "" if good else f"free some: {NEEDED_DISK >> 30} GiB are enough for the paper's runs"
+    yield Check("disk", "ok" if good else "missing", f"{free / 2**30:.1f} GiB free", remedy)
+    if not os.access(root, os.W_OK):
+        yield Check("folder", "missing", f"{root.resolve()} cannot be written", "run this in a folder of your own")

@@ -1,0 +1,176 @@
+"""What is refused in a configuration that has been read: one sentence that names the key, the value and the remedy."""
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from partialfair import plugins
+from partialfair.datasets.named import check_entry, module_name
+from partialfair.errors import ConfigError, PluginError
+from partialfair.grid.params import ExperimentModel
+
+if TYPE_CHECKING:
+    from partialfair.grid.config import Config
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+RESERVED = ("all", "demo", "paper", "benchmark", "scorecard")
+"""Workflow targets that an exhibit may not be called (nor an experiment, except ``demo``)."""
+
+
+def validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...]) -> _Model:
+    """Return the block at ``prefix`` as ``model``, or turn the first complaint into one sentence."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {_sentence(error, model, prefix)}") from error
+
+
+def _sentence(error: ValidationError, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
+    """Return the first complaint of pydantic as key path, value and remedy."""
+    first = error.errors()[0]
+    location, value = first["loc"], first.get("input")
+    path = ".".join(str(part) for part in (*prefix, *location) if part != "[key]")
+    if first["type"] == "extra_forbidden":
+        hint = plugins.did_you_mean(str(location[-1]), _fields(model, location[:-1]))
+        return f"{path}: unknown key; {hint}"
+    if first["type"] == "missing":
+        return f"{path}: the key is missing; add it"
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if "[key]" in location:
+        return f"{path}: the name must be lower case letters, digits and underscores, beginning with a letter"
+    return f"{path} is {value!r}: {message}"
+
+
+def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
+    """Return the valid keys at a location inside ``model``."""
+    for part in location:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            field = model.model_fields.get(str(part))
+            model = field.annotation if field else None
+        else:
+            arguments = get_args(model)
+            model = arguments[-1] if arguments else None
+    return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def check_names(config: "Config") -> None:
+    """Refuse unknown datasets, algorithms, constraints and experiments, and names that clash."""
+    params, source = config.params, config.source
+    for dataset, options in params.datasets.items():
+        check_entry(dataset, options, source)
+        _check_option_types(dataset, options, f"{source}: datasets.{dataset}")
+    for algorithm in params.algorithms:
+        _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
+    for name, experiment in params.experiments.items():
+        where = f"{source}: experiments.{name}"
+        if name in RESERVED and name != "demo":
+            raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
+        _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
+        _check_choices(experiment, where)
+        for algorithm in experiment.algorithms:
+            _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
+        for dataset, run in experiment.runs.items():
+            _check_known(dataset, config, f"{where}.runs.{dataset}")
+            for algorithm in run.algorithms:
+                _check_plugin("algorithms", algorithm, f"{where}.runs.{dataset}.algorithms.{algorithm}")
+    for name, exhibit in params.exhibits.items():
+        where = f"{source}: exhibits.{name}"
+        if name in RESERVED or name in params.experiments:
+            raise ConfigError(f"{where}: {name!r} is the name of a target or experiment; choose another name")
+        for used in exhibit.experiments:
+            if used not in params.experiments:
+                hint = plugins.did_you_mean(used, params.experiments)
+                raise ConfigError(f"{where}.experiments: unknown experiment {used!r}; {hint}")
+        for dataset in exhibit.datasets:
+            _check_known(dataset, config, f"{where}.datasets")
+
+
+def _check_plugin(package: str, name: str, where: str) -> None:
+    """Refuse a name that is no plug-in."""
+    try:
+        plugins.module_of(package, name)
+    except PluginError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_metrics(names: list[str], where: str) -> None:
+    """Refuse metrics that no module offers on request."""
+    if names:
+        from partialfair.metrics import registry
+
+        try:
+            registry.modules_on_request(names)
+        except PluginError as error:
+            raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_choices(experiment: ExperimentModel, where: str) -> None:
+    """Refuse an unknown loss or surrogate, and options that they do not take."""
+    loss, options = plugins.chosen(experiment.loss)
+    _check_plugin("losses", loss, f"{where}.loss")
+    accepted = plugins.parameters("losses", loss, "build") or ()
+    for option in options:
+        if option not in accepted[1:]:
+            hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
+            raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
+    if experiment.surrogate != "clipped_linear":
+        from partialfair.constraints import surrogates
+
+        try:
+            surrogates.make(experiment.surrogate)
+        except ConfigError as error:
+            raise ConfigError(f"{where}.surrogate: {error}") from error
+
+
+def _check_known(dataset: str, config: "Config", where: str) -> None:
+    """Refuse a dataset that is neither a module nor an entry under ``datasets``, and one that lacks options."""
+    known = {*plugins.names("datasets"), *config.params.datasets}
+    if dataset not in known:
+        raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, known)}")
+    if dataset not in config.params.datasets:
+        check_entry(dataset, {}, config.source)
+
+
+_KINDS = {"int": (int, "a whole number"), "float": (int | float, "a number"), "bool": (bool, "true or false")}
+"""Annotations of options of dataset modules that are checked before a module is imported."""
+
+
+def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> None:
+    """Refuse an option of another type than the ``load`` function of the dataset's module says."""
+    annotations = plugins.annotations("datasets", module_name(dataset, options), "load")
+    for option, value in options.items():
+        kind, wanted = _KINDS.get(annotations.get(option, ""), (object, ""))
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
+            raise ConfigError(f"{where}.{option} is {value!r}: give {wanted}")
+
+
+def check_settings(config: "Config") -> None:
+    """Check metrics on request, the settings of every algorithm by its own model, and which take no tolerance."""
+    for algorithm, settings in config.params.algorithms.items():
+        validated(settings, _algorithm(algorithm).settings_model, config.source, ("algorithms", algorithm))
+    for name, experiment in config.experiments.items():
+        _check_metrics(experiment.metrics, f"{config.source}: experiments.{name}.metrics")
+        for algorithm in experiment.algorithms:
+            merged, prefix = config.algorithm_settings(name, algorithm), ("experiments", name, "algorithms", algorithm)
+            validated(merged, _algorithm(algorithm).settings_model, config.source, prefix)
+        for dataset, run in experiment.runs.items():
+            for algorithm, tolerances in run.algorithms.items():
+                where = f"{config.source}: experiments.{name}.runs.{dataset}.algorithms.{algorithm}"
+                _check_tolerances(_algorithm(algorithm), tolerances, where)
+
+
+def _algorithm(name: str) -> Any:
+    """Return the plug-in object of an algorithm."""
+    return plugins.load("algorithms", name).ALGORITHM
+
+
+def _check_tolerances(algorithm: Any, tolerances: list[float], where: str) -> None:
+    """Refuse infinity for an algorithm that constrains, and a finite tolerance for one that does not."""
+    for kappa in tolerances:
+        if getattr(algorithm, "constrained", True) and math.isinf(kappa):
+            raise ConfigError(f"{where} is inf: this algorithm needs a finite kappa; use 'unconstrained' for inf")
+        if not getattr(algorithm, "constrained", True) and not math.isinf(kappa):
+            raise ConfigError(f"{where} is {kappa:g}: this algorithm has no constraint; write [inf]")

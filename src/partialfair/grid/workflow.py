@@ -1,0 +1,253 @@
+"""What the Snakemake rules ask: input files, settings and code hashes of each job.
+
+Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
+"""
+
+import gc
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from partialfair import plugins
+from partialfair.datasets.named import NamedDataset, module_name, named_dataset
+from partialfair.grid import fingerprint
+from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
+from partialfair.verdicts.papers import paper
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+TABLE = "data/processed/{dataset}/table.npz"
+SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+TRAINING_MEMORY = (1500, 20)
+"""Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
+
+
+def set_environment(project: str | Path, params: str) -> None:
+    """Make every job run this interpreter, this source and this configuration.
+
+    Args:
+        project: folder that holds ``src``.
+        params: the configuration, relative to the working directory.
+    """
+    source = str(Path(project) / "src")
+    _put_first("PYTHONPATH", source)
+    _put_first("PATH", str(Path(sys.executable).parent))
+    os.environ["PARTIALFAIR_PARAMS"] = params
+    # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+
+
+def asked(function: Function) -> Function:
+    """Let a function bear its signature, which Snakemake asks for per job and Python else works out anew each time."""
+    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return function
+
+
+def spare_time() -> None:
+    """Spare Snakemake a tenth of a dry run: the signature of its own function, and most searches for garbage.
+
+    What it makes is the graph of jobs, which lives to the end.
+    """
+    gc.set_threshold(100_000)
+    with suppress(ImportError, AttributeError):  # other versions of Snakemake do without that function
+        asked(import_module("snakemake.resources").Resource.evaluate)
+
+
+def machine_limits() -> dict[str, int]:
+    """What jobs that run at once on this machine may claim of it together, where the user sets no limits.
+
+    Returns:
+        ``mem_mb``, 90% of the memory that a process here may use, in MB; and ``gpu``, 1: Snakemake gives jobs no
+        device of their own, so jobs side by side would share the first one.
+    """
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
+            available = min(available, int(text))
+    return {"mem_mb": int(0.9 * available / 1e6), "gpu": 1}
+
+
+def _put_first(variable: str, folder: str) -> None:
+    """Put a folder first on a search path, once."""
+    others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != folder]
+    os.environ[variable] = os.pathsep.join([folder, *others])
+
+
+class Grid:
+    """The jobs of a configuration, by the wildcards that Snakemake knows them by."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def raw_files(self, dataset: str) -> list[str]:
+        """Return the raw files that a table is built from.
+
+        None are declared where the options choose another source than the declared files: which files it
+        reads is then for the dataset's module to find out.
+        """
+        named = self._named(dataset)
+        if hasattr(named.module, "download") and "source" in named.options:
+            return []
+        folder = named.spec.directory("data/raw").as_posix()
+        own = [] if named.file is None else [named.file.as_posix()]
+        return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
+
+    def dataset_of(self, raw_file: str) -> str:
+        """Return a dataset that declares a raw file, used or not."""
+        for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
+            named = self._named(dataset)
+            folder = named.spec.directory("data/raw").as_posix()
+            own = "" if named.file is None else named.file.as_posix()
+            if raw_file in {own, *(f"{folder}/{file.name}" for file in named.spec.files)}:
+                return dataset
+        raise ValueError(f"{raw_file} is not a raw file of any dataset")
+
+    def tables(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return the prepared tables that some experiments use, or all that experiments and exhibits use."""
+        if experiments is None:
+            return [TABLE.format(dataset=dataset) for dataset in self.config.datasets]
+        datasets = sorted({dataset for name in experiments for dataset in self.config.experiment(name).runs})
+        return [TABLE.format(dataset=dataset) for dataset in datasets]
+
+    def splits(self) -> list[str]:
+        """Return the splits that the experiments use."""
+        pairs = {(job.dataset, job.seed) for job in self.config.jobs()}
+        return [SPLIT.format(dataset=dataset, seed=seed) for dataset, seed in sorted(pairs)]
+
+    def runs(self, name: str, experiment: str | None = None) -> list[str]:
+        """Return the file ``name`` of every run folder, of one experiment or of all."""
+        return [f"{job.path}/{name}" for job in self.config.jobs(experiment)]
+
+    def evaluated(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return the tidy tables of some experiments, or of all."""
+        chosen = experiments or self.config.experiments
+        return [f"reports/{name}/{table}.parquet" for name in chosen for table in ("metrics", "runs")]
+
+    def reports(self, experiment: str | None = None) -> list[str]:
+        """Return all that is rendered: from one experiment alone, or from everything."""
+        config, folder = self.config, "reports"
+        if experiment is not None:
+            config, folder = config.restricted(experiment), f"reports/{experiment}"
+        page = [f"{folder}/scorecard.csv", f"{folder}/index.html"]
+        return [*self.evaluated(config.experiments), *self.drawn(experiment), *page]
+
+    def drawn(self, experiment: str | None = None) -> list[str]:
+        """Return the CSV of every exhibit, or of those drawn from one experiment alone."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return [f"reports/{name}/{name}.csv" for name in config.params.exhibits]
+
+    def pages(self, experiment: str | None = None) -> list[str]:
+        """Return the pages of exhibits for Snakemake's own report."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return [f".cache/report/{name}.html" for name in config.params.exhibits]
+
+    def exhibit_inputs(self, exhibit: str) -> list[str]:
+        """Return the tidy tables that an exhibit is drawn from, and the datasets that it may count."""
+        if exhibit not in self.config.params.exhibits:
+            raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
+        experiments = self.config.params.exhibits[exhibit].experiments
+        others = (TABLE.format(dataset=dataset) for dataset in self.config.params.exhibits[exhibit].datasets)
+        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others]))
+
+    def exhibit(self, exhibit: str) -> str:
+        """Return what determines an exhibit as text that changes if it does."""
+        return _text(self.config.params.exhibits[exhibit].model_dump())
+
+    def title(self, exhibit: str) -> str:
+        """Return the title of an exhibit."""
+        return self.config.params.exhibits[exhibit].title or exhibit
+
+    def caption(self, exhibit: str) -> str:
+        """Return the caption of an exhibit as reStructuredText, in which nothing is markup."""
+        text = str(self.config.params.exhibits[exhibit].model_dump().get("caption", ""))
+        return re.sub(r"([\\*`|_])", r"\\\1", text)
+
+    def section(self, exhibit: str) -> str:
+        """Return the heading under which an exhibit stands: its own, or its paper's title."""
+        entry = self.config.params.exhibits[exhibit].model_dump()
+        experiments = entry["experiments"] or list(self.config.experiments)
+        return str(entry.get("section") or paper(self.config.experiment(experiments[0]).paper).title)
+
+    def exhibits(self, experiment: str | None = None) -> str:
+        """Return what determines a scorecard as text that changes if it does."""
+        config = self.config if experiment is None else self.config.restricted(experiment)
+        return _text({name: exhibit.model_dump() for name, exhibit in config.params.exhibits.items()})
+
+    def options(self, dataset: str) -> str:
+        """Return the options of a dataset as text that changes if they do."""
+        return _text(self.config.dataset_options(dataset))
+
+    def preparation(self, dataset: str) -> str:
+        """Return the hash of the source that prepares a dataset."""
+        return fingerprint.dataset_hash(module_name(dataset, self.config.dataset_options(dataset)))
+
+    @asked
+    def settings(self, wildcards: Any) -> str:
+        """Return what determines a training run as text that changes if it does."""
+        return _text(job_settings(self.config, self._job(wildcards)))
+
+    @asked
+    def evaluation(self, wildcards: Any) -> str:
+        """Return what determines an evaluation as text that changes if it does."""
+        return _text(evaluation_settings(self.config, wildcards.experiment, wildcards.dataset))
+
+    @asked
+    def evaluation_code(self, wildcards: Any) -> str:
+        """Return the hash of the source that an evaluation can execute."""
+        return fingerprint.evaluation_hash(self.config.experiment(wildcards.experiment).metrics)
+
+    @asked
+    def code(self, wildcards: Any) -> str:
+        """Return the hash of the source that a training run can execute."""
+        experiment = self.config.experiment(wildcards.experiment)
+        parts = (experiment.constraint, experiment.loss, experiment.surrogate)
+        return fingerprint.training_hash(wildcards.algorithm, *parts)
+
+    def memory(self, dataset: str, least: int, factor: int) -> int:
+        """Return the memory in MB of a job that reads a table: ``factor`` times its size, at least ``least``.
+
+        A table of images is mapped from its file and read by the batch: 3 GB for the job, whatever its size.
+        The size is asked of the file system: Snakemake's ``input.size_mb`` starts an event loop per job, which took
+        a seventh of a dry run.
+
+        Raises:
+            FileNotFoundError: the table is not there yet; Snakemake asks again when it is.
+        """
+        size = os.stat(TABLE.format(dataset=dataset)).st_size
+        return max(3000, least) if self._mapped(dataset) else max(least, factor * (size >> 20))
+
+    def gpus(self, algorithm: str) -> int:
+        """Return how many GPUs a training run takes: 1 if it needs one and a device is configured."""
+        return 0 if self.config.params.device == "cpu" else int(_needs_gpu(algorithm))
+
+    def _mapped(self, dataset: str) -> bool:
+        """Tell whether the table of a dataset is mapped from its file."""
+        module = plugins.load("datasets", module_name(dataset, self.config.dataset_options(dataset)))
+        return bool(getattr(module, "MAPPED", False))
+
+    def _named(self, dataset: str) -> NamedDataset:
+        """Return a dataset with its options."""
+        return named_dataset(dataset, self.config.dataset_options(dataset))
+
+    def _job(self, wildcards: Any) -> Job:
+        """Return the job of a run folder."""
+        names = (wildcards.experiment, wildcards.dataset, wildcards.algorithm, wildcards.kappa)
+        return self.config.job(*names, seed=int(wildcards.seed))
+
+
+@cache
+def _needs_gpu(algorithm: str) -> bool:
+    return bool(plugins.load("algorithms", algorithm).ALGORITHM.needs_gpu)
+
+
+def _text(content: Mapping[str, Any] | Iterable[Any]) -> str:
+    """Return JSON with sorted keys, on one line."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,112 @@
+"""Accuracy that an algorithm reaches at a level of fairness, and its difference between two algorithms.
+
+The frontier of one algorithm and seed are its models that no other of its models beats in both fairness and accuracy,
+the unconstrained one included, joined by straight lines as trade-off figures draw them. Below its least fair model it
+is flat: that model is at least as fair as asked. Above its fairest model it has no value.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.metrics.statistics.paired import Difference, paired_difference
+
+LEVELS = 10
+"""Levels of fairness at which two frontiers are compared."""
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Fairness and accuracy of some models, (m,) each."""
+
+
+def pareto(fairness: NDArray[np.floating], accuracy: NDArray[np.floating]) -> Points:
+    """Points that no other point equals or beats in both, by increasing fairness; NaN points are left out."""
+    fair, right = np.asarray(fairness, np.float64), np.asarray(accuracy, np.float64)
+    known = ~(np.isnan(fair) | np.isnan(right))
+    fair, right = fair[known], right[known]
+    order = np.lexsort((-right, -fair))  # fairest first, of those the most accurate
+    fair, right = fair[order], right[order]
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], right]))[:-1]
+    kept = right > before
+    return fair[kept][::-1], right[kept][::-1]
+
+
+def accuracy_at(points: Points, levels: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Accuracy of the frontier at levels of fairness, (k,); NaN above its fairest point."""
+    fair, right = pareto(*points)
+    if not len(fair):
+        return np.full(len(levels), np.nan)
+    return np.asarray(np.interp(levels, fair, right, right=np.nan), np.float64)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Accuracy of a first algorithm minus that of a second one at levels of fairness both reach.
+
+    Attributes:
+        levels: (k,) fairness.
+        differences: by level, paired over seeds.
+        average: of the mean over the levels, paired over seeds.
+        reach: smallest over the seeds of the largest fairness, of the first and of the second.
+        reason: why there is no comparison; empty if there is one.
+    """
+
+    levels: NDArray[np.float64]
+    differences: tuple[Difference, ...] = ()
+    average: Difference | None = None
+    reach: tuple[float, float] = (np.nan, np.nan)
+    reason: str = ""
+
+    @property
+    def p_everywhere(self) -> float:
+        """P-value of "the first is not ahead at every level".
+
+        The largest of the one-sided p-values: an intersection-union test (Berger 1982), which needs no
+        correction for the number of levels.
+        """
+        return max(difference.p_greater for difference in self.differences)
+
+    def where(self, name: str) -> NDArray[np.float64]:
+        """Levels at which the first is ``ahead`` or ``behind``, the whole interval on one side of 0."""
+        return self.levels[[getattr(difference, name) for difference in self.differences]]
+
+
+def compare(
+    first: Mapping[int, Points],
+    second: Mapping[int, Points],
+    start: Mapping[int, float],
+    count: int = LEVELS,
+    level: float = 0.95,
+) -> Comparison:
+    """Compare two frontiers seed by seed on the range of fairness that both reach at every seed.
+
+    Args:
+        first, second: points by seed; seeds that one lacks are left out.
+        start: fairness by seed of the model from which both start, where they are equal by construction; the range
+            begins above its largest value.
+        count: number of equally spaced levels, of which the last is the end of the range.
+        level: of the intervals.
+    """
+    seeds = sorted(first.keys() & second.keys())
+    if len(seeds) < 2:
+        return Comparison(np.empty(0), reason=f"{len(seeds)} seeds have runs of both; a paired test needs 2")
+    reach = _reach(first, seeds), _reach(second, seeds)
+    low = max((start[seed] for seed in seeds if seed in start), default=_lowest(first, second, seeds))
+    if not low < min(reach):
+        text = f"no common range of fairness: both start at {low:.3f} and reach {reach[0]:.3f} and {reach[1]:.3f}"
+        return Comparison(np.empty(0), reach=reach, reason=text)
+    levels = np.linspace(low, min(reach), count + 1)[1:]
+    one, two = (np.array([accuracy_at(points[seed], levels) for seed in seeds]) for points in (first, second))
+    differences = tuple(paired_difference(one[:, k], two[:, k], level) for k in range(count))
+    average = paired_difference(one.mean(axis=1), two.mean(axis=1), level)
+    return Comparison(levels, differences, average, reach)
+
+
+def _reach(points: Mapping[int, Points], seeds: Sequence[int]) -> float:
+    """Fairness that is reached at every seed."""
+    return float(min(np.nanmax(points[seed][0]) for seed in seeds))
+
+
+def _lowest(first: Mapping[int, Points], second: Mapping[int, Points], seeds: Sequence[int]) -> float:
+    """Fairness from which on both have points at every seed."""
+    return float(max(np.nanmin(points[seed][0]) for points in (first, second) for seed in seeds))

@@ -1,0 +1,25 @@
+"""Hypervolume of a set of models: the area of the (fairness, accuracy) plane that its frontier dominates.
+
+The area is bounded by a reference point, which has to be stated: an area means nothing without it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.metrics.statistics.frontier import pareto
+
+
+def hypervolume(
+    fairness: NDArray[np.floating], accuracy: NDArray[np.floating], reference: tuple[float, float]
+) -> float:
+    """Area dominated by points and above the reference point in both coordinates (Zitzler and Thiele 1999).
+
+    Args:
+        fairness, accuracy: (m,) values, larger is better; NaN points are left out.
+        reference: (fairness, accuracy); a point that is not better in both adds nothing.
+    """
+    fair, right = (
+        np.maximum(values - least, 0) for values, least in zip(pareto(fairness, accuracy), reference, strict=True)
+    )
+    # Increasing fairness, decreasing accuracy: each point adds the strip between it and the one before.
+    return float(np.sum(np.diff(fair, prepend=0.0) * right))

@@ -1,0 +1,183 @@
+"""Figure: accuracy of one algorithm minus that of each other one, along the fairness both reach.
+
+One row per other algorithm, one column per constraint and dataset, so that every panel has one band.
+"""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair.metrics.statistics.frontier import LEVELS, Comparison
+from partialfair.metrics.statistics.paired import Difference
+from partialfair.reporting import canvas, cells, style
+from partialfair.reporting.cells import Cell, Table
+from partialfair.reporting.exhibit import Context, Kind
+from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, compare_sides, metric_of, panels
+from partialfair.verdicts.results import convention
+
+COLUMNS = (
+    "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
+    "p_ahead", "n_seeds", "decision", "note",
+)  # fmt: skip
+AHEAD, BEHIND, UNDECIDED = "#0072B2", "#D55E00", "#8a8f98"
+_WORDS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
+
+
+def decision(difference: Difference) -> str:
+    """``ahead``, ``behind`` or ``undecided``: on which side of 0 the interval lies."""
+    return "ahead" if difference.ahead else "behind" if difference.behind else "undecided"
+
+
+def focus(context: Context) -> str:
+    """The algorithm whose lead is shown."""
+    return str(context.options.get("algorithm", "idca"))
+
+
+def others(context: Context) -> list[str]:
+    """What it is compared with: the option ``against``, else every other algorithm."""
+    chosen = context.options.get("against") or algorithms_of(context)
+    return [name for name in chosen if name != focus(context)]
+
+
+def comparison(context: Context, experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
+    """One panel."""
+    sides = Side(experiment, focus(context)), Side(experiment, other)
+    return compare_sides(context, *sides, dataset, scale, int(context.options.get("levels", LEVELS)))
+
+
+def lines(context: Context) -> list[dict[str, Any]]:
+    """One line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
+    found = []
+    for experiment, dataset in panels(context):
+        for other in others(context):
+            for scale in SCALES:
+                key = {"experiment": experiment, "dataset": dataset, "scale": scale, "other": other}
+                key |= {"metric": metric_of(context, experiment, scale), "algorithm": focus(context)}
+                found += _lines_of(key, comparison(context, experiment, dataset, other, scale))
+    return found
+
+
+def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]:
+    if compared.average is None:
+        return [key | {"fairness": math.nan, "note": compared.reason}]
+    pairs = [*zip(compared.levels, compared.differences, strict=True), ("average", compared.average)]
+    return [
+        key
+        | {"fairness": level if isinstance(level, str) else round(float(level), 6), "difference": found.mean}
+        | {"ci_low": found.low, "ci_high": found.high, "p_ahead": found.p_greater, "n_seeds": found.n}
+        | {"decision": decision(found)}
+        for level, found in pairs
+    ]
+
+
+def draw(context: Context) -> Any:
+    """Draw all panels."""
+    from matplotlib import pyplot as plt
+
+    columns, rows = list(panels(context)), others(context)
+    size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
+    figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col")
+    for column, (experiment, dataset) in enumerate(columns):
+        shown = convention(context.config.experiment(experiment).constraint)
+        axes[0][column].set_title(f"{style.dataset_title(dataset)}\n{shown.title}")
+        axes[-1][column].set_xlabel(f"1 − max {shown.title} violation")
+        for row, other in enumerate(rows):
+            _panel(axes[row][column], comparison(context, experiment, dataset, other))
+    for row, other in enumerate(rows):
+        axes[row][0].set_ylabel("\n".join(["minus", *textwrap.wrap(style.look(other).label, 12)]))
+    title = f"Accuracy of {style.look(focus(context)).label} minus that of each row's algorithm, percentage points"
+    figure.suptitle(title, y=0.995)
+    _legend(figure)
+    figure.tight_layout(rect=(0, 0.35 / size[1], 1, 1), h_pad=0.6, w_pad=0.6)
+    return figure
+
+
+def _panel(axis: Any, compared: Comparison) -> None:
+    """Draw the difference in percentage points with its band, coloured level by level by the decision."""
+    if compared.average is None:
+        axis.grid(visible=False)
+        axis.set_yticks([])
+        text = "\n".join(textwrap.wrap(compared.reason, 26)[:6])
+        axis.text(0.5, 0.5, text, ha="center", va="center", transform=axis.transAxes, fontsize=7.5)
+        return
+    axis.axhline(0, color=style.INK, lw=0.9, zorder=1)
+    levels = compared.levels
+    mean, low, high = (
+        100 * np.array([getattr(d, name) for d in compared.differences]) for name in ("mean", "low", "high")
+    )
+    for k in range(len(levels) - 1):
+        # A stretch between two levels is decided if both ends are, alike.
+        words = {decision(compared.differences[k]), decision(compared.differences[k + 1])}
+        colour = _WORDS[words.pop() if len(words) == 1 else "undecided"]
+        part = slice(k, k + 2)
+        axis.fill_between(levels[part], low[part], high[part], color=colour, alpha=0.3, lw=0, zorder=2)
+        axis.plot(levels[part], mean[part], color=colour, lw=1.3, zorder=3)
+    for word, colour in _WORDS.items():
+        at = [k for k, found in enumerate(compared.differences) if decision(found) == word]
+        axis.plot(levels[at], mean[at], "o", ms=3, color=colour, zorder=4)
+
+
+def _legend(figure: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "undecided"}
+    handles = [
+        Line2D([], [], color=_WORDS[word], marker="o", ms=4, lw=4, alpha=0.6, label=text)
+        for word, text in labels.items()
+    ]
+    figure.legend(handles=handles, loc="lower center", ncols=3)
+
+
+def table(context: Context) -> Table:
+    """Average difference and the number of levels ahead and behind, in both conventions."""
+    rows: list[list[Cell]] = []
+    breaks, previous = set(), None
+    for experiment, dataset in panels(context):
+        for other in others(context):
+            if (experiment, dataset) != previous:
+                breaks.add(len(rows))
+            same = (experiment, dataset) == previous
+            row = [cells.text("" if same else experiment), cells.text("" if same else style.dataset_title(dataset))]
+            row.append(cells.text(style.look(other).label))
+            for scale in SCALES:
+                row += _summary(comparison(context, experiment, dataset, other, scale))
+            rows.append(row)
+            previous = (experiment, dataset)
+    inner = ["levels of fairness", "average difference", "ahead at", "behind at"]
+    groups = [("", 3), ("absolute gap, as published numbers", 4), ("by the definition", 4)]
+    return Table(groups, ["experiment", "dataset", "other algorithm", *inner, *inner], rows, frozenset(breaks))
+
+
+def _summary(compared: Comparison) -> Sequence[Cell]:
+    if compared.average is None:
+        return [Cell("not compared", "none", compared.reason), *([Cell("–", "none")] * 3)]
+    average, levels = compared.average, compared.levels
+    kind = decision(average)
+    reach = f"at every seed the two reach {compared.reach[0]:.3f} and {compared.reach[1]:.3f}"
+    test = f"t = {average.statistic:.2f}, two-sided p = {average.p_two_sided:.3g}, {average.n} seeds"
+    return [
+        Cell(f"{levels[0]:.3f} – {levels[-1]:.3f}", "number", reach),
+        Cell(f"{average.mean:+.4f} ± {(average.high - average.low) / 2:.4f}", kind, test),
+        Cell(f"{len(compared.where('ahead'))} of {len(levels)}"),
+        Cell(f"{len(compared.where('behind'))} of {len(levels)}"),
+    ]
+
+
+def render(context: Context) -> list[Path]:
+    """Write the figure, its numbers as CSV, and the table as HTML."""
+    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    page = cells.write_html(context.path("html"), title, caption, cells.html(table(context)))
+    paths = canvas.write(context, lambda: draw(context))
+    return [cells.write_csv(context.path("csv"), COLUMNS, lines(context)), page, *paths]
+
+
+def fragment(context: Context) -> str:
+    """Return the figure and the table."""
+    return canvas.inline(context) + cells.html(table(context))
+
+
+KINDS = {"accuracy_difference": Kind(render, fragment)}

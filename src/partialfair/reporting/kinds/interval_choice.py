@@ -1,0 +1,152 @@
+"""The guideline for choosing an interval, applied to the unconstrained models, beside the interval of the paper.
+
+Candidates cover the positive rate of the unconstrained model; the guideline takes the one where that model is least
+fair. Training rows only: a choice must not see test rows.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from partialfair.errors import ConfigError, PartialFairError
+from partialfair.metrics.choose_interval import Suggestion, suggest_interval
+from partialfair.reporting import canvas, cells, style
+from partialfair.reporting.cells import Cell, Table
+from partialfair.reporting.exhibit import Context, Kind
+from partialfair.tables.intervals import Pairs
+
+COLUMNS = (
+    "dataset", "seed", "measure", "positive_rate", "alpha", "beta", "violation", "suggested", "of_the_paper", "note",
+)  # fmt: skip
+MEASURES = {"rank_gap": "largest difference of ranks, not divided by the length of I", "sp": "SP on I, the definition"}
+SPLIT = "train"
+
+
+def suggestions(context: Context, dataset: str, seed: int) -> tuple[dict[str, Suggestion], str]:
+    """Suggestions by measure, or none and the reason."""
+    experiment = context.experiments[0]
+    try:
+        job = context.config.job(experiment, dataset, "unconstrained", "inf", seed)
+    except ConfigError as error:
+        return {}, str(error)
+    path = context.root / job.path / "scores.parquet"
+    if not path.exists():
+        return {}, "the unconstrained model is not trained, or not evaluated"
+    table = pd.read_parquet(path, columns=["split", "group", "score"])
+    table = table[table["split"] == SPLIT]
+    if table.empty:
+        return {}, "the run has no scores of training rows"
+    scores, group = table["score"].to_numpy(np.float64), table["group"].to_numpy(np.int64)
+    try:
+        return {measure: suggest_interval(scores, group, measure=measure) for measure in MEASURES}, ""
+    except PartialFairError as error:
+        return {}, str(error)
+
+
+def datasets(context: Context) -> list[str]:
+    """Datasets of the experiment whose interval is of one piece."""
+    runs = context.config.experiment(context.experiments[0]).runs
+    return [name for name in runs if len(_pairs(context, name)) == 1]
+
+
+def _pairs(context: Context, dataset: str) -> Pairs:
+    """The interval that the experiment constrains."""
+    return style.pairs_of(context.config.experiment(context.experiments[0]).runs[dataset].interval)
+
+
+def _used(context: Context, dataset: str) -> tuple[float, float]:
+    """The same where it is of one piece."""
+    return _pairs(context, dataset)[0]
+
+
+def lines(context: Context) -> Iterator[dict[str, Any]]:
+    """One line per dataset, seed, measure and candidate: ``COLUMNS``."""
+    for dataset in datasets(context):
+        used = _used(context, dataset)
+        for seed in context.config.seeds(context.experiments[0]):
+            found, reason = suggestions(context, dataset, seed)
+            if reason:
+                yield {"dataset": dataset, "seed": seed, "note": reason}
+            for measure, suggestion in found.items():
+                for row in suggestion.table.itertuples():
+                    same = bool(np.allclose((row.alpha, row.beta), used))
+                    yield {
+                        "dataset": dataset, "seed": seed, "measure": measure, "alpha": row.alpha, "beta": row.beta,
+                        "positive_rate": suggestion.positive_rate, "violation": row.violation,
+                        "suggested": int(row.chosen), "of_the_paper": int(same),
+                    }  # fmt: skip
+
+
+def draw(context: Context) -> Any:
+    """Draw candidates of one seed: a row per measure, a column per dataset."""
+    from matplotlib import pyplot as plt
+
+    names, seed = datasets(context), int(context.options.get("seed", 0))
+    size = (4.0 * len(names) + 0.4, 3.2 * len(MEASURES) + 0.3)
+    figure, axes = plt.subplots(len(MEASURES), len(names), figsize=size, squeeze=False)
+    for column, dataset in enumerate(names):
+        found, reason = suggestions(context, dataset, seed)
+        for row, measure in enumerate(MEASURES):
+            axis = axes[row][column]
+            axis.set_title(style.dataset_title(dataset))
+            if measure not in found:
+                canvas.empty(axis, "not run")
+                continue
+            found[measure].plot(axis, _used(context, dataset))
+            axis.grid(visible=False, axis="y")
+    figure.tight_layout()
+    return figure
+
+
+def table(context: Context) -> Table:
+    """What the guideline suggests, beside the interval of the paper, over the seeds."""
+    rows: list[list[Cell]] = []
+    breaks = set()
+    for dataset in datasets(context):
+        used = _used(context, dataset)
+        by_seed = [suggestions(context, dataset, seed) for seed in context.config.seeds(context.experiments[0])]
+        found = [own for own, _ in by_seed if own]
+        breaks.add(len(rows))
+        for place, measure in enumerate(MEASURES):
+            first = [cells.text(style.dataset_title(dataset) if place == 0 else "")]
+            first.append(cells.text(f"[{used[0]:g}, {used[1]:g}]" if place == 0 else ""))
+            rows.append([*first, cells.text(measure), *_summary([own[measure] for own in found], used, by_seed[0][1])])
+    columns = ["dataset", "interval of the paper", "measure", "positive rate", "suggested (seeds)", "its violation"]
+    return Table([], [*columns, "violation on the paper's", "its place among the candidates"], rows, frozenset(breaks))
+
+
+def _summary(found: list[Suggestion], used: Any, reason: str) -> list[Cell]:
+    """Cells of one line, means over the seeds."""
+    if not found:
+        return [Cell("not run", "none", reason), *[Cell("–", "none")] * 4]
+    counts = pd.Series([f"[{s.interval[0]:g}, {s.interval[1]:g}]" for s in found]).value_counts()
+    own = [float(s.table.loc[s.table["chosen"], "violation"].iloc[0]) for s in found]
+    places = [s.place_of(used) for s in found]
+    sizes = [len(s.table) for s in found]
+    shown = "no candidate" if not all(places) else f"{min(places)} to {max(places)} of {min(sizes)} to {max(sizes)}"
+    return [
+        Cell(f"{np.mean([s.positive_rate for s in found]):.3f}"),
+        cells.text(", ".join(f"{interval} ({count})" for interval, count in counts.items())),
+        Cell(f"{np.mean(own):.3f}"),
+        Cell(f"{np.mean([s.violation_of(used) for s in found]):.3f}" if all(places) else "–"),
+        Cell(shown),
+    ]
+
+
+def render(context: Context) -> list[Path]:
+    """Write the figure, every candidate as CSV, and the table as HTML."""
+    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    paths = [cells.write_csv(context.path("csv"), COLUMNS, lines(context))]
+    paths.append(cells.write_html(context.path("html"), title, caption, cells.html(table(context))))
+    return [*paths, *canvas.write(context, lambda: draw(context))]
+
+
+def fragment(context: Context) -> str:
+    """Return the figure and the table."""
+    return canvas.inline(context) + cells.html(table(context))
+
+
+KINDS = {"interval_choice": Kind(render, fragment)}

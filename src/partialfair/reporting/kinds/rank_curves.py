@@ -1,0 +1,176 @@
+"""Rank curves: the share of one group above a threshold against that of the other, as the threshold falls."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.metrics.ranks import count_above
+from partialfair.reporting import canvas, cells, runs, style
+from partialfair.reporting.exhibit import Context, Kind
+from partialfair.verdicts import statements
+from partialfair.verdicts.results import Setting, convention
+
+COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
+POINTS = 301  # of the named seed's curve: finer than its line is wide
+FAINT = 76  # of the other seeds' curves
+
+
+def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points: int) -> NDArray[np.float64]:
+    """Return (F_1(theta), F_2(theta)) as theta falls from +inf to -inf, shape (at most ``points``, 2).
+
+    F_k(theta) is the share of group k with a score above theta (Partial fairness paper, section 2). Points are
+    picked from the empirical curve so that they are spread evenly along it.
+
+    Args:
+        scores: shape (n,).
+        group: codes 0 and 1, shape (n,).
+        points: how many to pick.
+    """
+    counts = count_above(scores, group, 2)
+    ranks = np.column_stack([counts.above / counts.sizes[:, None], np.ones(2)])
+    along = ranks.mean(axis=0)
+    picked = np.unique(np.searchsorted(along, np.linspace(0.0, 1.0, points)))
+    return ranks[:, picked].T
+
+
+def settings(context: Context) -> dict[str, list[Setting]]:
+    """Settings to show by dataset: the unconstrained model, then the option ``kappas`` from the loosest on."""
+    experiment, algorithm = context.experiments[0], str(context.options.get("algorithm", "idca"))
+    shown = {}
+    for dataset, kappas in context.options["kappas"].items():
+        tightening = sorted((float(kappa) for kappa in kappas), reverse=True)
+        shown[dataset] = [
+            Setting(experiment, dataset, "unconstrained", math.inf),
+            *(Setting(experiment, dataset, algorithm, kappa) for kappa in tightening),
+        ]
+    return shown
+
+
+def _seeds(context: Context) -> list[int]:
+    """All seeds, the named one last, so that it is drawn on top."""
+    named = int(context.options.get("seed", 0))
+    return [*(seed for seed in context.config.seeds(context.experiments[0]) if seed != named), named]
+
+
+def curve_points(context: Context) -> list[dict[str, Any]]:
+    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
+    return [point for panel in settings(context).values() for one in panel for point in _panel_points(context, one)]
+
+
+def _panel_points(context: Context, setting: Setting) -> Iterator[dict[str, Any]]:
+    gaps = statements.by_seed(context.results, setting, "rank_gap")
+    for seed in _seeds(context):
+        named = seed == _seeds(context)[-1]
+        content = {"dataset": setting.dataset, "algorithm": setting.algorithm, "kappa": setting.kappa, "seed": seed}
+        content |= {"named_seed": int(named), "largest_gap_inside": round(gaps.get(seed, math.nan), 5)}
+        found, reason = runs.test_scores(context, setting, seed)
+        if found is None:
+            yield content | {"note": reason}
+            continue
+        for first, second in rank_curve(found.scores, found.group, POINTS if named else FAINT):
+            yield content | {"rank_1": round(float(first), 5), "rank_2": round(float(second), 5)}
+
+
+def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
+    from matplotlib import pyplot as plt
+
+    rows = settings(context)
+    size = (3.15 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.5)
+    figure, axes = plt.subplots(len(rows), max(map(len, rows.values())), figsize=size, squeeze=False)
+    for line_of_axes, (dataset, panels) in zip(axes, rows.items(), strict=True):
+        names = runs.group_names(context, dataset)
+        for axis, setting in zip(line_of_axes, panels, strict=False):
+            own = [p for p in points if (p["dataset"], p["kappa"]) == (dataset, setting.kappa)]
+            _panel(axis, own, context.config.experiment(setting.experiment).runs[dataset].interval)
+            axis.set_title(f"{style.dataset_title(dataset)}, {style.kappa_title(setting.kappa)}{_gap(own)}")
+            axis.set_box_aspect(1)
+            axis.set_xlabel(f"share above θ: {names[0]}")
+        line_of_axes[0].set_ylabel(f"share above θ: {names[1]}")
+    figure.tight_layout(h_pad=1.4, w_pad=0.8)
+    return figure
+
+
+def _gap(points: list[dict[str, Any]]) -> str:
+    """The largest gap of the named seed, for the title."""
+    gap = next((p["largest_gap_inside"] for p in points if p["named_seed"]), math.nan)
+    return "" if math.isnan(gap) else f": gap {gap:.3f}"
+
+
+def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
+    """Draw one panel: curves of all seeds, the diagonal, and I on both axes."""
+    drawn = [p for p in points if "rank_1" in p]
+    if not drawn:
+        canvas.empty(axis, points[0]["note"] if points else "not run")
+        return
+    axis.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=2)
+    for low, high in style.pairs_of(interval):
+        for band in (axis.axvspan, axis.axhspan):
+            band(low, high, color=style.INSIDE, alpha=0.07, lw=0, zorder=0)
+        for end in (low, high):
+            axis.axvline(end, color=style.INSIDE, lw=0.9, zorder=1)
+            axis.axhline(end, color=style.INSIDE, lw=0.9, zorder=1)
+    for seed in dict.fromkeys(p["seed"] for p in drawn):
+        own = [p for p in drawn if p["seed"] == seed]
+        look = style.look(own[0]["algorithm"])
+        weight = {"lw": 1.8, "zorder": 4} if own[0]["named_seed"] else {"lw": 0.7, "alpha": 0.4, "zorder": 3}
+        axis.plot([p["rank_1"] for p in own], [p["rank_2"] for p in own], color=look.colour, **weight)
+    axis.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015))
+    axis.set_xticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
+    axis.set_yticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
+
+
+def render(context: Context) -> list[Path]:
+    """Write the figure and its points."""
+    points = curve_points(context)
+    paths = canvas.write(context, lambda: _draw(context, points))
+    return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
+
+
+def claims(context: Context) -> list[dict[str, Any]]:
+    """Scorecard lines: with every tightening of kappa the curve comes nearer to the diagonal inside I."""
+    return falling(
+        context, settings(context), "absolute", "fall of the largest distance to the diagonal inside I",
+        "inside I the curve is nearer to the diagonal than {before}",
+    )  # fmt: skip
+
+
+def falling(
+    context: Context, shown: dict[str, list[Setting]], scale: str, metric: str, statement: str
+) -> list[dict[str, Any]]:
+    """Scorecard lines of a violation that falls from each setting to the next, by paired differences over seeds.
+
+    Args:
+        context: of the exhibit.
+        shown: settings by dataset, tightening.
+        scale: ``absolute`` or ``relative``: which reading of the violation falls.
+        metric: name of the fall, for the scorecard.
+        statement: with ``{before}`` for the looser setting.
+    """
+    lines = []
+    for panel in shown.values():
+        for before, after in zip(panel, panel[1:], strict=False):
+            name = getattr(convention(context.config.experiment(after.experiment).constraint), scale)
+            old, new = (statements.by_seed(context.results, one, name) for one in (before, after))
+            fall = statements.differences(old, new)
+            note = "; ".join(filter(None, [_means(name, old, new), _missing(context, before, after)]))
+            words = statement.format(before=style.kappa_words(before.kappa))
+            lines.append(statements.line(context, after, metric, words, fall, note))
+    return lines
+
+
+def _means(name: str, old: dict[int, float], new: dict[int, float]) -> str:
+    if not old or not new:
+        return ""
+    return f"{name} on test {np.mean(list(old.values())):.4f} -> {np.mean(list(new.values())):.4f}"
+
+
+def _missing(context: Context, *settings: Setting) -> str:
+    reasons = {context.results.reason(one) for one in settings} - {""}
+    return "; ".join(sorted(reasons))
+
+
+KINDS = {"rank_curves": Kind(render, canvas.inline, claims=claims)}

@@ -1,0 +1,146 @@
+"""Processor time of one tolerance, and its ratio to post-processing (DP post-processing paper, Table 1).
+
+Times depend on the machine, so only ratios are held against published ones.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from partialfair.metrics.uncertainty import t_interval
+from partialfair.reporting import cells
+from partialfair.reporting.cells import Cell, Table
+from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.kinds.regression_tradeoff import TITLES
+from partialfair.reporting.regression_points import published_name, series
+from partialfair.verdicts.published import Published
+
+COLUMNS = (
+    "series",
+    "label",
+    "dataset",
+    "seconds",
+    "seconds_low",
+    "seconds_high",
+    "n",
+    "ratio",
+    "published_seconds",
+    "published_ratio",
+)
+
+
+def seconds(context: Context, experiment: str, algorithm: str) -> dict[str, np.ndarray]:
+    """Processor seconds of every tolerance and repetition, by dataset: after minus before, from the histories."""
+    found: dict[str, list[float]] = {}
+    for job in context.config.jobs(experiment):
+        file = context.root / job.path / "history.parquet"
+        if job.algorithm != algorithm or not file.exists():
+            continue
+        table = pd.read_parquet(file)
+        spent = table.groupby("candidate", sort=False)["cpu_seconds"].agg(lambda times: times.iloc[-1] - times.iloc[0])
+        found.setdefault(published_name(job.dataset), []).extend(spent.tolist())
+    return {dataset: np.array(values) for dataset, values in found.items()}
+
+
+def lines(context: Context) -> list[dict[str, Any]]:
+    """One line per series and dataset; ratios are to the first series."""
+    shown = series(context)
+    times = {one.name: seconds(context, one.experiment, one.algorithm) for one in shown}
+    printed = {(row.dataset, row.algorithm): row.value for row in context.published}
+    out = []
+    for one in shown:
+        for dataset in TITLES:
+            spent, unit = times[one.name].get(dataset), times[shown[0].name].get(dataset)
+            line: dict[str, Any] = {"series": one.name, "label": one.label, "dataset": dataset}
+            theirs, base = printed.get((dataset, one.name)), printed.get((dataset, shown[0].name))
+            line |= {"published_seconds": theirs, "published_ratio": theirs / base if theirs and base else None}
+            if spent is not None and unit is not None:
+                # Medians: the first run of all also loads the compiled loops.
+                low, middle, high = np.quantile(spent, [0.25, 0.5, 0.75])
+                line |= {"seconds": middle, "seconds_low": low, "seconds_high": high, "n": len(spent)}
+                line["ratio"] = float(middle / np.median(unit))
+            out.append(line)
+    return out
+
+
+def table(found: list[dict[str, Any]]) -> Table:
+    """All lines, dataset by dataset."""
+    rows: list[list[Cell]] = []
+    breaks = set()
+    for dataset, title in TITLES.items():
+        breaks.add(len(rows))
+        for place, line in enumerate(line for line in found if line["dataset"] == dataset):
+            rows.append(
+                [
+                    cells.text(title if place == 0 else ""),
+                    cells.text(line["label"]),
+                    Cell(_spread(line)) if "n" in line else _none(),
+                    Cell(_ratio(line["ratio"])) if "n" in line else _none(),
+                    Cell(f"{line['published_seconds']:.2f}", "published") if line["published_seconds"] else _none(),
+                    Cell(_ratio(line["published_ratio"]), "published") if line["published_ratio"] else _none(),
+                ]
+            )
+    groups = [("", 2), ("processor time of one tolerance", 2), ("published", 2)]
+    columns = ["dataset", "method", "milliseconds, median and quartiles", "ratio", "seconds", "ratio"]
+    return Table(groups, columns, rows, frozenset(breaks))
+
+
+def _spread(line: dict[str, Any]) -> str:
+    """Median and quartiles in milliseconds."""
+    middle, low, high = (1000 * line[name] for name in ("seconds", "seconds_low", "seconds_high"))
+    return f"{middle:.1f} ({low:.1f} to {high:.1f})"
+
+
+def _none() -> Cell:
+    return Cell("–", "none")
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def reproduce(context: Context, row: Published) -> Outcome:
+    """Seconds of this machine; they are reported, not judged."""
+    one = next((one for one in series(context) if one.name == row.algorithm), None)
+    spent = None if one is None else seconds(context, one.experiment, one.algorithm).get(row.dataset)
+    if spent is None:
+        return Outcome(None, "no run gives this time")
+    return Outcome(
+        t_interval(spent, context.results.level), "times of another machine and implementation; see the ratios"
+    )
+
+
+def claims(context: Context) -> list[dict[str, Any]]:
+    """Scorecard lines: published ratios, which hold of the released implementations only."""
+    out = []
+    for line in lines(context):
+        if not line["published_ratio"] or line["published_ratio"] == 1:
+            continue
+        content: dict[str, Any] = {"paper": context.paper, "exhibit": context.name, "dataset": line["dataset"]}
+        content |= {"algorithm": line["series"], "setting": "one eps threshold", "interval": "", "constraint": ""}
+        content |= {"metric": "train_time_ratio (of medians)", "published": round(line["published_ratio"], 1)}
+        ratio = line.get("ratio", math.nan)
+        close = not math.isnan(ratio) and 0.5 <= ratio / line["published_ratio"] <= 2
+        verdict = "not run" if math.isnan(ratio) else "reproduced" if close else "differs"
+        note = "within a factor of 2 counts as reproduced; both methods are vectorised here"
+        out.append(content | {"reproduced": ratio, "verdict": verdict, "note": note})
+    return out
+
+
+def render(context: Context) -> list[Path]:
+    """Write the table as CSV and HTML."""
+    found = lines(context)
+    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    page = cells.write_html(context.path("html"), title, caption, cells.html(table(found)))
+    return [cells.write_csv(context.path("csv"), COLUMNS, found), page]
+
+
+def fragment(context: Context) -> str:
+    """Return the table."""
+    return cells.html(table(lines(context)))
+
+
+KINDS = {"regression_times": Kind(render, fragment, reproduce, claims)}

@@ -1,0 +1,244 @@
+"""Tables of the main paper: dataset statistics, full against partial constraint, two grid sizes."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair.datasets.named import named_dataset
+from partialfair.metrics.uncertainty import Estimate
+from partialfair.reporting import cells, style
+from partialfair.reporting.cells import Cell, Table
+from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.tables.intervals import format_interval
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import Setting, convention
+
+PAIR_COLUMNS = (
+    "dataset", "setting", "experiment", "algorithm", "interval", "kappa", "metric", "published",
+    "reproduced", "half_width", "n_seeds", "relative_scale", "relative_half_width", "tolerance", "verdict", "note",
+)  # fmt: skip
+
+
+# --- dataset statistics -------------------------------------------------------------------------------------------
+
+
+def dataset_count(context: Context, row: Published) -> Outcome:
+    """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
+    path = context.root / "data" / "processed" / row.dataset / "table.npz"
+    if not path.exists():
+        return Outcome(None, f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)")
+    with np.load(path, allow_pickle=False) as stored:
+        rows, features = (int(size) for size in stored["shape"])
+    spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
+    value = rows if row.metric == "n_instances" else features + spec.other_columns
+    return Outcome(Estimate(float(value), math.nan, math.nan, math.nan, 1), source="counted in the prepared table")
+
+
+def dataset_table(context: Context) -> Table:
+    """One line per dataset, rows and attributes, published beside counted."""
+    by_dataset: dict[str, dict[str, Published]] = {}
+    for row in context.published:
+        by_dataset.setdefault(row.dataset, {})[row.metric] = row
+    lines = []
+    for dataset, numbers in by_dataset.items():
+        line = [cells.text(style.dataset_title(dataset))]
+        for metric in ("n_instances", "n_attributes"):
+            compared = scorecard.compare(context, numbers[metric])
+            line += [cells.published(compared["published"], 0), _count(compared)]
+        lines.append(line)
+    columns = ["dataset", *["published", "counted"] * 2]
+    return Table([("", 1), ("instances", 2), ("attributes", 2)], columns, lines)
+
+
+def _count(compared: dict[str, Any]) -> Cell:
+    if compared["verdict"] == "not run":
+        return Cell("not prepared", "none", compared["note"])
+    kind = "good" if compared["verdict"] == "reproduced" else "bad"
+    return Cell(f"{compared['reproduced']:.0f}", kind, compared["note"])
+
+
+def render_datasets(context: Context) -> list[Path]:
+    """Write the dataset statistics as CSV and HTML."""
+    lines = [scorecard.compare(context, row) for row in context.published]
+    columns = ("dataset", "metric", "published", "reproduced", "verdict", "note")
+    return [cells.write_csv(context.path("csv"), columns, lines), _page(context, dataset_table(context))]
+
+
+# --- pairs of accuracy and fairness, published beside reproduced --------------------------------------------------
+
+
+def setting_of(context: Context, row: Published) -> Setting | None:
+    """Return the run that stands for a published number; ``None`` if no experiment has it.
+
+    The experiment is the one whose constraint interval (and grid size, where the setting names it) is that of the
+    number. ``row=i`` is the i-th kappa of the grid from the loosest on, ``kappa=x`` that kappa. The unconstrained
+    model is one and the same for every interval, so any experiment's will do.
+    """
+    for name in context.experiments:
+        experiment = context.config.experiment(name)
+        run = experiment.runs.get(row.dataset)
+        if run is None or row.algorithm not in run.algorithms:
+            continue
+        if row.unconstrained:
+            return Setting(name, row.dataset, row.algorithm, math.inf)
+        grid = row.options.get("grid")
+        if format_interval(run.interval) != row.interval or (grid and int(grid) != (run.grid or experiment.grid)):
+            continue
+        kappas = sorted(run.algorithms[row.algorithm], reverse=True)
+        if "row" in row.options:
+            place = int(row.options["row"]) - 1
+            return Setting(name, row.dataset, row.algorithm, kappas[place]) if place < len(kappas) else None
+        kappa = float(row.options["kappa"])
+        return Setting(name, row.dataset, row.algorithm, kappa) if kappa in kappas else None
+    return None
+
+
+def reproduce_pair(context: Context, row: Published) -> Outcome:
+    """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
+    setting = setting_of(context, row)
+    if setting is None:
+        size = row.options.get("grid")
+        where = f"I = {row.interval}" + (f" and {size} ranks" if size else "")
+        return Outcome(
+            None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
+        )
+    shown = convention(context.config.experiment(setting.experiment).constraint)
+    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
+    estimate = context.results.estimate(setting, metric)
+    label = "accuracy" if metric == "accuracy" else f"1 - {metric}"
+    at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
+    return Outcome(estimate, context.results.reason(setting, metric), f"{label} of {setting.experiment}{at}")
+
+
+def pair_lines(context: Context) -> list[dict[str, Any]]:
+    """One line per published number; see :func:`pair_line`."""
+    return [pair_line(context, row, setting_of(context, row)) for row in context.published]
+
+
+def pair_line(context: Context, row: Published, setting: Setting | None) -> dict[str, Any]:
+    """Return ``PAIR_COLUMNS`` of a published number, with the relative convention beside the absolute one.
+
+    Args:
+        context: of the exhibit.
+        row: the published number.
+        setting: the run that stands for it.
+    """
+    line = scorecard.compare(context, row) | {"half_width": math.nan, "relative_scale": math.nan, "kappa": math.nan}
+    if setting is None:
+        return line
+    shown = convention(context.config.experiment(setting.experiment).constraint)
+    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
+    estimate = context.results.estimate(setting, metric)
+    line |= {"experiment": setting.experiment, "kappa": setting.kappa}
+    line |= {"half_width": estimate.half_width, "n_seeds": estimate.n}
+    if metric != "accuracy":
+        relative = context.results.estimate(setting, shown.relative)
+        line |= {"relative_scale": relative.mean, "relative_half_width": relative.half_width}
+    return line
+
+
+def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
+    """Lay pairs out with one block of columns per side.
+
+    Args:
+        lines: of :func:`pair_lines`, each with a ``side`` and a ``label`` (what the two sides share).
+        sides: (key, title) of the blocks.
+        show_kappa: whether each block begins with its kappa.
+    """
+    found = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
+    labels = list(dict.fromkeys((e["dataset"], e["label"]) for e in lines))
+    fairness = next((e["metric"] for e in lines if e["metric"] != "accuracy"), "psp_fairness")
+    rows: list[list[Cell]] = []
+    breaks, previous = set(), None
+    for dataset, label in labels:
+        if dataset != previous:
+            breaks.add(len(rows))
+        cell_row = [cells.text(style.dataset_title(dataset) if dataset != previous else ""), cells.text(label)]
+        for side, _ in sides:
+            fair, right = (found.get((dataset, label, side, metric)) for metric in (fairness, "accuracy"))
+            cell_row += side_cells(fair, right)[0 if show_kappa else 1 :]
+        rows.append(cell_row)
+        previous = dataset
+    inner = ["κ"] if show_kappa else []
+    inner += ["fairness published", "reproduced", "by the definition", "accuracy published", "reproduced"]
+    groups = [("", 2), *((title, len(inner)) for _, title in sides)]
+    return Table(groups, ["dataset", "setting", *inner * len(sides)], rows, frozenset(breaks))
+
+
+def side_cells(fair: dict[str, Any] | None, right: dict[str, Any] | None) -> list[Cell]:
+    """Cells of one block: kappa, fairness (published, absolute, relative), accuracy (published, reproduced)."""
+    if fair is None or right is None:
+        return [Cell("–", "none")] * 6
+    kappa = fair["kappa"]
+    shown = "–" if math.isnan(kappa) else "∞" if math.isinf(kappa) else f"{kappa:g}"
+    return [
+        Cell(shown),
+        cells.published(fair["published"]),
+        cells.measured(_estimate(fair, "reproduced", "half_width"), fair["verdict"], fair["note"]),
+        cells.measured(_estimate(fair, "relative_scale", "relative_half_width"), "", "1 - SP on I, the definition"),
+        cells.published(right["published"]),
+        cells.measured(_estimate(right, "reproduced", "half_width"), right["verdict"], right["note"]),
+    ]
+
+
+def _estimate(line: dict[str, Any], mean: str, half: str) -> Estimate | None:
+    value = line.get(mean)
+    if value is None or math.isnan(value):
+        return None
+    width = line.get(half, math.nan)
+    return Estimate(value, value - width, value + width, width, int(line.get("n_seeds", 1)))
+
+
+def full_vs_partial(context: Context) -> tuple[list[dict[str, Any]], Table]:
+    """Table 3: runs constrained on the whole range beside those constrained on I."""
+    lines = pair_lines(context)
+    for line in lines:
+        line["side"] = "full" if line["interval"] == "0-1" else "partial"
+        line["label"] = line["setting"].replace("row=", "level ")
+    return lines, pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
+
+
+def grid_sizes(context: Context) -> tuple[list[dict[str, Any]], Table]:
+    """Table 4: one kappa with a small and a large grid of ranks."""
+    lines = pair_lines(context)
+    order = {}
+    datasets = list(dict.fromkeys(row.dataset for row in context.published))
+    for line, row in zip(lines, context.published, strict=True):
+        kappa = row.options.get("kappa")
+        line["side"], line["label"] = row.options["grid"], f"κ = {kappa}" if kappa else "unconstrained"
+        order[row.dataset, line["label"]] = (datasets.index(row.dataset), -float(kappa or math.inf))
+    lines.sort(key=lambda line: order[line["dataset"], line["label"]])
+    sizes = sorted({line["side"] for line in lines}, key=int)
+    return lines, pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
+
+
+def _page(context: Context, *tables: Table) -> Path:
+    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    return cells.write_html(context.path("html"), title, caption, _join(tables))
+
+
+def _join(tables: Iterable[Table]) -> str:
+    return "\n".join(cells.html(table) for table in tables)
+
+
+def _pair_kind(layout: Any) -> Kind:
+    """A kind that shows published pairs by ``layout(context) -> (lines, table)``."""
+
+    def render(context: Context) -> list[Path]:
+        lines, table = layout(context)
+        return [cells.write_csv(context.path("csv"), PAIR_COLUMNS, lines), _page(context, table)]
+
+    return Kind(render, lambda context: cells.html(layout(context)[1]), reproduce_pair)
+
+
+KINDS = {
+    "dataset_statistics": Kind(
+        render_datasets, lambda context: cells.html(dataset_table(context)), dataset_count, needs_results=False
+    ),
+    "full_vs_partial": _pair_kind(full_vs_partial),
+    "grid_sizes": _pair_kind(grid_sizes),
+}

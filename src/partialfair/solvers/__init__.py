@@ -1,1 +1,0 @@
-"""Optimisers: one module each, found by scanning this folder."""

@@ -1,0 +1,1 @@
+"""Published numbers and claims, each with a verdict by a test stated beforehand."""

@@ -1,0 +1,70 @@
+"""Numbers printed in the papers, as typed from them (see published_numbers/README.md)."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from partialfair.errors import ConfigError, DataError
+from partialfair.tables import intervals
+
+FOLDER = Path(__file__).parent / "published_numbers"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published number; empty text where a column does not apply.
+
+    Attributes:
+        interval: as this package writes it (``0.05-0.3``).
+        setting: which run of the exhibit: ``unconstrained``, ``row=2``, ``kappa=0.1;grid=10``.
+    """
+
+    paper: str
+    exhibit: str
+    dataset: str
+    algorithm: str
+    constraint: str
+    interval: str
+    setting: str
+    metric: str
+    value: float
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The parts of ``setting`` that have a value, e.g. ``{"kappa": "0.1", "grid": "10"}``."""
+        parts = (part.partition("=") for part in self.setting.split(";"))
+        return {key.strip(): value.strip() for key, equals, value in parts if equals}
+
+    @property
+    def unconstrained(self) -> bool:
+        """Whether the number belongs to the model without a constraint."""
+        return self.algorithm == "unconstrained"
+
+
+@cache
+def load(paper: str, folder: Path = FOLDER) -> tuple[Published, ...]:
+    """Return all published numbers of a paper; none if nothing is stored for it.
+
+    Raises:
+        DataError: a line of the file has no number, or no readable interval.
+    """
+    path = folder / f"{paper}.csv"
+    if not path.exists():
+        return ()
+    with path.open(encoding="utf-8", newline="") as stream:
+        return tuple(_parse(line, path, number) for number, line in enumerate(csv.DictReader(stream), start=2))
+
+
+def of_exhibit(paper: str, exhibit: str) -> tuple[Published, ...]:
+    """Return the published numbers of one exhibit, in the paper's order."""
+    return tuple(row for row in load(paper) if row.exhibit == exhibit)
+
+
+def _parse(line: dict[str, str], path: Path, number: int) -> Published:
+    names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "setting", "metric")
+    try:
+        interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
+        return Published(**{name: line[name] for name in names}, interval=interval, value=float(line["value"]))
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise DataError(f"{path.name}, line {number}: {error}; correct the line") from error

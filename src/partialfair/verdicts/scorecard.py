@@ -1,0 +1,139 @@
+"""The scorecard: every published number, what was measured, and a verdict by a tolerance stated beforehand."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from partialfair.errors import ConfigError
+from partialfair.grid.config import Config
+from partialfair.reporting import exhibit
+from partialfair.reporting.cells import write_csv
+from partialfair.reporting.exhibit import Context, Outcome
+from partialfair.verdicts import published
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import is_estimated
+
+COLUMNS = (
+    "paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric", "published",
+    "reproduced", "ci_low", "ci_high", "tolerance", "verdict", "claim", "test", "statistic", "p_value", "note",
+)  # fmt: skip
+VERDICTS = ("reproduced", "differs", "not run")
+_ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit
+
+
+def verdict(reproduced: float | None, expected: float, tolerance: float | None) -> str:
+    """Return ``reproduced`` if the two numbers differ by at most the tolerance, else ``differs`` or ``not run``."""
+    if reproduced is None or math.isnan(reproduced) or tolerance is None:
+        return "not run"
+    return "reproduced" if abs(reproduced - expected) <= tolerance + _ROUNDING else "differs"
+
+
+def line(row: Published, outcome: Outcome, tolerance: float | None) -> dict[str, Any]:
+    """Return one line of the scorecard.
+
+    The note says where the number comes from, how far off it is, and whether the published value lies within
+    the interval over seeds, which is information besides the verdict, not part of it.
+    """
+    content: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS[:8]} | {"published": row.value}
+    estimate = outcome.estimate
+    if estimate is None or not is_estimated(estimate):
+        return content | {
+            "tolerance": tolerance,
+            "verdict": "not run",
+            "note": outcome.note or "no run gives this number",
+        }
+    notes = [outcome.source] if outcome.source else []
+    if outcome.band is None:
+        found = verdict(estimate.mean, row.value, tolerance)
+    else:
+        low, high = outcome.band
+        tolerance = max(high - row.value, row.value - low)
+        found = "reproduced" if low - _ROUNDING <= estimate.mean <= high + _ROUNDING else "differs"
+        notes.append(f"reproduced if within [{low:.4g}, {high:.4g}]")
+    difference = estimate.mean - row.value
+    if row.metric.startswith("n_"):
+        notes += [] if found == "reproduced" else [f"{difference:+.0f}"]
+    else:
+        notes.append(f"difference {difference:+.4f}")
+        notes.append(_interval_note(estimate.low, estimate.high, row.value, estimate.n))
+    if outcome.note:
+        notes.append(outcome.note)
+    if tolerance is None:
+        notes.append("the exhibit has no tolerance in params.yaml, so there is no verdict")
+    return content | {
+        "reproduced": estimate.mean,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "tolerance": tolerance,
+        "verdict": found,
+        "note": "; ".join(notes),
+    }
+
+
+def _interval_note(low: float, high: float, value: float, n: int) -> str:
+    if math.isnan(low):
+        return f"{n} seed, no interval"
+    return f"published value {'inside' if low <= value <= high else 'outside'} the interval over {n} seeds"
+
+
+def compare(context: Context, row: Published) -> dict[str, Any]:
+    """Return the scorecard line of one published number of an exhibit."""
+    kind = exhibit.kind_of(context.config, context.name)
+    if kind.reproduce is None:
+        outcome = Outcome(None, f"exhibit {context.name} draws no single numbers")
+    else:
+        outcome = kind.reproduce(context, row)
+        note = "; ".join(part for part in (outcome.note, context.note(row.dataset)) if part)
+        outcome = replace(outcome, note=note)
+    return line(row, outcome, context.tolerance(row.metric, row.dataset))
+
+
+def build(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
+    """Return all lines: published numbers of every paper in the grid in the paper's order, then other claims.
+
+    Of a grid restricted to one experiment, published numbers that its exhibits do not cover are left out.
+    """
+    by_published: dict[tuple[str, str], Context] = {}
+    contexts = [exhibit.context(config, name, root) for name in config.params.exhibits]
+    for context in contexts:
+        # Only kinds that give single numbers stand for a published exhibit.
+        if exhibit.kind_of(config, context.name).reproduce is not None:
+            by_published[context.paper, str(context.options.get("published", context.name))] = context
+    lines = []
+    for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
+        for row in published.load(paper):
+            context_of_row = by_published.get((paper, row.exhibit))
+            if context_of_row is None and config.whole:
+                lines.append(line(row, Outcome(None, "no exhibit of params.yaml covers it"), None))
+            elif context_of_row is not None:
+                lines.append(compare(context_of_row, row))
+    for context in contexts:
+        claims = exhibit.kind_of(config, context.name).claims
+        lines += claims(context) if claims is not None else []
+    return lines
+
+
+def counts(lines: list[dict[str, Any]]) -> Mapping[str, int]:
+    """How many lines have each verdict."""
+    found = Counter(line["verdict"] for line in lines)
+    return {name: found[name] for name in VERDICTS}
+
+
+def write(lines: list[dict[str, Any]], target: Path) -> Path:
+    """Write ``scorecard.csv``.
+
+    Raises:
+        ConfigError: a line has no verdict of the three.
+    """
+    for entry in lines:
+        if entry["verdict"] not in VERDICTS:
+            raise ConfigError(f"scorecard: verdict {entry['verdict']!r} is not one of {', '.join(VERDICTS)}")
+    return write_csv(target, COLUMNS, [_rounded(entry) for entry in lines])
+
+
+def _rounded(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Six decimals are more than any published number has, and keep the file readable."""
+    return {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()}
