@@ -23,7 +23,7 @@ from partialfair.constraints.auc_sets import PRESETS, cells_of
 from partialfair.datasets.splits import make_split
 from partialfair.models.sigmoid_network import StackedSigmoid
 from tests.acceptance.committed import means, runs
-from tests.solvers.auc_toy import CELLS, X, problem
+from tests.algorithms.auc.auc_toy import CELLS, X, problem
 
 WEIGHT = mirror_weight(1.0)
 

@@ -13,8 +13,8 @@ from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_ste
 from partialfair.algorithms.gaps.proximal_point import ProximalPoint, ProximalRule, Switching
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
 from tests.acceptance.committed import exhibit, long, runs
-from tests.solvers.test_linear_gaps import DP, EO, TABLE2, advance, problem_of, start
-from tests.solvers.toy_gaps import toy
+from tests.algorithms.gaps.test_linear_gaps import DP, EO, TABLE2, advance, problem_of, start
+from tests.algorithms.gaps.toy_gaps import toy
 
 Get = Callable[..., Any]
 THEORY, TABLE, TUNED = "PLADA, steps by its bounds", "PLADA, Table 2", "SSG, tuned"

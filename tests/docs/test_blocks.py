@@ -26,7 +26,7 @@ FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+\.\d+|\S+")
 
 PARSED = {
-    "partialfair new": "tests/workflow/test_scaffold.py",
+    "partialfair new": "tests/commands/test_scaffold.py",
     "partialfair scorecard": "tests/workflow/test_own_data.py",
     "partialfair summary": "tests/workflow/test_end_to_end.py",
     "partialfair train": "tests/workflow/test_own_data.py",
@@ -36,9 +36,9 @@ PARSED = {
     "partialfair run": "tests/workflow/test_end_to_end.py, as Snakemake",
     "partialfair data fetch": "tests/jobs/test_prepare.py",
     "partialfair data verify": "tests/jobs/test_prepare.py",
-    "partialfair card": "tests/jobs/test_model_card.py",
+    "partialfair card": "tests/jobs/test_card.py",
     "partialfair verify": "the tests of the audit trail",
-    "partialfair doctor": "tests/workflow/test_doctor.py",
+    "partialfair doctor": "tests/commands/test_doctor.py",
     "partialfair benchmark": "make bench",
     "make": "targets are looked up in the Makefile",
     "snakemake": "tests/workflow; targets are looked up in the grid",

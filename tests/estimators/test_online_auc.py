@@ -11,7 +11,7 @@ from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.constraints.auc_sets import PRESETS
 from partialfair.errors import ConfigError, DataError, InfeasibleError
 from partialfair.estimators.online_auc import OnlineAUC
-from tests.solvers.auc_toy import random_rows
+from tests.algorithms.auc.auc_toy import random_rows
 
 
 def stream(seed, n):

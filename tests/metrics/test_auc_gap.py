@@ -11,7 +11,7 @@ from partialfair.algorithms.auc.kernels.cell_auc import rescaled_win_tables, win
 from partialfair.constraints.auc_sets import PRESETS, FourSets, cells_of, preset
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics.on_request.auc_gap import METRICS, auc_between, gap, signed_gap
-from tests.solvers.auc_toy import GROUP, X, Y
+from tests.algorithms.auc.auc_toy import GROUP, X, Y
 
 
 @pytest.mark.parametrize(("name", "delta"), [("group", -0.25), ("inter_group", -0.444444), ("intra_group", 0.0)])

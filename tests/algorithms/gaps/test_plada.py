@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from partialfair.algorithms.gaps.gap_problem import excess, kkt_residuals
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, _prox_linear_step, residuals, safe_steps
 from partialfair.errors import ConfigError
-from tests.solvers.toy_gaps import toy
+from tests.algorithms.gaps.toy_gaps import toy
 
 T1 = {"eta": 0.05, "tau": 0.06}
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments, slack_of
 from partialfair.constraints.auc_sets import PRESETS
 from partialfair.errors import InfeasibleError
-from tests.solvers.auc_toy import direct, problem, random_rows
+from tests.algorithms.auc.auc_toy import direct, problem, random_rows
 
 KNOWN = {
     ("group", 0.1): ((0.012279, 0.115179), (0.373178, 0.960263, 1.1)),

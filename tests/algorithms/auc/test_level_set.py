@@ -27,7 +27,7 @@ from partialfair.algorithms.auc.pair_networks import (
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.constraints.auc_sets import PRESETS
 from partialfair.models.sigmoid_network import StackedSigmoid
-from tests.solvers.auc_toy import direct, random_rows
+from tests.algorithms.auc.auc_toy import direct, random_rows
 
 U, V = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.4, 2.0, 0.0])
 WEIGHT = mirror_weight(1.0)

@@ -7,8 +7,8 @@ from partialfair.algorithms.regression.fair_dual import Dual, split
 from partialfair.algorithms.regression.proximal_newton import solve
 from partialfair.algorithms.regression.sgd3_sgd import DualDescent, PlainDescent, rounds, sgd3_sgd
 from partialfair.algorithms.regression.stochastic_approximation import Schedule
-from tests.solvers.test_fair_dual import random_dual
-from tests.solvers.test_stochastic_approximation import FromOne
+from tests.algorithms.regression.test_fair_dual import random_dual
+from tests.algorithms.regression.test_stochastic_approximation import FromOne
 
 
 def test_rounds_of_a_stage() -> None:

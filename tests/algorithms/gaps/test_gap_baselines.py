@@ -7,7 +7,7 @@ from partialfair.algorithms.gaps.gap_problem import kkt_residuals
 from partialfair.algorithms.gaps.gap_reference import near_stationarity, optimum
 from partialfair.algorithms.gaps.proximal_point import ConEx, ProximalPoint, ProximalRule, Switching
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
-from tests.solvers.toy_gaps import toy
+from tests.algorithms.gaps.toy_gaps import toy
 
 AT = np.array([[0.5]])
 

@@ -17,7 +17,7 @@ from partialfair.algorithms.regression.stochastic_approximation import (
     sgd3,
     shift_of,
 )
-from tests.solvers.test_fair_dual import random_dual
+from tests.algorithms.regression.test_fair_dual import random_dual
 
 
 def quadratic(w: np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
         f"if TYPE_CHECKING:\n    import {fingerprint.PACKAGE}.typed\n"
         f"def f():\n    import {fingerprint.PACKAGE}.inner as inner\n"
     )
-    monkeypatch.setattr(closure, "SOURCE", tmp_path)
+    monkeypatch.setattr(fingerprint, "SOURCE", tmp_path)
     for cached in (fingerprint._read, fingerprint._file, fingerprint.closure_hash):
         cached.cache_clear()
     try:
