@@ -7,8 +7,8 @@ Training runs in a process of its own each, as a job of the workflow does: for e
 of the first seed that took least time when it was committed (with a finite tolerance where there is one), and all runs
 of the demo.
 Exhibits are drawn from the tidy tables below ``--root``, by default the committed ones; those that need the files of
-single runs are drawn where the root has them, and a refusal is compared by its text. Compared are the arrays of models and scores,
-metrics, and the CSV of exhibits and the scorecard, without what changes with time, place or code.
+single runs are drawn where the root has them, and a refusal is compared by its text. Compared are the arrays of models
+and scores, metrics, and the CSV of exhibits and the scorecard, without what changes with time, place or code.
 """
 
 import argparse
