@@ -5,4 +5,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reporting"))
 
-from tests.reporting.conftest import FAILING, project  # noqa: E402, F401
+from tests.reporting.conftest import FAILING, project  # noqa: F401

@@ -139,7 +139,7 @@ class TestRefusals:
             report.render_exhibit(config, "figure1", root=tmp_path)
 
     def test_kind_taken_twice(self, tmp_path, monkeypatch):
-        import partialfair.reporting as package
+        import partialfair.reporting.kinds as package
 
         (tmp_path / "another.py").write_text(
             "from partialfair.reporting.exhibit import Kind\nKINDS = {'tradeoff': Kind(None, None)}\n"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells, palette
+from partialfair.pages.cells import Cell, Table
 
 if TYPE_CHECKING:
     from partialfair.audit.measures import Measurement
@@ -28,7 +28,7 @@ def page(result: "AuditResult") -> str:
     overall = {**result.measured.quality, **result.measured.overall}
     compared = len(result.curve.names)
     shown = _largest(result.curve)
-    with style.applied():
+    with palette.applied():
         figures = {
             "curve": _svg(_curve_figure(result, shown), "curve"),
             "density": _svg(_density_figure(result, shown), "density"),
@@ -182,7 +182,7 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     curve = result.curve
     reference = max(shown, key=lambda k: int(curve.count[k].sum()))
     figure, axis = plt.subplots(figsize=(5.4, 5.0))
-    axis.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=":", label="parity")
+    axis.plot([0, 1], [0, 1], color=palette.INK, lw=0.8, ls=":", label="parity")
     for number, k in enumerate(k for k in shown if k != reference):
         axis.plot(curve.ranks[reference], curve.ranks[k], label=_plain(curve.names[k]), **_look(number))
     for low, high in result.unions[curve.codes[reference]]:
@@ -212,7 +212,7 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
             bottom, top = _score_at(curve, k, high), _score_at(curve, k, low)
             inside = (x >= bottom) & (x <= top)
             axis.fill_between(x, 0, density, where=inside, color=INTERVAL, alpha=0.45, lw=0)
-        axis.axvline(result.threshold, color=style.INK, lw=0.9, ls="--")
+        axis.axvline(result.threshold, color=palette.INK, lw=0.9, ls="--")
         axis.set_yticks([])
         axis.set_ylim(0, None)
         axis.set_title(_plain(curve.names[k]), loc="left", fontsize=9.5)
@@ -255,7 +255,7 @@ def _svg(figure: Any, name: str) -> str:
     width = figure.get_size_inches()[0]
     plt.close(figure)
     text = stream.getvalue()
-    text = text[text.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
+    text = text[text.index("<svg") :].replace(palette.INK, "currentColor").replace(palette.GRID, "var(--rule)")
     text = text.replace(COLOURS[0].lower(), "var(--blue)")
     for mark in ('id="', 'href="#', "url(#"):
         text = text.replace(mark, f"{mark}{name}-")

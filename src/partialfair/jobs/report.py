@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from partialfair.grid.config import Config
-from partialfair.reporting import cells, exhibit, page
+from partialfair.pages import cells
+from partialfair.reporting import exhibit, page
 from partialfair.verdicts import scorecard
 
 

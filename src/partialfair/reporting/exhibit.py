@@ -122,10 +122,11 @@ def kinds() -> Mapping[str, Kind]:
         PluginError: two modules offer the same name.
     """
     found: dict[str, Kind] = {}
-    for module in pkgutil.iter_modules(import_module("partialfair.reporting").__path__):
-        for name, kind in getattr(import_module(f"partialfair.reporting.{module.name}"), "KINDS", {}).items():
+    package = import_module("partialfair.reporting.kinds")
+    for module in pkgutil.iter_modules(package.__path__):
+        for name, kind in getattr(import_module(f"{package.__name__}.{module.name}"), "KINDS", {}).items():
             if name in found:
-                raise PluginError(f"reporting/{module.name}.py: kind {name!r} exists in another module; rename it")
+                raise PluginError(f"kinds/{module.name}.py: kind {name!r} exists in another module; rename it")
             found[name] = kind
     return found
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.grid.config import Config
-from partialfair.reporting import cells, exhibit, run_tables, style
+from partialfair.pages import cells
+from partialfair.reporting import exhibit, run_tables, style
 from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import atomic_path
 from partialfair.verdicts import scorecard

@@ -9,8 +9,9 @@ import pandas as pd
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import PartialFairError
 from partialfair.grid.config import Config
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 
 KEYS = ["experiment", "dataset", "algorithm", "kappa"]
 

@@ -8,16 +8,15 @@ different papers may look alike.
 import importlib
 import math
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from partialfair.pages.palette import DPI, GRID, INK, applied
 from partialfair.tables import intervals
 from partialfair.tables.intervals import Pairs
 
-INK = "#262626"
-GRID = "#dcdcdc"
-DPI = 200  # of figures as images
+__all__ = ["DPI", "GRID", "INK", "applied"]  # and what follows
+
 INSIDE = "#c8102e"  # what lies inside the interval of ranks
 
 
@@ -79,36 +78,6 @@ _OTHERS = (
 # A larger parameter means a tighter model for penalties, a looser one for tolerances.
 ASCENDING = frozenset({"regularization"})
 
-RC = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 9.5,
-    "legend.fontsize": 9.5,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5.5,
-    "legend.frameon": False,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.dpi": DPI,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "partialfair",
-    "pdf.fonttype": 42,
-}
-
 
 def look(algorithm: str, others: list[str] | None = None) -> Look:
     """Return the look of an algorithm; one without an entry takes the next free one, by its place in ``others``."""
@@ -142,11 +111,3 @@ def pairs_of(interval: Any) -> Pairs:
     """Return the pairs of an interval; those of the first group where groups have their own."""
     parsed = intervals.parse(interval)
     return parsed[0] if intervals.is_per_group(parsed) else parsed  # type: ignore[return-value]
-
-
-def applied() -> AbstractContextManager[None]:
-    """Return a context in which matplotlib draws without a display and in this style."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    return mpl.rc_context(RC)  # type: ignore[arg-type]

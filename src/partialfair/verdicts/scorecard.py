@@ -9,8 +9,8 @@ from typing import Any
 
 from partialfair.errors import ConfigError
 from partialfair.grid.config import Config
+from partialfair.pages.cells import write_csv
 from partialfair.reporting import exhibit
-from partialfair.reporting.cells import write_csv
 from partialfair.reporting.exhibit import Context, Outcome
 from partialfair.verdicts import published
 from partialfair.verdicts.published import Published

@@ -13,8 +13,9 @@ import numpy as np
 
 from partialfair.metrics.statistics.frontier import LEVELS, Comparison
 from partialfair.metrics.statistics.paired import Difference
-from partialfair.reporting import canvas, cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, compare_sides, metric_of, panels
 from partialfair.verdicts.results import convention

@@ -23,9 +23,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 from partialfair.errors import ConfigError
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.reporting import auc_points, cells, style
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import auc_points, style
 from partialfair.reporting.auc_points import START
-from partialfair.reporting.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.results import Setting
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from partialfair import plugins
-from partialfair.reporting import auc_points, canvas, cells, style
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import auc_points, canvas, style
 from partialfair.reporting.auc_points import START, Point
-from partialfair.reporting.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 
 COLUMNS = (

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from partialfair.reporting import cells
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import claim_tests

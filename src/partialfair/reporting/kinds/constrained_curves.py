@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import canvas, cells, style, traces
+from partialfair.pages import cells
+from partialfair.reporting import canvas, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.results import Setting
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.results import Setting

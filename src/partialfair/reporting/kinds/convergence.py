@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from partialfair.reporting import canvas, cells, runs, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting

@@ -16,8 +16,9 @@ import numpy as np
 
 from partialfair import plugins
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.results import Setting
 

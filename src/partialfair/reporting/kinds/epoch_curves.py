@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import canvas, cells, style, traces
+from partialfair.pages import cells
+from partialfair.reporting import canvas, style, traces
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.verdicts import statements
 from partialfair.verdicts.published import Published

@@ -14,8 +14,9 @@ from partialfair.metrics.statistics.hypervolume import hypervolume
 from partialfair.metrics.statistics.paired import Difference, paired_difference
 from partialfair.metrics.statistics.ranks import RankTest, rank_test
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels

@@ -9,7 +9,8 @@ import numpy as np
 
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.reporting import canvas, cells, runs, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import statements

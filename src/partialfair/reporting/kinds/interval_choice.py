@@ -13,8 +13,9 @@ import pandas as pd
 
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
-from partialfair.reporting import canvas, cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import Pairs
 

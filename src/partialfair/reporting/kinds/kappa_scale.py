@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.reporting.kinds.tables import setting_of
 from partialfair.verdicts import published

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.store import load_model
-from partialfair.reporting import canvas, cells, run_scores, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, run_scores, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts.results import Setting

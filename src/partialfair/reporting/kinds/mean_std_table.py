@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.metrics import get
-from partialfair.reporting import cells, run_scores, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import run_scores, style
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.published import Published

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import canvas, cells, style, traces
+from partialfair.pages import cells
+from partialfair.reporting import canvas, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.constrained_curves import datasets, title_of
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import canvas, cells, run_scores, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, run_scores, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.loss_paths import settings
 from partialfair.reporting.runs import group_names

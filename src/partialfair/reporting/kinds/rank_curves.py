@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.metrics.ranks import count_above
-from partialfair.reporting import canvas, cells, runs, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting, convention

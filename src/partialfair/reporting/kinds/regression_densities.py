@@ -8,7 +8,8 @@ import numpy as np
 
 from partialfair.grid.workflow import SPLIT, TABLE
 from partialfair.models.store import load_model
-from partialfair.reporting import canvas, cells, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.regression_tradeoff import LOOKS
 from partialfair.reporting.regression_points import series

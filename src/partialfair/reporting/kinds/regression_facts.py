@@ -7,8 +7,8 @@ import numpy as np
 
 from partialfair.grid.workflow import SPLIT, TABLE
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import cells
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts import published

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import cells
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.regression_tradeoff import TITLES
 from partialfair.reporting.regression_points import published_name, values

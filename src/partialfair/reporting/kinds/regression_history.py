@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import canvas, cells
+from partialfair.pages import cells
+from partialfair.reporting import canvas
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.reporting.kinds.regression_tradeoff import LOOKS, TITLES
 from partialfair.reporting.regression_points import PUBLISHED_METRICS, published_name, series

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import cells
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.reporting.kinds.regression_tradeoff import TITLES
 from partialfair.reporting.regression_points import published_name, series

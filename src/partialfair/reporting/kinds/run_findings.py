@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.reporting import cells, run_scores, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import run_scores, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import published, statements
 from partialfair.verdicts.results import Setting

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.reporting import canvas, cells, runs, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds import rank_curves
 from partialfair.tables.intervals import Pairs, bounds

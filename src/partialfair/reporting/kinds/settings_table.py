@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.published import Published

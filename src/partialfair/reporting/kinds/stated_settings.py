@@ -11,8 +11,9 @@ from partialfair import plugins
 from partialfair.datasets.named import named_dataset
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.models.stacked import StackedMLP
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts import scorecard

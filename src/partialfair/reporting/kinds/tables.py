@@ -9,8 +9,9 @@ import numpy as np
 
 from partialfair.datasets.named import named_dataset
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting import cells, style
-from partialfair.reporting.cells import Cell, Table
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Outcome
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import scorecard

@@ -4,7 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from partialfair.reporting import canvas, cells, style
+from partialfair.pages import cells
+from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import published
 from partialfair.verdicts.results import Convention, convention

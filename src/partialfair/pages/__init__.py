@@ -1,0 +1,1 @@
+"""What pages of exhibits and of audits are made of: tables, templates, ink. Knows neither."""
