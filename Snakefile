@@ -23,6 +23,10 @@ set_environment(workflow.basedir, PARAMS)
 try:
     require_room()
     CONFIG = load_config(PARAMS, check_plugins=True)
+    if workflow.is_main_process:  # not once more in the process of every job
+        from partialfair.reporting.exhibit import check_exhibits
+
+        check_exhibits(CONFIG)
 except PartialFairError as error:
     raise WorkflowError(str(error)) from None
 GRID = Grid(CONFIG)

@@ -24,7 +24,13 @@ Result = TypeVar("Result")
 
 ROOT = Path(__file__).parent
 
-MARKERS = {"datasets": "SPEC", "algorithms": "ALGORITHM", "constraints": "VIOLATION", "constraints/losses": "LOSS"}
+MARKERS = {
+    "datasets": "SPEC",
+    "algorithms": "ALGORITHM",
+    "constraints": "VIOLATION",
+    "constraints/losses": "LOSS",
+    "reporting/kinds": "KIND",
+}
 """Top-level name that makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
 
 CONTRACT = {

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import synthetic
 
-from partialfair.errors import ConfigError, PluginError
+from partialfair.errors import ConfigError
 from partialfair.grid import config as configuration
 from partialfair.jobs import report
 from partialfair.reporting import exhibit
@@ -137,16 +137,6 @@ class TestRefusals:
             ConfigError, match=r"exhibits\.figure1\.kind: unknown kind 'tradeof'; did you mean 'tradeoff'"
         ):
             report.render_exhibit(config, "figure1", root=tmp_path)
-
-    def test_kind_taken_twice(self, tmp_path, monkeypatch):
-        import partialfair.reporting.kinds as package
-
-        (tmp_path / "another.py").write_text(
-            "from partialfair.reporting.exhibit import Kind\nKINDS = {'tradeoff': Kind(None, None)}\n"
-        )
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-        with pytest.raises(PluginError, match="kind 'tradeoff' exists in another module"):
-            exhibit.kinds.__wrapped__()
 
 
 def test_exhibits_of_the_shipped_grid_have_known_kinds_titles_and_captions():

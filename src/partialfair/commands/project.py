@@ -24,8 +24,10 @@ class Kind(StrEnum):
 def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
     from partialfair.grid.config import load_config
+    from partialfair.reporting.exhibit import check_exhibits
 
     grid = load_config(config, check_plugins=True)
+    check_exhibits(grid)
     if as_json:
         print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
         return

@@ -34,7 +34,7 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, roo
         DataError: the exhibit's figure has not been drawn.
     """
     context = exhibit.context(config, exhibit_id, Path(root))
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    title, caption = exhibit.heading(context)
     return cells.write_html(Path(target), title, caption, exhibit.body(context))
 
 

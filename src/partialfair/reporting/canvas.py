@@ -3,12 +3,14 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partialfair.errors import DataError
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import atomic_path
+
+if TYPE_CHECKING:
+    from partialfair.reporting.exhibit import Context
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch
@@ -17,7 +19,7 @@ _LARGEST = 600_000  # characters of an inline SVG; a larger one becomes an image
 Draw = Callable[[], Any]
 
 
-def write(context: Context, draw: Draw) -> list[Path]:
+def write(context: "Context[Any]", draw: Draw) -> list[Path]:
     """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``.
 
     Args:
@@ -31,7 +33,7 @@ def write(context: Context, draw: Draw) -> list[Path]:
     return paths
 
 
-def inline(context: Context) -> str:
+def inline(context: "Context[Any]") -> str:
     """Return the figure that :func:`write` has written as a piece of HTML.
 
     It is inline SVG whose ink and grid take the page's colours, so that dark pages work; a figure with very many points

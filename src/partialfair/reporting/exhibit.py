@@ -1,24 +1,56 @@
 """What an exhibit is: an entry of ``params.yaml`` drawn by its kind.
 
-A kind is an entry of the dictionary ``KINDS`` of any module of this folder, found by scanning, so that another
-paper adds its kinds in a file of its own.
+A kind is a file of ``reporting/kinds`` that binds ``KIND``, found by scanning; the file's name is the kind's. Its
+options are a model of their own, so that ``partialfair check`` refuses an entry that could not be drawn.
 """
 
-import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from partialfair import plugins
 from partialfair.errors import ConfigError, PluginError
+from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
 from partialfair.metrics.uncertainty import Estimate
+from partialfair.pages import cells
+from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
+from partialfair.reporting import canvas
 from partialfair.verdicts import published
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Results
+
+FOLDER = "reporting/kinds"
+
+
+class Options(BaseModel):
+    """What every kind takes; a kind adds its own by a class that inherits from this one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: str = Field(description="what draws it")
+    title: str = Field("", description="its title")
+    caption: str = Field("", description="what a reader should know, below the title")
+    section: str | None = Field(None, description="heading of the report that it stands under, instead of its paper's")
+    experiments: list[str] = Field([], description="experiments whose results it shows; all of them if none is named")
+    datasets: list[str] = Field([], description="datasets that it counts besides those of its experiments")
+    published: str | None = Field(None, description="key of the exhibit's published numbers, if it is not its own")
+    notes: dict[str, str] = Field({}, description="notes on the lines of a dataset in the scorecard")
+    tolerance: dict[str, float | dict[str, float]] = Field(
+        {}, description="by metric, the difference up to which a published number counts as reproduced"
+    )
+
+
+O_co = TypeVar("O_co", bound=Options, covariant=True)
+
+Line = dict[str, Any]
+"""One line of an exhibit's CSV by column; a column without a value may be left out."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +72,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Generic[O_co]):
     """Everything a kind draws from.
 
     Attributes:
         config: the validated ``params.yaml``.
         name: the exhibit's key there.
-        options: the exhibit's entry.
+        options: the exhibit's entry, checked by its kind; the entry as it is for a kind without a model.
         results: tidy tables of its experiments.
         root: the project's root.
         out_dir: where its files go.
@@ -54,15 +86,22 @@ class Context:
 
     config: Config
     name: str
-    options: Mapping[str, Any]
+    options: O_co
     results: Results
     root: Path
     out_dir: Path
 
+    def option(self, name: str, default: Any = None) -> Any:
+        """An option by name, for functions that serve several kinds; ``default`` where a kind has none of that name."""
+        if isinstance(self.options, Mapping):
+            return self.options.get(name, default)
+        found = getattr(self.options, name, default)
+        return default if found is None else found
+
     @property
     def experiments(self) -> list[str]:
         """Experiments the exhibit shows; all of them if it names none."""
-        return list(self.options.get("experiments") or self.config.experiments)
+        return list(self.option("experiments") or self.config.experiments)
 
     @property
     def paper(self) -> str:
@@ -70,9 +109,14 @@ class Context:
         return self.config.experiment(self.experiments[0]).paper
 
     @property
+    def published_as(self) -> str:
+        """Key under which the exhibit's numbers are published."""
+        return str(self.option("published", self.name))
+
+    @property
     def published(self) -> tuple[Published, ...]:
         """Published numbers of the exhibit, which may name another than its own key by ``published``."""
-        return published.of_exhibit(self.paper, str(self.options.get("published", self.name)))
+        return published.of_exhibit(self.paper, self.published_as)
 
     def path(self, suffix: str) -> Path:
         """Output file ``{out_dir}/{name}.{suffix}``."""
@@ -80,7 +124,7 @@ class Context:
 
     def note(self, dataset: str) -> str:
         """What the entry's ``notes`` say about a dataset."""
-        return str((self.options.get("notes") or {}).get(dataset, ""))
+        return str((self.option("notes") or {}).get(dataset, ""))
 
     def tolerance(self, metric: str, dataset: str) -> float | None:
         """Tolerance of a verdict, from the entry's ``tolerance``; counts must be exact.
@@ -90,14 +134,14 @@ class Context:
         """
         if metric.startswith("n_"):
             return 0.0
-        entries = self.options.get("tolerance") or {}
+        entries = self.option("tolerance") or {}
         entry = entries.get(metric, None if metric == "accuracy" else entries.get("fairness"))
         return entry.get(dataset, entry.get("default")) if isinstance(entry, Mapping) else entry
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How exhibits of one kind come about.
+    """How exhibits of one kind come about; :meth:`of` makes one of the parts that most kinds have.
 
     Attributes:
         render: writes the files of the exhibit, one of them ``{name}.csv``, and returns their paths.
@@ -105,45 +149,105 @@ class Kind:
         reproduce: what was reproduced of one published number; ``None`` for kinds that have none.
         claims: lines of the scorecard that have no published number (see ``scorecard``).
         needs_results: whether there is nothing to show before an experiment has run.
+        options: what its entries take; ``None`` leaves them unchecked.
     """
 
-    render: Callable[[Context], list[Path]]
-    fragment: Callable[[Context], str]
-    reproduce: Callable[[Context, Published], Outcome] | None = None
-    claims: Callable[[Context], list[dict[str, Any]]] | None = None
+    render: Callable[[Context[Any]], list[Path]]
+    fragment: Callable[[Context[Any]], str]
+    reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
+    options: type[Options] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        options: type[O_co],
+        columns: Sequence[str],
+        lines: Callable[[Context[O_co]], Iterable[Line]],
+        *,
+        draw: Callable[[Context[O_co], list[Line]], Any] | None = None,
+        table: Callable[[Context[O_co]], Table] | None = None,
+        **more: Any,
+    ) -> "Kind":
+        """Return a kind that writes a CSV and a figure, a table, or both.
+
+        Args:
+            options: model of its entries.
+            columns: of the CSV.
+            lines: what the CSV holds, by column.
+            draw: returns the matplotlib figure of those lines, which is closed afterwards.
+            table: returns the table.
+            more: other attributes of the kind.
+        """
+
+        def render(context: Context[O_co]) -> list[Path]:
+            found = list(lines(context))
+            paths = [cells.write_csv(context.path("csv"), columns, found)]
+            if draw is not None:
+                paths += canvas.write(context, lambda: draw(context, found))
+            if table is not None:
+                body = cells.html(table(context))
+                paths.append(cells.write_html(context.path("html"), *heading(context), body))
+            return paths
+
+        def fragment(context: Context[O_co]) -> str:
+            figure = canvas.inline(context) if draw is not None else ""
+            return figure + (cells.html(table(context)) if table is not None else "")
+
+        return cls(render, fragment, options=options, **more)
+
+
+def heading(context: Context[Any]) -> tuple[str, str]:
+    """Title and caption of an exhibit."""
+    return str(context.option("title", "")), str(context.option("caption", ""))
+
+
+def names() -> tuple[str, ...]:
+    """Names of all kinds, without importing them."""
+    return tuple(sorted({*plugins.names(FOLDER), *_others()}))
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
-    """Return all kinds by name.
-
-    Raises:
-        PluginError: two modules offer the same name.
-    """
+def _others() -> Mapping[str, Kind]:
+    """Kinds of modules that offer several, in a dictionary ``KINDS``."""
     found: dict[str, Kind] = {}
-    package = import_module("partialfair.reporting.kinds")
-    for module in pkgutil.iter_modules(package.__path__):
-        for name, kind in getattr(import_module(f"{package.__name__}.{module.name}"), "KINDS", {}).items():
-            if name in found:
-                raise PluginError(f"kinds/{module.name}.py: kind {name!r} exists in another module; rename it")
-            found[name] = kind
+    for path in sorted((plugins.ROOT / FOLDER).glob("[a-z]*.py")):
+        if "\nKINDS = " in path.read_text(encoding="utf-8"):
+            found |= import_module(f"partialfair.reporting.kinds.{path.stem}").KINDS
     return found
 
 
-def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None = None) -> Context:
+def kind(name: str) -> Kind:
+    """Return a kind.
+
+    Raises:
+        PluginError: there is no such kind, or its file cannot be imported; the message says what to do.
+    """
+    if name in plugins.names(FOLDER):
+        return plugins.load(FOLDER, name).KIND
+    if name in _others():
+        return _others()[name]
+    raise PluginError(f"unknown kind {name!r}; {did_you_mean(name, names())}")
+
+
+def kinds() -> Mapping[str, Kind]:
+    """Return all kinds by name."""
+    return {name: kind(name) for name in names()}
+
+
+def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None = None) -> Context[Any]:
     """Gather what the exhibit ``name`` is drawn from; ``out_dir`` is ``reports/{name}`` by default.
 
     Raises:
-        ConfigError: there is no such exhibit.
+        ConfigError: there is no such exhibit, or its entry is wrong.
     """
     entries = config.params.exhibits
     if name not in entries:
         raise ConfigError(f"{config.source}: unknown exhibit {name!r}; {did_you_mean(name, entries)}")
-    options = entries[name].model_dump()
-    experiments = options.get("experiments") or list(config.experiments)
+    experiments = entries[name].experiments or list(config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
-    return Context(config, name, options, results, root, out_dir or root / "reports" / name)
+    return Context(config, name, options_of(config, name), results, root, out_dir or root / "reports" / name)
 
 
 def kind_of(config: Config, name: str) -> Kind:
@@ -152,15 +256,37 @@ def kind_of(config: Config, name: str) -> Kind:
     Raises:
         ConfigError: its ``kind`` is unknown.
     """
-    kind = config.params.exhibits[name].kind
-    if kind not in kinds():
-        raise ConfigError(
-            f"{config.source}: exhibits.{name}.kind: unknown kind {kind!r}; {did_you_mean(kind, kinds())}"
-        )
-    return kinds()[kind]
+    wanted = config.params.exhibits[name].kind
+    if wanted not in names():
+        hint = did_you_mean(wanted, names())
+        raise ConfigError(f"{config.source}: exhibits.{name}.kind: unknown kind {wanted!r}; {hint}")
+    return kind(wanted)
 
 
-def body(context: Context) -> str:
+def options_of(config: Config, name: str) -> Any:
+    """Return an exhibit's entry as its kind's model of options; as it is where the kind has none.
+
+    Raises:
+        ConfigError: the kind or an option is unknown, or a value is wrong.
+    """
+    model = kind_of(config, name).options
+    entry = config.params.exhibits[name].model_dump(exclude_unset=True)
+    if model is None:
+        return config.params.exhibits[name].model_dump()
+    return validated(entry, model, config.source, ("exhibits", name))
+
+
+def check_exhibits(config: Config) -> None:
+    """Refuse an exhibit whose kind is unknown or whose options its kind does not take, before anything runs.
+
+    Raises:
+        ConfigError: one sentence that names the key, the value and the remedy.
+    """
+    for name in config.params.exhibits:
+        options_of(config, name)
+
+
+def body(context: Context[Any]) -> str:
     """Return an exhibit as a piece of HTML, or a sentence that says what it waits for."""
     kind = kind_of(context.config, context.name)
     if kind.needs_results and context.results.metrics.empty:

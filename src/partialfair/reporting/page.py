@@ -132,7 +132,7 @@ def _papers(config: Config, root: Path) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name in config.params.exhibits:
         context = exhibit.context(config, name, root)
-        section = context.options.get("section")
+        section = context.option("section")
         key = context.paper if section is None else str(section).lower().replace(" ", "-")
         title, year = (str(section), "") if section is not None else (paper(key).title, paper(key).year)
         found.setdefault(key, {"name": key, "title": title, "year": year, "exhibits": []})
@@ -141,7 +141,7 @@ def _papers(config: Config, root: Path) -> list[dict[str, Any]]:
 
 
 def _exhibit(context: Context) -> dict[str, str]:
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
+    title, caption = exhibit.heading(context)
     return {"name": context.name, "title": title, "caption": caption, "body": exhibit.body(context)}
 
 

@@ -37,7 +37,7 @@ class Series:
 
 def series(context: Context) -> list[Series]:
     """The series of an exhibit, in its order."""
-    entries: Mapping[str, Any] = context.options.get("series") or {}
+    entries: Mapping[str, Any] = context.option("series") or {}
     return [Series(name, e["experiment"], e["algorithm"], e.get("label", name)) for name, e in entries.items()]
 
 
@@ -55,8 +55,8 @@ def tolerance_of(setting: str) -> float:
 def values(context: Context, setting: Setting, metric: str) -> np.ndarray:
     """Values of a metric over the seeds of a setting (test rows), or over those named by the option ``seeds``."""
     rows = context.results.rows(setting, metric)
-    if context.options.get("seeds"):
-        rows = rows[rows["seed"].isin(context.options["seeds"])]
+    if context.option("seeds"):
+        rows = rows[rows["seed"].isin(context.option("seeds"))]
     found = rows["value"].to_numpy(float)
     return np.asarray(found[~np.isnan(found)])
 
@@ -80,7 +80,7 @@ def published_points(context: Context) -> Iterator[dict[str, Any]]:
     """The published points of the series of an exhibit."""
     wanted = {one.name for one in series(context)}
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    sources = context.options.get("published_points") or [context.options.get("published", context.name)]
+    sources = context.option("published_points") or [context.published_as]
     for source in sources:
         for row in published.of_exhibit(context.paper, str(source)):
             if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:

@@ -101,7 +101,7 @@ def build(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
     for context in contexts:
         # Only kinds that give single numbers stand for a published exhibit.
         if exhibit.kind_of(config, context.name).reproduce is not None:
-            by_published[context.paper, str(context.options.get("published", context.name))] = context
+            by_published[context.paper, context.published_as] = context
     lines = []
     for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
         for row in published.load(paper):

@@ -2,22 +2,29 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from partialfair.metrics.ranks import count_above
-from partialfair.pages import cells
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Options
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting, convention
 
 COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
 POINTS = 301  # of the named seed's curve: finer than its line is wide
 FAINT = 76  # of the other seeds' curves
+
+
+class RankCurves(Options):
+    """The unconstrained model of every dataset, then one algorithm at the kappas named, with a falling threshold."""
+
+    kappas: dict[str, list[float]] = Field(description="kappas of each dataset to show")
+    algorithm: str = Field("idca", description="whose models")
+    seed: int = Field(0, description="the seed drawn with a strong line")
 
 
 def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points: int) -> NDArray[np.float64]:
@@ -38,11 +45,11 @@ def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points:
     return ranks[:, picked].T
 
 
-def settings(context: Context) -> dict[str, list[Setting]]:
+def settings(context: Context[Any]) -> dict[str, list[Setting]]:
     """Settings to show by dataset: the unconstrained model, then the option ``kappas`` from the loosest on."""
-    experiment, algorithm = context.experiments[0], str(context.options.get("algorithm", "idca"))
+    experiment, algorithm = context.experiments[0], context.option("algorithm", "idca")
     shown = {}
-    for dataset, kappas in context.options["kappas"].items():
+    for dataset, kappas in context.option("kappas").items():
         tightening = sorted((float(kappa) for kappa in kappas), reverse=True)
         shown[dataset] = [
             Setting(experiment, dataset, "unconstrained", math.inf),
@@ -51,18 +58,18 @@ def settings(context: Context) -> dict[str, list[Setting]]:
     return shown
 
 
-def _seeds(context: Context) -> list[int]:
+def _seeds(context: Context[RankCurves]) -> list[int]:
     """All seeds, the named one last, so that it is drawn on top."""
-    named = int(context.options.get("seed", 0))
+    named = context.options.seed
     return [*(seed for seed in context.config.seeds(context.experiments[0]) if seed != named), named]
 
 
-def curve_points(context: Context) -> list[dict[str, Any]]:
+def curve_points(context: Context[Any]) -> list[dict[str, Any]]:
     """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
     return [point for panel in settings(context).values() for one in panel for point in _panel_points(context, one)]
 
 
-def _panel_points(context: Context, setting: Setting) -> Iterator[dict[str, Any]]:
+def _panel_points(context: Context[Any], setting: Setting) -> Iterator[dict[str, Any]]:
     gaps = statements.by_seed(context.results, setting, "rank_gap")
     for seed in _seeds(context):
         named = seed == _seeds(context)[-1]
@@ -76,7 +83,7 @@ def _panel_points(context: Context, setting: Setting) -> Iterator[dict[str, Any]
             yield content | {"rank_1": round(float(first), 5), "rank_2": round(float(second), 5)}
 
 
-def _draw(context: Context, points: list[dict[str, Any]]) -> Any:
+def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
     rows = settings(context)
@@ -124,14 +131,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
     axis.set_yticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
 
 
-def render(context: Context) -> list[Path]:
-    """Write the figure and its points."""
-    points = curve_points(context)
-    paths = canvas.write(context, lambda: _draw(context, points))
-    return [cells.write_csv(context.path("csv"), COLUMNS, points), *paths]
-
-
-def claims(context: Context) -> list[dict[str, Any]]:
+def claims(context: Context[Any]) -> list[dict[str, Any]]:
     """Scorecard lines: with every tightening of kappa the curve comes nearer to the diagonal inside I."""
     return falling(
         context, settings(context), "absolute", "fall of the largest distance to the diagonal inside I",
@@ -140,7 +140,7 @@ def claims(context: Context) -> list[dict[str, Any]]:
 
 
 def falling(
-    context: Context, shown: dict[str, list[Setting]], scale: str, metric: str, statement: str
+    context: Context[Any], shown: dict[str, list[Setting]], scale: str, metric: str, statement: str
 ) -> list[dict[str, Any]]:
     """Scorecard lines of a violation that falls from each setting to the next, by paired differences over seeds.
 
@@ -169,9 +169,9 @@ def _means(name: str, old: dict[int, float], new: dict[int, float]) -> str:
     return f"{name} on test {np.mean(list(old.values())):.4f} -> {np.mean(list(new.values())):.4f}"
 
 
-def _missing(context: Context, *settings: Setting) -> str:
+def _missing(context: Context[Any], *settings: Setting) -> str:
     reasons = {context.results.reason(one) for one in settings} - {""}
     return "; ".join(sorted(reasons))
 
 
-KINDS = {"rank_curves": Kind(render, canvas.inline, claims=claims)}
+KIND = Kind.of(RankCurves, COLUMNS, curve_points, draw=_draw, claims=claims)

@@ -1,0 +1,100 @@
+"""Kinds of exhibit: found by scanning, with options of their own that are checked before anything runs."""
+
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from partialfair import plugins
+from partialfair.errors import ConfigError, PluginError
+from partialfair.reporting import exhibit
+
+
+def config(tmp_path: Path, **entry: object):
+    content = synthetic.params()
+    content["exhibits"] = {"figure2": {"title": "x", "experiments": ["psp"], **entry}}
+    return synthetic.project(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"kind": "rank_curve"}, r"exhibits\.figure2\.kind: unknown kind 'rank_curve'; did you mean 'rank_curves'\?"),
+        ({}, r"exhibits\.figure2\.kappas: the key is missing; add it"),
+        ({"kappas": {}, "algoritm": "idca"}, r"figure2\.algoritm: unknown key; did you mean 'algorithm'\?"),
+        ({"kappas": {"a9a": [0.1]}, "seed": "0"}, r"figure2\.seed is '0': input should be a valid integer"),
+        ({"kappas": {"a9a": 0.1}}, r"figure2\.kappas\.a9a is 0\.1: input should be a valid list"),
+    ],
+)
+def test_wrong_entry_is_refused_in_one_sentence(tmp_path, entry, sentence):
+    wrong = config(tmp_path, **{"kind": "rank_curves", **entry})
+    with pytest.raises(ConfigError, match=sentence):
+        exhibit.check_exhibits(wrong)
+
+
+def test_options_are_a_model_in_every_kind_that_has_one(tmp_path):
+    right = config(tmp_path, kind="rank_curves", kappas={"a9a": [0.1]})
+    exhibit.check_exhibits(right)
+    options = exhibit.context(right, "figure2", tmp_path).options
+    assert (options.kappas, options.algorithm, options.seed) == ({"a9a": [0.1]}, "idca", 0)
+
+
+ONE_FILE = """
+from pydantic import Field
+
+from partialfair.reporting.exhibit import Kind, Options
+
+
+class Seeds(Options):
+    '''Seeds.'''
+
+    first: int = Field(description="the first seed shown")
+
+
+def lines(context):
+    return [{"seed": seed} for seed in context.config.seeds("psp") if seed >= context.options.first]
+
+
+def draw(context, lines):
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots()
+    axis.plot([line["seed"] for line in lines])
+    return figure
+
+
+KIND = Kind.of(Seeds, ("seed",), lines, draw=draw)
+"""
+
+
+def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
+    import partialfair.reporting.kinds as package
+
+    folder = tmp_path / "source" / exhibit.FOLDER
+    folder.mkdir(parents=True)
+    (folder / "seeds_of.py").write_text(ONE_FILE)
+    (folder / "broken.py").write_text("KIND = nothing\n")
+    right, wrong = (config(tmp_path, kind="seeds_of", first=first) for first in (1, "one"))
+    monkeypatch.setattr(plugins, "ROOT", tmp_path / "source")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    plugins._files.cache_clear()
+    try:
+        assert {"broken", "seeds_of"} <= set(exhibit.names())
+        context = exhibit.context(right, "figure2", tmp_path)
+        paths = exhibit.kind_of(right, "figure2").render(context)
+        assert [path.suffix for path in paths] == [".csv", ".pdf", ".svg", ".png"]
+        assert paths[0].read_text().split()[:2] == ["seed", "1"]
+        with pytest.raises(ConfigError, match=r"figure2\.first is 'one': input should be a valid integer"):
+            exhibit.check_exhibits(wrong)
+        with pytest.raises(PluginError, match=r"reporting/kinds/broken\.py, line 1: importing it gives NameError"):
+            exhibit.kind("broken")
+        with pytest.raises(PluginError, match="unknown kind 'seeds_off'; did you mean 'seeds_of'"):
+            exhibit.kind("seeds_off")
+    finally:
+        plugins._files.cache_clear()
+
+
+def test_every_option_is_described():
+    for name, kind in exhibit.kinds().items():
+        for key, field in (kind.options.model_fields if kind.options else {}).items():
+            assert field.description, f"{name}: say what {key} is"
