@@ -12,7 +12,8 @@ import pytest
 
 from partialfair import metrics
 from partialfair.errors import DataError
-from partialfair.jobs.collect import METRIC_COLUMNS, RUN_COLUMNS, collect
+from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
+from partialfair.jobs.collect import collect
 from partialfair.jobs.evaluate import evaluate
 from partialfair.models.design import Standardiser
 from partialfair.models.store import LinearScore

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from partialfair.grid import tidy
 from partialfair.grid.config import Config, load_config
 from partialfair.jobs import collect
 from partialfair.metrics import names
@@ -91,8 +92,8 @@ def project(root: Path, content=None, failing=(), noise=0.002) -> Config:
             for metric in names():
                 value = None if bad else invented(job, metric) + noise * rng.normal()
                 metric_rows.append(key | ending | {"split": "test", "metric": metric, "value": value})
-        collect._write(root / "reports" / name / "metrics.parquet", metric_rows, collect.METRIC_COLUMNS)
-        collect._write(root / "reports" / name / "runs.parquet", run_rows, collect.RUN_COLUMNS)
+        collect._write(root / "reports" / name / "metrics.parquet", metric_rows, tidy.METRIC_COLUMNS)
+        collect._write(root / "reports" / name / "runs.parquet", run_rows, tidy.RUN_COLUMNS)
     return config
 
 

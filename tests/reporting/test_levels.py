@@ -8,12 +8,13 @@ import pytest
 import synthetic
 import yaml
 
+from partialfair.grid import tidy
 from partialfair.grid.config import load_config
 from partialfair.jobs import collect, report
 from partialfair.metrics import names
-from partialfair.reporting import exhibit
+from partialfair.reporting import answers, exhibit
 from partialfair.reporting.kinds import levels
-from partialfair.verdicts import published, scorecard
+from partialfair.verdicts import published
 
 KAPPAS = {"alm": [0.15, 0.1, 0.07, 0.03, 0.01], "group_auc": [4, 2, 1, 0.1], "inter_group": [5, 3], "idca": [0.5]}
 # fairness and accuracy of the runs, loosest first
@@ -55,8 +56,8 @@ def project(root, test_shift=0.0):
                 value = None if np.isnan(value) else value + 0.0005 * (-1) ** job.seed
                 metric_rows.append(key | {"status": "ok", "split": split, "metric": metric, "value": value})
         run_rows.append(key | {"status": "ok"} | synthetic.run_facts(job.seed))
-    collect._write(root / "reports/acs/metrics.parquet", metric_rows, collect.METRIC_COLUMNS)
-    collect._write(root / "reports/acs/runs.parquet", run_rows, collect.RUN_COLUMNS)
+    collect._write(root / "reports/acs/metrics.parquet", metric_rows, tidy.METRIC_COLUMNS)
+    collect._write(root / "reports/acs/runs.parquet", run_rows, tidy.RUN_COLUMNS)
     return config
 
 
@@ -118,7 +119,7 @@ class TestMatching:
 
 class TestScorecard:
     def test_every_published_number_has_a_line(self, context):
-        lines = [line for line in scorecard.build(context.config, context.root) if line["exhibit"] == "table2"]
+        lines = [line for line in answers.lines(context.config, context.root) if line["exhibit"] == "table2"]
         assert len(lines) == len(published.of_exhibit("partial_fairness", "table2")) == 34
         verdicts = {(line["algorithm"], line["setting"], line["metric"]): line for line in lines}
         line = verdicts["idca", "row=2", "psp_fairness"]

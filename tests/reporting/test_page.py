@@ -8,7 +8,7 @@ import synthetic
 
 from partialfair.errors import DataError
 from partialfair.jobs import report
-from partialfair.reporting import canvas, exhibit
+from partialfair.reporting import answers, canvas, exhibit
 from partialfair.verdicts import scorecard
 
 
@@ -112,7 +112,7 @@ def test_header_says_what_was_run(page):
 
 def test_filters_reach_every_line_of_the_scorecard(project, page, reader):
     root, config = project
-    lines = scorecard.build(config, root)
+    lines = answers.lines(config, root)
     rows = re.findall(r'<tr data-paper="([^"]*)" data-exhibit="([^"]*)"[^>]* data-verdict="([^"]*)"', page)
     assert rows == [(line["paper"], line["exhibit"], line["verdict"]) for line in lines]
     controls = {"search", "paper", "exhibit", "dataset", "algorithm", "verdict", "claim", "shown", "clear", "theme"}
@@ -121,7 +121,7 @@ def test_filters_reach_every_line_of_the_scorecard(project, page, reader):
 
 def test_counts_are_those_of_the_scorecard(project, page):
     root, config = project
-    lines = [e for e in scorecard.build(config, root) if e["exhibit"] == "table3" and not e.get("claim")]
+    lines = [e for e in answers.lines(config, root) if e["exhibit"] == "table3" and not e.get("claim")]
     table = page[page.index('<table class="claims">') :]
     row = table[table.index("Full and partial: published numbers") :].split("</tr>")[0]
     found = [int(text) for text in re.findall(r'<td class="count [^"]*">(\d+)</td>', row)]

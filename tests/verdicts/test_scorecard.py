@@ -10,7 +10,7 @@ import synthetic
 from partialfair.errors import ConfigError
 from partialfair.grid import config as configuration
 from partialfair.jobs import report
-from partialfair.reporting import exhibit
+from partialfair.reporting import answers, exhibit
 from partialfair.verdicts import published, scorecard
 
 
@@ -18,7 +18,7 @@ from partialfair.verdicts import published, scorecard
 def lines(project):
     """Lines of published numbers; claims in words are tested in test_claims.py."""
     root, config = project
-    return [line for line in scorecard.build(config, root) if not line.get("claim")]
+    return [line for line in answers.lines(config, root) if not line.get("claim")]
 
 
 def find(lines, **values):
@@ -101,18 +101,18 @@ class TestLines:
 def test_verdict_changes_with_the_number(tmp_path):
     config = synthetic.project(tmp_path)
     place = {"exhibit": "table3", "dataset": "a9a", "interval": "0.05-0.3", "setting": "row=1", "metric": "accuracy"}
-    assert find(scorecard.build(config, tmp_path), **place)["verdict"] == "reproduced"
+    assert find(answers.lines(config, tmp_path), **place)["verdict"] == "reproduced"
     path = tmp_path / "reports/psp/metrics.parquet"
     table = pd.read_parquet(path)
     chosen = (table["dataset"] == "a9a") & (table["algorithm"] == "idca") & (table["kappa"] == 0.28)
     table.loc[chosen & (table["metric"] == "accuracy"), "value"] -= 0.02
     table.to_parquet(path)
-    assert find(scorecard.build(config, tmp_path), **place)["verdict"] == "differs"
+    assert find(answers.lines(config, tmp_path), **place)["verdict"] == "differs"
 
 
 def test_written_file_has_the_contract_columns(project, tmp_path):
     root, config = project
-    lines = scorecard.build(config, root)
+    lines = answers.lines(config, root)
     path = report.write_scorecard(config, tmp_path, root)
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))

@@ -12,6 +12,7 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.tables.intervals import Interval
 
 TITLE = "partial demographic parity"
+SHORT = "pDP"  # in labels of axes and in names of numbers
 VIOLATION = {"absolute": "dp_gap", "relative": "dp"}
 
 

@@ -11,6 +11,7 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.tables.intervals import Interval
 
 TITLE = "partial equality of opportunity"
+SHORT = "pEOP"  # in labels of axes and in names of numbers
 VIOLATION = {"absolute": "eop_gap", "relative": "eop"}
 
 

@@ -11,6 +11,7 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.tables.intervals import Interval
 
 TITLE = "partial equality of odds"
+SHORT = "pEOD"  # in labels of axes and in names of numbers
 VIOLATION = {"absolute": "eod_gap", "relative": "eod"}
 
 

@@ -32,6 +32,7 @@ from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.tables.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
 
 TITLE = "partial group AUC"
+SHORT = "pGAUC"  # in labels of axes and in names of numbers
 VIOLATION = {"absolute": "gauc_gap", "relative": "gauc"}
 FUSED = False
 

@@ -13,6 +13,7 @@ from partialfair.constraints.program import HingeProgram, Side, Term
 from partialfair.tables.intervals import Interval, for_groups
 
 TITLE = "partial statistical parity"
+SHORT = "pSP"  # in labels of axes and in names of numbers
 HAS_GRID = True  # the grid of ranks can be closed
 VIOLATION = {"absolute": "rank_gap", "relative": "sp"}  # the metric that an exhibit reports
 

@@ -10,53 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from partialfair.errors import DataError
+from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
 from partialfair.tables import intervals
 from partialfair.tables.files import atomic_path, read_json
-
-METRIC_COLUMNS = {
-    "experiment": str,
-    "dataset": str,
-    "algorithm": str,
-    "constraint": str,
-    "interval": str,
-    "kappa": float,
-    "seed": int,
-    "split": str,
-    "metric": str,
-    "value": float,
-    "ci_low": float,
-    "ci_high": float,
-    "status": str,
-    "reason": str,
-}
-RUN_COLUMNS = {
-    "experiment": str,
-    "dataset": str,
-    "algorithm": str,
-    "constraint": str,
-    "interval": str,
-    "kappa": float,
-    "kappa_scale": str,
-    "grid": int,
-    "seed": int,
-    "status": str,
-    "reason": str,
-    "selected": str,
-    "objective": float,
-    "max_violation": float,
-    "kkt_residual": float,
-    "wall_seconds": float,
-    "cpu_seconds": float,
-    "peak_memory_mib": float,
-    "device": str,
-    "threads": int,
-    "git_revision": str,
-    "closure_hash": str,
-    "true_violation": float,
-    "versions": str,
-    "table_sha256": str,
-}
 
 
 class JobLike(Protocol):

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.grid.config import Config
+from partialfair.reporting import answers
 from partialfair.tables.files import write_json
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results, convention, is_estimated
@@ -28,7 +29,7 @@ def write_headline(config: Config, out_dir: str | Path | None = None, root: str 
 def headline(config: Config, root: Path) -> dict[str, Any]:
     """Return what :func:`write_headline` writes; a setting without a usable run has no numbers."""
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
-    content: dict[str, Any] = {"verdicts": dict(scorecard.counts(scorecard.build(config, root)))}
+    content: dict[str, Any] = {"verdicts": dict(scorecard.counts(answers.lines(config, root)))}
     for setting in results.settings():
         experiment = config.experiment(setting.experiment)
         shown = convention(experiment.constraint)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from partialfair.grid.config import Config
 from partialfair.pages import cells
-from partialfair.reporting import exhibit, page
+from partialfair.reporting import answers, exhibit, page
 from partialfair.verdicts import scorecard
 
 
@@ -41,7 +41,7 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, roo
 def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
     """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
     folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
-    return scorecard.write(scorecard.build(config, Path(root)), folder / "scorecard.csv")
+    return scorecard.write(answers.lines(config, Path(root)), folder / "scorecard.csv")
 
 
 def render_page(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:

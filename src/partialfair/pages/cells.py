@@ -1,15 +1,16 @@
 """Tables as data and as HTML: one row type for CSV, one template for all pages."""
 
-import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.tables.files import atomic_path
+from partialfair.tables.files import atomic_path, write_csv
+
+__all__ = ["write_csv"]  # and what follows
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -86,17 +87,3 @@ def write_html(target: Path, title: str, caption: str, body: str) -> Path:
     with atomic_path(target) as path:
         path.write_text(page, encoding="utf-8")
     return target
-
-
-def write_csv(target: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Path:
-    """Write rows as CSV; a missing value or NaN is empty."""
-    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, columns, restval="")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: "" if _missing(row.get(key)) else row[key] for key in columns if key in row})
-    return target
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,12 +17,11 @@ from partialfair import plugins
 from partialfair.errors import ConfigError, PluginError
 from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
-from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
-from partialfair.reporting import canvas
-from partialfair.verdicts import published
+from partialfair.reporting import canvas, style
+from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Results
 
@@ -54,89 +53,22 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What was reproduced of one published number.
-
-    Attributes:
-        estimate: over seeds; ``None`` if nothing was measured.
-        note: the reason, or what a reader should know.
-        experiment, kappa: where the number comes from, for the note.
-        band: the lowest and highest number that counts as reproduced, where the exhibit states one per number; else its
-            tolerance counts.
-    """
-
-    estimate: Estimate | None
-    note: str = ""
-    source: str = ""
-    band: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Context(Generic[O_co]):
+class Context(Evidence[O_co]):
     """Everything a kind draws from.
 
     Attributes:
-        config: the validated ``params.yaml``.
-        name: the exhibit's key there.
-        options: the exhibit's entry, checked by its kind; the entry as it is for a kind without a model.
-        results: tidy tables of its experiments.
-        root: the project's root.
         out_dir: where its files go.
     """
 
-    config: Config
-    name: str
-    options: O_co
-    results: Results
-    root: Path
     out_dir: Path
-
-    def option(self, name: str, default: Any = None) -> Any:
-        """An option by name, for functions that serve several kinds; ``default`` where a kind has none of that name."""
-        if isinstance(self.options, Mapping):
-            return self.options.get(name, default)
-        found = getattr(self.options, name, default)
-        return default if found is None else found
-
-    @property
-    def experiments(self) -> list[str]:
-        """Experiments the exhibit shows; all of them if it names none."""
-        return list(self.option("experiments") or self.config.experiments)
-
-    @property
-    def paper(self) -> str:
-        """The paper the exhibit belongs to: that of its first experiment."""
-        return self.config.experiment(self.experiments[0]).paper
-
-    @property
-    def published_as(self) -> str:
-        """Key under which the exhibit's numbers are published."""
-        return str(self.option("published", self.name))
-
-    @property
-    def published(self) -> tuple[Published, ...]:
-        """Published numbers of the exhibit, which may name another than its own key by ``published``."""
-        return published.of_exhibit(self.paper, self.published_as)
 
     def path(self, suffix: str) -> Path:
         """Output file ``{out_dir}/{name}.{suffix}``."""
         return self.out_dir / f"{self.name}.{suffix}"
 
-    def note(self, dataset: str) -> str:
-        """What the entry's ``notes`` say about a dataset."""
-        return str((self.option("notes") or {}).get(dataset, ""))
-
-    def tolerance(self, metric: str, dataset: str) -> float | None:
-        """Tolerance of a verdict, from the entry's ``tolerance``; counts must be exact.
-
-        It is looked up by the metric's name, else under ``fairness``; each is a number, or numbers by dataset
-        with a default.
-        """
-        if metric.startswith("n_"):
-            return 0.0
-        entries = self.option("tolerance") or {}
-        entry = entries.get(metric, None if metric == "accuracy" else entries.get("fairness"))
-        return entry.get(dataset, entry.get("default")) if isinstance(entry, Mapping) else entry
+    def label(self, algorithm: str) -> str:
+        """Name of an algorithm as figures show it."""
+        return style.look(algorithm).label
 
 
 @dataclass(frozen=True)

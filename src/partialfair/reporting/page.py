@@ -7,7 +7,7 @@ from typing import Any
 
 from partialfair.grid.config import Config
 from partialfair.pages import cells
-from partialfair.reporting import exhibit, run_tables, style
+from partialfair.reporting import answers, exhibit, run_tables, style
 from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import atomic_path
 from partialfair.verdicts import scorecard
@@ -25,7 +25,7 @@ def write(config: Config, target: Path, root: Path = Path()) -> Path:
         target: the file.
         root: the project's root.
     """
-    lines = scorecard.build(config, root)
+    lines = answers.lines(config, root)
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
     shown = [_shown(line) for line in lines]
     content = (

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.reporting.exhibit import Context, Outcome
+from partialfair.reporting.exhibit import Context
 from partialfair.verdicts import published
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 

@@ -1,11 +1,13 @@
 """Atomic writes: a file is either the old one, whole, or the new one, whole."""
 
+import csv
 import errno
 import hashlib
 import json
+import math
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -130,3 +132,17 @@ def _storage_fault(error: BaseException, target: Path) -> str | None:
                 return f"{cause.filename} stands in the way ({cause.strerror}); move it away and run again"
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def write_csv(target: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Path:
+    """Write rows as CSV; a missing value or NaN is empty."""
+    with atomic_path(target) as path, path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, restval="")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: "" if _missing(row.get(key)) else row[key] for key in columns if key in row})
+    return target
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

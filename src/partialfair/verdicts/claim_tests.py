@@ -14,13 +14,12 @@ import numpy as np
 from partialfair.metrics.statistics.frontier import LEVELS, Comparison, accuracy_at
 from partialfair.metrics.statistics.paired import Difference, equivalence_p, increasing_trend, paired_difference
 from partialfair.metrics.statistics.ranks import RankTest
-from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds.hypervolumes import rank_test_of
 from partialfair.tables import intervals
 from partialfair.verdicts import published
 from partialfair.verdicts.claim import Claim, Finding
+from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.frontiers import Side, by_seed, compare_sides, metric_of, missing, settings_of, values
+from partialfair.verdicts.hypervolumes import rank_test_of
 from partialfair.verdicts.results import Results, Setting
 
 _AT_EVERY = "paired t at every level of fairness (intersection-union)"
@@ -30,47 +29,47 @@ _TOST = "two one-sided paired t at every kappa (intersection-union)"
 _TREND = "Page's trend test, seeds as blocks"
 
 
-def everywhere(context: Context, claim: Claim) -> Iterator[Finding]:
+def everywhere(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
     """Accuracy is higher than each baseline's at every level of fairness that both reach."""
     for experiment in claim.experiments:
-        for dataset in context.config.experiment(experiment).runs:
-            own = _whose_runs(context, claim, experiment, dataset)
+        for dataset in evidence.config.experiment(experiment).runs:
+            own = _whose_runs(evidence, claim, experiment, dataset)
             for other in claim.against:
                 sides = Side(experiment, own), Side(experiment, other)
-                setting = f"against {style.look(other).label}"
-                head = Finding(experiment, dataset, setting, _metric(context, experiment), _AT_EVERY)
-                found = _along(context, head, sides, at_every=True)
+                setting = f"against {evidence.label(other)}"
+                head = Finding(experiment, dataset, setting, _metric(evidence, experiment), _AT_EVERY)
+                found = _along(evidence, head, sides, at_every=True)
                 if own != claim.algorithm:
-                    note = f"{style.look(own).label} in place of {style.look(claim.algorithm).label}"
+                    note = f"{evidence.label(own)} in place of {evidence.label(claim.algorithm)}"
                     found = replace(found, note=f"{note}; {found.note}")
                 yield found
 
 
-def _whose_runs(context: Context, claim: Claim, experiment: str, dataset: str) -> str:
+def _whose_runs(evidence: Evidence, claim: Claim, experiment: str, dataset: str) -> str:
     """The claim's algorithm, or its stand-in where the experiment has no runs of it."""
-    planned = context.config.experiment(experiment).runs[dataset].algorithms
+    planned = evidence.config.experiment(experiment).runs[dataset].algorithms
     return claim.stand_in if claim.stand_in and claim.algorithm not in planned else claim.algorithm
 
 
-def on_average(context: Context, claim: Claim) -> Iterator[Finding]:
+def on_average(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
     """Accuracy in the first experiment is higher than in the second, averaged over the fairness both reach."""
     first, second = claim.experiments
-    for dataset in context.config.experiment(first).runs:
+    for dataset in evidence.config.experiment(first).runs:
         sides = Side(first, claim.algorithm), Side(second, claim.algorithm)
-        head = Finding(first, dataset, f"{first} against {second}", _metric(context, first), _ON_AVERAGE)
-        found = _along(context, head, sides, at_every=False)
-        printed = _published_average(context, claim, dataset)
+        head = Finding(first, dataset, f"{first} against {second}", _metric(evidence, first), _ON_AVERAGE)
+        found = _along(evidence, head, sides, at_every=False)
+        printed = _published_average(evidence, claim, dataset)
         note = "" if math.isnan(printed) else f"; the published pairs themselves give {printed:+.4f} on average"
         yield replace(found, note=found.note + note)
 
 
-def _published_average(context: Context, claim: Claim, dataset: str) -> float:
+def _published_average(evidence: Evidence, claim: Claim, dataset: str) -> float:
     """The same average difference of the printed numbers; NaN if the exhibit prints no pairs for both intervals."""
     sides = []
     for experiment in claim.experiments:
-        interval = intervals.format_interval(context.config.experiment(experiment).runs[dataset].interval)
+        interval = intervals.format_interval(evidence.config.experiment(experiment).runs[dataset].interval)
         pairs: dict[str, dict[str, float]] = {}
-        for row in published.of_exhibit(context.paper, claim.exhibit):
+        for row in published.of_exhibit(evidence.paper, claim.exhibit):
             if (row.dataset, row.interval) == (dataset, interval):
                 pairs.setdefault(row.setting, {})["accuracy" if row.metric == "accuracy" else "fairness"] = row.value
         sides.append(np.array([(pair["fairness"], pair["accuracy"]) for pair in pairs.values() if len(pair) == 2]))
@@ -82,13 +81,13 @@ def _published_average(context: Context, claim: Claim, dataset: str) -> float:
     return float(np.mean(one - other))
 
 
-def _along(context: Context, head: Finding, sides: tuple[Side, Side], at_every: bool) -> Finding:
+def _along(evidence: Evidence, head: Finding, sides: tuple[Side, Side], at_every: bool) -> Finding:
     """Compare two frontiers at equal fairness."""
-    found = compare_sides(context, *sides, head.dataset)
+    found = compare_sides(evidence, *sides, head.dataset)
     if found.average is None:
         return head.without_answer(found.reason)
-    beside = compare_sides(context, *sides, head.dataset, "relative")
-    note = f"{_where(found)}; {_reach(found, sides)}; by the definition {_where(beside)}"
+    beside = compare_sides(evidence, *sides, head.dataset, "relative")
+    note = f"{_where(found)}; {_reach(evidence, found, sides)}; by the definition {_where(beside)}"
     if not at_every:
         return head.decided(found.average.ahead, found.average.p_greater, found.average, note)
     everywhere_ahead = len(found.where("ahead")) == len(found.levels)
@@ -96,8 +95,8 @@ def _along(context: Context, head: Finding, sides: tuple[Side, Side], at_every: 
     return replace(decided, statistic=min(difference.statistic for difference in found.differences))
 
 
-def _metric(context: Context, experiment: str) -> str:
-    return f"accuracy difference at equal 1 - {metric_of(context, experiment)}"
+def _metric(evidence: Evidence, experiment: str) -> str:
+    return f"accuracy difference at equal 1 - {metric_of(evidence, experiment)}"
 
 
 def _where(found: Comparison) -> str:
@@ -114,23 +113,23 @@ def _where(found: Comparison) -> str:
     return f"{', '.join(parts)}, average {found.average.mean:+.4f}"
 
 
-def _reach(found: Comparison, sides: tuple[Side, Side]) -> str:
+def _reach(evidence: Evidence, found: Comparison, sides: tuple[Side, Side]) -> str:
     """How fair each side's fairest models are, which the common range does not show."""
     same = sides[0].algorithm == sides[1].algorithm
-    names = [side.experiment if same else style.look(side.algorithm).label for side in sides]
+    names = [side.experiment if same else evidence.label(side.algorithm) for side in sides]
     return f"at every seed {names[0]} reaches {found.reach[0]:.3f}, {names[1]} {found.reach[1]:.3f}"
 
 
-def best_ranked(context: Context, claim: Claim) -> Iterator[Finding]:
+def best_ranked(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
     """Hypervolumes rank above each baseline's over datasets and constraints."""
-    found = rank_test_of(context, claim.experiments, claim.algorithm, [claim.algorithm, *claim.against])
+    found = rank_test_of(evidence, claim.experiments, claim.algorithm, [claim.algorithm, *claim.against])
     left = f"; left out for missing runs: {', '.join(found.left_out)}" if found.left_out else ""
     for other in claim.against:
-        head = Finding("", "all", f"against {style.look(other).label}", "difference of mean ranks", _RANKS)
+        head = Finding("", "all", f"against {evidence.label(other)}", "difference of mean ranks", _RANKS)
         if found.reason or other not in found.post_hoc:
             yield head.without_answer((found.reason or f"{other} has no runs on some dataset") + left)
         else:
-            yield _ranked(head, found, claim.algorithm, other, 1 - context.results.level, left)
+            yield _ranked(head, found, claim.algorithm, other, 1 - evidence.results.level, left)
 
 
 def _ranked(head: Finding, found: RankTest, own: str, other: str, alpha: float, left: str) -> Finding:
@@ -145,72 +144,72 @@ def _ranked(head: Finding, found: RankTest, own: str, other: str, alpha: float, 
     return head.decided(holds, p, shown, note)
 
 
-def equivalent(context: Context, claim: Claim) -> Iterator[Finding]:
+def equivalent(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
     """The two experiments differ by less than the exhibit's tolerance at every kappa, in accuracy and in fairness."""
     first, second = claim.experiments
-    for dataset in context.config.experiment(first).runs:
-        for metric in ("accuracy", metric_of(context, first)):
+    for dataset in evidence.config.experiment(first).runs:
+        for metric in ("accuracy", metric_of(evidence, first)):
             name = metric if metric == "accuracy" else f"1 - {metric}"
             setting = f"{second} minus {first}, at the kappa where they differ most"
             head = Finding(first, dataset, setting, f"difference of {name}", _TOST)
-            margin = context.tolerance(metric, dataset)
+            margin = evidence.tolerance(metric, dataset)
             if margin is None:
                 yield head.without_answer("the exhibit has no tolerance in params.yaml to serve as the margin")
             else:
-                yield _equivalence(context, claim, replace(head, tolerance=margin), metric, margin)
+                yield _equivalence(evidence, claim, replace(head, tolerance=margin), metric, margin)
 
 
-def _equivalence(context: Context, claim: Claim, head: Finding, metric: str, margin: float) -> Finding:
+def _equivalence(evidence: Evidence, claim: Claim, head: Finding, metric: str, margin: float) -> Finding:
     """The finding on one dataset and metric."""
     found: dict[float, tuple[Difference, float]] = {}
-    for kappa, pair in _same_kappa(context, claim, head.dataset).items():
-        one, other = (values(context.results, setting, metric) for setting in pair)
+    for kappa, pair in _same_kappa(evidence, claim, head.dataset).items():
+        one, other = (values(evidence.results, setting, metric) for setting in pair)
         seeds = sorted(one.keys() & other.keys())
         if metric != "accuracy":  # of a violation, fairness is 1 minus it: the difference changes its sign
             one, other = other, one
         here, there = by_seed(other, seeds), by_seed(one, seeds)
-        found[kappa] = paired_difference(here, there, context.results.level), equivalence_p(here, there, margin)
+        found[kappa] = paired_difference(here, there, evidence.results.level), equivalence_p(here, there, margin)
     tested = {kappa: pair for kappa, pair in found.items() if pair[0].tested}
     if not tested:
-        reasons = "; ".join(missing(context, Side(name, claim.algorithm), head.dataset) for name in claim.experiments)
+        reasons = "; ".join(missing(evidence, Side(name, claim.algorithm), head.dataset) for name in claim.experiments)
         return head.without_answer(f"no kappa has two seeds in both experiments: {reasons}")
     kappa = max(tested, key=lambda k: abs(tested[k][0].mean))
     left = [f"{k:g}" for k in found if k not in tested]
     note = f"margin {margin:g}; {len(tested)} kappas, the largest difference at kappa {kappa:g}"
     note += f"; without two seeds at kappa {', '.join(left)}" if left else ""
     p = max(p for _, p in tested.values())
-    return head.decided(p <= (1 - context.results.level) / 2, p, tested[kappa][0], note)
+    return head.decided(p <= (1 - evidence.results.level) / 2, p, tested[kappa][0], note)
 
 
-def _same_kappa(context: Context, claim: Claim, dataset: str) -> Mapping[float, tuple[Setting, Setting]]:
+def _same_kappa(evidence: Evidence, claim: Claim, dataset: str) -> Mapping[float, tuple[Setting, Setting]]:
     """Settings of the two experiments by the kappa they share."""
     one, other = (
-        {setting.kappa: setting for setting in settings_of(context.results, Side(name, claim.algorithm), dataset)}
+        {setting.kappa: setting for setting in settings_of(evidence.results, Side(name, claim.algorithm), dataset)}
         for name in claim.experiments
     )
     return {kappa: (one[kappa], other[kappa]) for kappa in one if kappa in other}
 
 
-def falls_with_length(context: Context, claim: Claim) -> Iterator[Finding]:
+def falls_with_length(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
     """Accuracy falls from the shortest to the longest interval of a dataset."""
-    for dataset in context.config.experiment(claim.experiments[0]).runs:
-        lengths = {name: _length(context, name, dataset) for name in claim.experiments}
+    for dataset in evidence.config.experiment(claim.experiments[0]).runs:
+        lengths = {name: _length(evidence, name, dataset) for name in claim.experiments}
         ordered = sorted(lengths, key=lambda name: lengths[name])
         metric = "accuracy on the shortest minus on the longest interval"
         head = Finding(ordered[0], dataset, f"{len(ordered)} intervals", metric, _TREND)
-        columns = [_single(context.results, Side(name, claim.algorithm), dataset) for name in ordered]
+        columns = [_single(evidence.results, Side(name, claim.algorithm), dataset) for name in ordered]
         seeds = sorted(set().union(*columns))
         accuracy = np.array([by_seed(column, seeds) for column in columns]).T
         found = increasing_trend(-accuracy)
         if math.isnan(found.p):
             absent = [name for name, column in zip(ordered, columns, strict=True) if not column]
-            reasons = [missing(context, Side(name, claim.algorithm), dataset) for name in absent]
+            reasons = [missing(evidence, Side(name, claim.algorithm), dataset) for name in absent]
             yield head.without_answer("; ".join(reasons) or f"{found.n} seeds have all intervals; the test needs 2")
             continue
         means = zip(ordered, np.nanmean(accuracy, axis=0), strict=True)
         shown = ", ".join(f"{lengths[name]:g}: {mean:.4f}" for name, mean in means)
-        lost = paired_difference(accuracy[:, 0], accuracy[:, -1], context.results.level)
-        holds = found.p <= (1 - context.results.level) / 2
+        lost = paired_difference(accuracy[:, 0], accuracy[:, -1], evidence.results.level)
+        holds = found.p <= (1 - evidence.results.level) / 2
         note = f"mean accuracy by length of the interval {shown}; {found.n} seeds"
         yield replace(head.decided(holds, found.p, lost, note), statistic=found.statistic)
 
@@ -222,16 +221,16 @@ def _single(results: Results, side: Side, dataset: str) -> dict[int, float]:
     return {seed: value for seed, value in found.items() if not math.isnan(value)}
 
 
-def _length(context: Context, experiment: str, dataset: str) -> float:
+def _length(evidence: Evidence, experiment: str, dataset: str) -> float:
     """Total length of the interval an experiment constrains, that of the first group where groups have their own."""
-    run = context.config.experiment(experiment).runs.get(dataset)
+    run = evidence.config.experiment(experiment).runs.get(dataset)
     if run is None:
         return math.inf
     pairs = run.interval[0] if intervals.is_per_group(run.interval) else run.interval
     return round(float(sum(high - low for low, high in pairs)), 10)
 
 
-TESTS: Mapping[str, Callable[[Context, Claim], Iterator[Finding]]] = {
+TESTS: Mapping[str, Callable[[Evidence, Claim], Iterator[Finding]]] = {
     "everywhere": everywhere,
     "best_ranked": best_ranked,
     "on_average": on_average,

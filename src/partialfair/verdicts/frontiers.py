@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partialfair.metrics.statistics.frontier import LEVELS, Comparison, Points, compare
-from partialfair.reporting.exhibit import Context
+from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.results import Results, Setting, convention
 
 SCALES = ("absolute", "relative")
@@ -22,9 +22,9 @@ class Side(NamedTuple):
     algorithm: str
 
 
-def metric_of(context: Context, experiment: str, scale: str = "absolute") -> str:
+def metric_of(evidence: Evidence, experiment: str, scale: str = "absolute") -> str:
     """Metric that measures an experiment's constraint by a convention."""
-    shown = convention(context.config.experiment(experiment).constraint)
+    shown = convention(evidence.config.experiment(experiment).constraint)
     return str(getattr(shown, scale))
 
 
@@ -43,82 +43,82 @@ def values(results: Results, setting: Setting, metric: str) -> dict[int, float]:
     return {int(seed): float(value) for seed, value in zip(rows["seed"], rows["value"], strict=True)}
 
 
-def models(context: Context, side: Side, dataset: str, metric: str) -> dict[int, list[tuple[float, float]]]:
+def models(evidence: Evidence, side: Side, dataset: str, metric: str) -> dict[int, list[tuple[float, float]]]:
     """(1 - violation, accuracy) of an algorithm's models by seed, models without a value left out."""
     found: dict[int, list[tuple[float, float]]] = {}
-    for setting in settings_of(context.results, side, dataset):
-        accuracy = values(context.results, setting, "accuracy")
-        for seed, violation in values(context.results, setting, metric).items():
+    for setting in settings_of(evidence.results, side, dataset):
+        accuracy = values(evidence.results, setting, "accuracy")
+        for seed, violation in values(evidence.results, setting, metric).items():
             if not math.isnan(violation) and not math.isnan(accuracy.get(seed, math.nan)):
                 found.setdefault(seed, []).append((1 - violation, accuracy[seed]))
     return found
 
 
-def start_of(context: Context, experiment: str, dataset: str, metric: str) -> dict[int, tuple[float, float]]:
+def start_of(evidence: Evidence, experiment: str, dataset: str, metric: str) -> dict[int, tuple[float, float]]:
     """The unconstrained model by seed, where every trade-off line starts.
 
     An experiment that trains none takes that of another experiment which measures on the same interval: the model is
     the same.
     """
-    for name in (experiment, *context.config.experiments):
-        if _measured_on(context, name, dataset) == _measured_on(context, experiment, dataset):
-            found = models(context, Side(name, START), dataset, metric)
+    for name in (experiment, *evidence.config.experiments):
+        if _measured_on(evidence, name, dataset) == _measured_on(evidence, experiment, dataset):
+            found = models(evidence, Side(name, START), dataset, metric)
             if found:
                 return {seed: points[0] for seed, points in found.items()}
     return {}
 
 
-def _measured_on(context: Context, experiment: str, dataset: str) -> Any:
+def _measured_on(evidence: Evidence, experiment: str, dataset: str) -> Any:
     """Interval on which the metrics of an experiment are computed; ``None`` if it does not use the dataset."""
-    run = context.config.experiment(experiment).runs.get(dataset)
+    run = evidence.config.experiment(experiment).runs.get(dataset)
     return None if run is None else run.metric_interval or run.interval
 
 
-def frontier_points(context: Context, side: Side, dataset: str, metric: str) -> dict[int, Points]:
+def frontier_points(evidence: Evidence, side: Side, dataset: str, metric: str) -> dict[int, Points]:
     """Points of a frontier by seed: the algorithm's models and the unconstrained one."""
-    start = start_of(context, side.experiment, dataset, metric)
+    start = start_of(evidence, side.experiment, dataset, metric)
     found = {}
-    for seed, own in models(context, side, dataset, metric).items():
+    for seed, own in models(evidence, side, dataset, metric).items():
         points = np.array([*own, *([start[seed]] if seed in start else [])], np.float64)
         found[seed] = (points[:, 0], points[:, 1])
     return found
 
 
 def compare_sides(
-    context: Context, first: Side, second: Side, dataset: str, scale: str = "absolute", count: int = LEVELS
+    evidence: Evidence, first: Side, second: Side, dataset: str, scale: str = "absolute", count: int = LEVELS
 ) -> Comparison:
     """Accuracy of the first side minus that of the second at equal fairness; see :func:`compare`."""
-    metric = metric_of(context, first.experiment, scale)
+    metric = metric_of(evidence, first.experiment, scale)
     for side in (first, second):
-        if not models(context, side, dataset, metric):
-            return Comparison(np.empty(0), reason=missing(context, side, dataset))
-    start = start_of(context, first.experiment, dataset, metric)
-    one, two = (frontier_points(context, side, dataset, metric) for side in (first, second))
-    return compare(one, two, {seed: point[0] for seed, point in start.items()}, count, context.results.level)
+        if not models(evidence, side, dataset, metric):
+            return Comparison(np.empty(0), reason=missing(evidence, side, dataset))
+    start = start_of(evidence, first.experiment, dataset, metric)
+    one, two = (frontier_points(evidence, side, dataset, metric) for side in (first, second))
+    return compare(one, two, {seed: point[0] for seed, point in start.items()}, count, evidence.results.level)
 
 
-def missing(context: Context, side: Side, dataset: str) -> str:
+def missing(evidence: Evidence, side: Side, dataset: str) -> str:
     """Why an algorithm has no models in an experiment."""
-    settings = settings_of(context.results, side, dataset)
+    settings = settings_of(evidence.results, side, dataset)
     if not settings:
         return f"no runs of {side.algorithm} on {dataset} in {side.experiment}"
-    reasons = dict.fromkeys(context.results.reason(setting) for setting in settings)
+    reasons = dict.fromkeys(evidence.results.reason(setting) for setting in settings)
     return f"{side.algorithm} in {side.experiment}: " + "; ".join(reason for reason in reasons if reason)
 
 
-def panels(context: Context) -> Iterator[tuple[str, str]]:
+def panels(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """(experiment, dataset) pairs of an exhibit, in the order of the grid."""
-    for experiment in context.experiments:
-        for dataset in context.config.experiment(experiment).runs:
+    for experiment in evidence.experiments:
+        for dataset in evidence.config.experiment(experiment).runs:
             yield experiment, dataset
 
 
-def algorithms_of(context: Context) -> list[str]:
+def algorithms_of(evidence: Evidence) -> list[str]:
     """Algorithms of the exhibit's experiments except the unconstrained model, in the order of the grid."""
     names = dict.fromkeys(
         name
-        for experiment, dataset in panels(context)
-        for name in context.config.experiment(experiment).runs[dataset].algorithms
+        for experiment, dataset in panels(evidence)
+        for name in evidence.config.experiment(experiment).runs[dataset].algorithms
     )
     return [name for name in names if name != START]
 

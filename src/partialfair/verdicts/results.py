@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from partialfair.jobs.collect import METRIC_COLUMNS, RUN_COLUMNS
+from partialfair import plugins
+from partialfair.errors import PluginError
+from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
 
@@ -40,18 +42,21 @@ class Convention:
     relative: str
 
 
-CONVENTIONS = {
-    "partial_statistical_parity": Convention("pSP", "rank_gap", "sp"),
-    "partial_demographic_parity": Convention("pDP", "dp_gap", "dp"),
-    "partial_equal_opportunity": Convention("pEOP", "eop_gap", "eop"),
-    "partial_equalized_odds": Convention("pEOD", "eod_gap", "eod"),
-    "partial_group_auc": Convention("pGAUC", "gauc_gap", "gauc"),
-}
+def convention(constraint: str) -> Convention:
+    """Return the metrics that show a constraint, as its module declares them.
 
-
-def convention(constraint: str | None) -> Convention:
-    """Return the metrics that show a constraint; statistical parity for one that has no entry."""
-    return CONVENTIONS.get(constraint or "", CONVENTIONS["partial_statistical_parity"])
+    Raises:
+        PluginError: it declares no metric or no title.
+    """
+    module = plugins.load("constraints", constraint)
+    title, violation = getattr(module, "TITLE", None), getattr(module, "VIOLATION", {})
+    missing = [scale for scale in ("absolute", "relative") if scale not in violation]
+    if missing or title is None:
+        raise PluginError(
+            f"constraints/{constraint}.py: nothing says what its violation is called or measured by; declare TITLE and "
+            'VIOLATION = {"absolute": metric, "relative": metric}'
+        )
+    return Convention(getattr(module, "SHORT", title), violation["absolute"], violation["relative"])
 
 
 class Results:

@@ -2,17 +2,16 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from partialfair.errors import ConfigError
 from partialfair.grid.config import Config
-from partialfair.pages.cells import write_csv
-from partialfair.reporting import exhibit
-from partialfair.reporting.exhibit import Context, Outcome
+from partialfair.tables.files import write_csv
 from partialfair.verdicts import published
+from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import is_estimated
 
@@ -21,7 +20,24 @@ COLUMNS = (
     "reproduced", "ci_low", "ci_high", "tolerance", "verdict", "claim", "test", "statistic", "p_value", "note",
 )  # fmt: skip
 VERDICTS = ("reproduced", "differs", "not run")
+Reproduce = Callable[[Any, Published], Outcome]
+"""What was reproduced of one published number."""
 _ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What an exhibit says to the numbers and statements of its paper.
+
+    Attributes:
+        evidence: what it draws from.
+        reproduce: what was reproduced of one published number; ``None`` if it shows no single numbers.
+        claims: lines that have no published number.
+    """
+
+    evidence: Evidence
+    reproduce: Reproduce | None
+    claims: Callable[[Any], list[dict[str, Any]]] | None
 
 
 def verdict(reproduced: float | None, expected: float, tolerance: float | None) -> str:
@@ -79,40 +95,39 @@ def _interval_note(low: float, high: float, value: float, n: int) -> str:
     return f"published value {'inside' if low <= value <= high else 'outside'} the interval over {n} seeds"
 
 
-def compare(context: Context, row: Published) -> dict[str, Any]:
-    """Return the scorecard line of one published number of an exhibit."""
-    kind = exhibit.kind_of(context.config, context.name)
-    if kind.reproduce is None:
-        outcome = Outcome(None, f"exhibit {context.name} draws no single numbers")
+def compare(evidence: Evidence, row: Published, reproduce: Reproduce | None) -> dict[str, Any]:
+    """Return the scorecard line of one published number of an exhibit, which ``reproduce`` finds here."""
+    if reproduce is None:
+        outcome = Outcome(None, f"exhibit {evidence.name} draws no single numbers")
     else:
-        outcome = kind.reproduce(context, row)
-        note = "; ".join(part for part in (outcome.note, context.note(row.dataset)) if part)
+        outcome = reproduce(evidence, row)
+        note = "; ".join(part for part in (outcome.note, evidence.note(row.dataset)) if part)
         outcome = replace(outcome, note=note)
-    return line(row, outcome, context.tolerance(row.metric, row.dataset))
+    return line(row, outcome, evidence.tolerance(row.metric, row.dataset))
 
 
-def build(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
+def build(config: Config, answers: Iterable[Answers]) -> list[dict[str, Any]]:
     """Return all lines: published numbers of every paper in the grid in the paper's order, then other claims.
 
     Of a grid restricted to one experiment, published numbers that its exhibits do not cover are left out.
+
+    Args:
+        config: the grid.
+        answers: what the exhibits say, in the grid's order.
     """
-    by_published: dict[tuple[str, str], Context] = {}
-    contexts = [exhibit.context(config, name, root) for name in config.params.exhibits]
-    for context in contexts:
-        # Only kinds that give single numbers stand for a published exhibit.
-        if exhibit.kind_of(config, context.name).reproduce is not None:
-            by_published[context.paper, context.published_as] = context
+    every = list(answers)
+    # Only kinds that give single numbers stand for a published exhibit.
+    by_published = {(one.evidence.paper, one.evidence.published_as): one for one in every if one.reproduce is not None}
     lines = []
     for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
         for row in published.load(paper):
-            context_of_row = by_published.get((paper, row.exhibit))
-            if context_of_row is None and config.whole:
+            found = by_published.get((paper, row.exhibit))
+            if found is not None:
+                lines.append(compare(found.evidence, row, found.reproduce))
+            elif config.whole:
                 lines.append(line(row, Outcome(None, "no exhibit of params.yaml covers it"), None))
-            elif context_of_row is not None:
-                lines.append(compare(context_of_row, row))
-    for context in contexts:
-        claims = exhibit.kind_of(config, context.name).claims
-        lines += claims(context) if claims is not None else []
+    for one in every:
+        lines += one.claims(one.evidence) if one.claims is not None else []
     return lines
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from partialfair.metrics.statistics.paired import Difference, paired_difference
-from partialfair.reporting.exhibit import Context
 from partialfair.tables.intervals import format_interval
+from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.results import Results, Setting
 
 TEST = "Student's paired t over seeds, one-sided"
@@ -28,7 +28,7 @@ def differences(first: Mapping[int, float], second: Mapping[int, float]) -> list
 
 
 def line(
-    context: Context,
+    evidence: Evidence,
     setting: Setting,
     metric: str,
     statement: str,
@@ -39,7 +39,7 @@ def line(
     """Return a line of the scorecard that holds a statement against values over seeds.
 
     Args:
-        context: of the exhibit.
+        evidence: of the exhibit.
         setting: the runs that the statement is about.
         metric: what the values are, in words.
         statement: what the paper's figure shows, as a sentence.
@@ -47,12 +47,12 @@ def line(
         note: the measured numbers, or why there are no values.
         label: in place of ``kappa=...``.
     """
-    experiment = context.config.experiment(setting.experiment)
+    experiment = evidence.config.experiment(setting.experiment)
     run = experiment.runs.get(setting.dataset)
     kappa = "unconstrained" if math.isinf(setting.kappa) else f"kappa={setting.kappa:g}"
     content: dict[str, Any] = {
-        "paper": context.paper,
-        "exhibit": context.name,
+        "paper": evidence.paper,
+        "exhibit": evidence.name,
         "dataset": setting.dataset,
         "algorithm": setting.algorithm,
         "constraint": experiment.constraint,
@@ -61,7 +61,7 @@ def line(
         "metric": metric,
         "published": statement,
     }
-    found = paired_difference(values, [0.0] * len(values), context.results.level)
+    found = paired_difference(values, [0.0] * len(values), evidence.results.level)
     if not found.tested:
         why = note or "no run gives this number"
         if found.n == 1:

@@ -13,8 +13,9 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import scorecard
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "algorithm", "setting", "metric", "published", "reproduced", "tolerance", "verdict", "note")
@@ -162,7 +163,7 @@ def reproduce(context: Context, row: Published) -> Outcome:
 
 def lines(context: Context) -> list[dict[str, Any]]:
     """One line per printed setting."""
-    return [scorecard.compare(context, row) for row in context.published]
+    return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 
 def table(context: Context) -> Table:

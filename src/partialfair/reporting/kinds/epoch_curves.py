@@ -8,8 +8,9 @@ import numpy as np
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style, traces
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import statements
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "series", "seed", "epoch", "quantity", "value", "note")

@@ -3,16 +3,10 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from partialfair.metrics.statistics.hypervolume import hypervolume
 from partialfair.metrics.statistics.paired import Difference, paired_difference
-from partialfair.metrics.statistics.ranks import RankTest, rank_test
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -20,62 +14,13 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
+from partialfair.verdicts.hypervolumes import panel, rank_test_of
 from partialfair.verdicts.results import convention
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "reference_fairness", "reference_accuracy", "hypervolume",
     "half_width", "n_seeds", "difference", "ci_low", "ci_high", "p_value", "note",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Hypervolumes on one dataset under one constraint, by algorithm and seed.
-
-    Attributes:
-        reference: (fairness, accuracy) of the reference point.
-        found: values by algorithm and seed; an algorithm without models has none.
-    """
-
-    reference: tuple[float, float]
-    found: dict[str, dict[int, float]]
-
-
-def panel(
-    context: Context, experiment: str, dataset: str, names: Sequence[str], scale: str = "absolute"
-) -> Panel | None:
-    """Compute the hypervolumes of one panel; ``None`` without an unconstrained model to refer to.
-
-    The reference point has the unconstrained model's fairness, its mean over the seeds, and the accuracy that the
-    exhibit's ``reference_accuracy`` names for the dataset, else the lowest of all the models compared.
-    """
-    metric = metric_of(context, experiment, scale)
-    start = frontiers.start_of(context, experiment, dataset, metric)
-    points = {name: frontiers.frontier_points(context, Side(experiment, name), dataset, metric) for name in names}
-    accuracies = [right.min() for found in points.values() for _, right in found.values()]
-    if not start or not accuracies:
-        return None
-    named = (context.options.get("reference_accuracy") or {}).get(dataset, min(accuracies))
-    reference = float(np.mean([fairness for fairness, _ in start.values()])), float(named)
-    volumes = {
-        name: {seed: hypervolume(*own, reference) for seed, own in found.items()} for name, found in points.items()
-    }
-    return Panel(reference, volumes)
-
-
-def rank_test_of(context: Context, experiments: Sequence[str], control: str, names: Sequence[str]) -> RankTest:
-    """Rank algorithms by mean hypervolume on every dataset and constraint, and compare the control with the others."""
-    rows = {}
-    for experiment in experiments:
-        for dataset in context.config.experiment(experiment).runs:
-            found = panel(context, experiment, dataset, names)
-            volumes = found.found if found is not None else {}
-            rows[experiment, dataset] = [_mean(volumes.get(name, {})) for name in names]
-    return rank_test(pd.DataFrame.from_dict(rows, orient="index", columns=list(names)), control)
-
-
-def _mean(volumes: Mapping[int, float]) -> float:
-    return float(np.mean(list(volumes.values()))) if volumes else math.nan
 
 
 def lines(context: Context) -> list[dict[str, Any]]:

@@ -9,9 +9,10 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.tables import setting_of
 from partialfair.verdicts import published
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.results import Setting, convention, is_estimated
 from partialfair.verdicts.scorecard import line as scorecard_line
 

@@ -13,8 +13,9 @@ import numpy as np
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.tables import PAIR_COLUMNS, pair_line, side_cells
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, convention, is_estimated
 
@@ -99,7 +100,7 @@ def _why_none(context: Context, row: Published) -> str:
 
 def level_lines(context: Context) -> list[dict[str, Any]]:
     """One line per published number: the columns of the other tables of pairs."""
-    return [pair_line(context, row, setting_of(context, row)) for row in context.published]
+    return [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
 
 
 def level_table(lines: list[dict[str, Any]]) -> Table:

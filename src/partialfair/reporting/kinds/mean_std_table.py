@@ -9,8 +9,9 @@ from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import run_scores, style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import scorecard
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
@@ -105,7 +106,7 @@ def lines(context: Context) -> list[dict[str, Any]]:
                 if mean is not None and setting.experiment == context.experiments[0]:
                     line |= {"published_mean": mean.value, "published_std": _spread(context, mean)}
                     line["band_low"], line["band_high"] = band(context, mean, line["published_std"])
-                    line["verdict"] = scorecard.compare(context, mean)["verdict"]
+                    line["verdict"] = scorecard.compare(context, mean, reproduce)["verdict"]
                 found.append(line)
     return _with_best(found)
 

@@ -9,9 +9,10 @@ from partialfair.grid.workflow import SPLIT, TABLE
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts import published
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "fact", "part", "published", "measured", "note")

@@ -10,8 +10,9 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import scorecard
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "algorithm", "setting", "metric", "published", "reproduced", "verdict", "note")
@@ -140,7 +141,7 @@ def _problems(context: Context) -> tuple[float | None, str]:
 
 def lines(context: Context) -> list[dict[str, Any]]:
     """One line per published number."""
-    return [scorecard.compare(context, row) for row in context.published]
+    return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 
 def _table(found: list[dict[str, Any]]) -> Table:

@@ -14,9 +14,10 @@ from partialfair.models.stacked import StackedMLP
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts import scorecard
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("algorithm", "where", "metric", "split", "published", "reproduced", "tolerance", "verdict", "note")
@@ -173,7 +174,7 @@ COUNTS: dict[str, Callable[[Context, Published], Found]] = {
 def lines(context: Context) -> list[dict[str, Any]]:
     """One line per statement: ``COLUMNS``."""
     return [
-        scorecard.compare(context, row)
+        scorecard.compare(context, row, reproduce)
         | {"where": row.options["where"], "split": row.options.get("split", "")}
         for row in context.published
     ]  # fmt: skip

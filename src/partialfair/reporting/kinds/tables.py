@@ -12,9 +12,10 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Outcome
+from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import scorecard
+from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, convention
 
@@ -48,7 +49,7 @@ def dataset_table(context: Context) -> Table:
     for dataset, numbers in by_dataset.items():
         line = [cells.text(style.dataset_title(dataset))]
         for metric in ("n_instances", "n_attributes"):
-            compared = scorecard.compare(context, numbers[metric])
+            compared = scorecard.compare(context, numbers[metric], dataset_count)
             line += [cells.published(compared["published"], 0), _count(compared)]
         lines.append(line)
     columns = ["dataset", *["published", "counted"] * 2]
@@ -64,7 +65,7 @@ def _count(compared: dict[str, Any]) -> Cell:
 
 def render_datasets(context: Context) -> list[Path]:
     """Write the dataset statistics as CSV and HTML."""
-    lines = [scorecard.compare(context, row) for row in context.published]
+    lines = [scorecard.compare(context, row, dataset_count) for row in context.published]
     columns = ("dataset", "metric", "published", "reproduced", "verdict", "note")
     return [cells.write_csv(context.path("csv"), columns, lines), _page(context, dataset_table(context))]
 
@@ -117,18 +118,25 @@ def reproduce_pair(context: Context, row: Published) -> Outcome:
 
 def pair_lines(context: Context) -> list[dict[str, Any]]:
     """One line per published number; see :func:`pair_line`."""
-    return [pair_line(context, row, setting_of(context, row)) for row in context.published]
+    return [pair_line(context, row, setting_of(context, row), reproduce_pair) for row in context.published]
 
 
-def pair_line(context: Context, row: Published, setting: Setting | None) -> dict[str, Any]:
+def pair_line(
+    context: Context, row: Published, setting: Setting | None, reproduce: scorecard.Reproduce
+) -> dict[str, Any]:
     """Return ``PAIR_COLUMNS`` of a published number, with the relative convention beside the absolute one.
 
     Args:
         context: of the exhibit.
         row: the published number.
         setting: the run that stands for it.
+        reproduce: what was reproduced of it.
     """
-    line = scorecard.compare(context, row) | {"half_width": math.nan, "relative_scale": math.nan, "kappa": math.nan}
+    line = scorecard.compare(context, row, reproduce) | {
+        "half_width": math.nan,
+        "relative_scale": math.nan,
+        "kappa": math.nan,
+    }
     if setting is None:
         return line
     shown = convention(context.config.experiment(setting.experiment).constraint)

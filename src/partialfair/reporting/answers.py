@@ -1,0 +1,18 @@
+"""What the exhibits of a grid say to the numbers and statements of their papers: the lines of the scorecard."""
+
+from pathlib import Path
+from typing import Any
+
+from partialfair.grid.config import Config
+from partialfair.reporting import exhibit
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.scorecard import Answers
+
+
+def lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
+    """Return all lines of the scorecard from the tidy tables below ``root``."""
+    found = []
+    for name in config.params.exhibits:
+        kind = exhibit.kind_of(config, name)
+        found.append(Answers(exhibit.context(config, name, root), kind.reproduce, kind.claims))
+    return scorecard.build(config, found)

@@ -1,0 +1,48 @@
+"""A constraint is shown by the metrics that its module declares, and by no other."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from partialfair import plugins
+from partialfair.errors import PluginError
+from partialfair.jobs.headline import headline
+from partialfair.metrics import get
+from partialfair.verdicts.results import Convention, convention
+
+
+@pytest.mark.parametrize("name", plugins.names("constraints"))
+def test_every_constraint_names_its_metrics(name):
+    module, shown = plugins.load("constraints", name), convention(name)
+    assert (shown.absolute, shown.relative) == (module.VIOLATION["absolute"], module.VIOLATION["relative"])
+    assert shown.title in (getattr(module, "SHORT", None), module.TITLE)
+    assert {get(shown.absolute).direction, get(shown.relative).direction} == {"violation"}
+
+
+def test_of_others_than_parity_of_scores():
+    assert convention("partial_demographic_parity") == Convention("pDP", "dp_gap", "dp")
+    assert convention("loss_parity") == Convention("loss parity", "loss_gap", "loss_gap")
+
+
+@pytest.mark.parametrize(
+    "module", [{}, {"TITLE": "x", "VIOLATION": {"absolute": "sp"}}, {"VIOLATION": {"absolute": "sp", "relative": "sp"}}]
+)
+def test_one_that_declares_none_is_refused(monkeypatch, module):
+    monkeypatch.setattr(plugins, "load", lambda folder, name: SimpleNamespace(**module))
+    with pytest.raises(PluginError, match="constraints/mine.py: .* declare TITLE and VIOLATION"):
+        convention("mine")
+
+
+def test_headline_names_the_metric_of_the_constraint(project):
+    root, config = project
+    names = {
+        name
+        for experiment, datasets in headline(config, root).items()
+        if experiment != "verdicts"
+        for algorithms in datasets.values()
+        for kappas in algorithms.values()
+        for numbers in kappas.values()
+        for name in numbers
+    }
+    expected = {f"{convention(one.constraint).title} fairness" for one in config.experiments.values()}
+    assert names == {"accuracy"} | expected
