@@ -19,9 +19,9 @@ from partialfair.algorithms.auc.pair_networks import (
 )
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Task
-from partialfair.constraints.auc_sets import PRESETS, cells_of
 from partialfair.datasets.splits import make_split
-from partialfair.models.sigmoid_network import StackedSigmoid
+from partialfair.models.stacked import StackedMLP
+from partialfair.tables.auc_sets import PRESETS, cells_of
 from tests.acceptance.committed import means, runs
 from tests.algorithms.auc.auc_toy import CELLS, X, problem
 
@@ -119,7 +119,7 @@ def test_linear_methods_at_kappa_10_are_unconstrained(dataset: Any) -> None:
 def test_networks_at_kappa_10_are_unconstrained(dataset: Any) -> None:
     rows = compas_rows(dataset, "auc_gap_group")
     inside: NetworkRows = rows.network_rows
-    network = StackedSigmoid(inside.X.shape[1], (10,), squash=True)
+    network = StackedMLP(inside.X.shape[1], (10,), "sigmoid", squash=True)
     start = network.initial(np.random.default_rng(0)).astype(np.float64)
     budget = LevelSetBudget(steps=3000, calls=8, skip=0.5)
     bound = solve_iqrc(network, inside, start, [11.0], [3.0], np.random.default_rng(1), budget)

@@ -12,12 +12,14 @@ from threadpoolctl import threadpool_limits
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.regression import dp_postproc, plug_in_regression, plug_ins, proximal_newton
 from partialfair.algorithms.regression import reduction_solver as regression_reduction
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, split, spread
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.algorithms.regression.per_step import EveryStep
-from partialfair.algorithms.regression.reduction_solver import Sample, shares_of_levels
+from partialfair.algorithms.regression.reduction_solver import Sample
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
 from partialfair.datasets.stratified_splits import stratified_split
 from partialfair.metrics import get
+from partialfair.models.grid_predictor import group_weights
+from partialfair.models.level_mixture import shares_of_levels
 from partialfair.tables.dataset import Dataset
 from tests.acceptance.committed import differs, means, runs
 
@@ -120,7 +122,7 @@ def test_mixture_of_the_reduction(eps: float) -> None:
         )  # fmt: skip
         beyond = max(float((gaps @ found.weights).max()) - eps, 0.0) / eps
         assert found.gap <= found.target and found.weights @ errors + beyond <= best.fun + found.target
-        shares = shares_of_levels(sample.X, found)
+        shares = shares_of_levels(sample.X, found.hypotheses, found.weights)
         assert shares.sum(axis=1) == pytest.approx(1, abs=1e-12)
         assert sample.middles == pytest.approx(0.0125 + 0.025 * np.arange(41), abs=1e-12)
 

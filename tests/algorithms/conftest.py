@@ -6,7 +6,7 @@ from scipy import sparse
 
 from partialfair import plugins
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 
 
 def make_problem(

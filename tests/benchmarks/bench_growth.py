@@ -14,7 +14,7 @@ from partialfair.algorithms.linear.augmented_lagrangian import Budget, _Multipli
 from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 from partialfair.tables.dataset import Dataset, Matrix
 from tests.benchmarks.common import Result, exponent, psp_problem, real_dataset, result, seconds
 

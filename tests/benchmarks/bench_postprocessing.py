@@ -14,9 +14,10 @@ import numpy as np
 from partialfair.algorithms.regression import plug_ins, proximal_newton
 from partialfair.algorithms.regression import reduction_solver as regression_reduction
 from partialfair.algorithms.regression.dp_postproc import warm_up
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, split, spread
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.algorithms.regression.per_step import EveryStep
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
+from partialfair.models.grid_predictor import group_weights
 from tests.benchmarks.common import Result, result, seconds
 
 STEPS = 5000

@@ -14,7 +14,7 @@ from partialfair import plugins
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.datasets.splits import make_split
 from partialfair.jobs.prepare import fetch
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 from partialfair.tables.dataset import Dataset
 
 ROOT = Path(__file__).parents[2]

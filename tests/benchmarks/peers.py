@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.datasets.splits import make_split
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 from partialfair.tables.dataset import Dataset
 from tests.benchmarks.common import Result, dense_rows, real_dataset, result, seconds
 

@@ -16,13 +16,13 @@ from scipy.stats import ks_2samp
 from sklearn.metrics import roc_auc_score
 
 from partialfair import plugins
-from partialfair.constraints import auc_sets
 from partialfair.constraints import partial_group_auc as pgauc
 from partialfair.constraints.common import rank_grid
 from partialfair.constraints.parts import Parts, constraints_of
 from partialfair.constraints.surrogates import make, value
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics import get
+from partialfair.tables import auc_sets
 from partialfair.tables.intervals import for_groups, positions
 
 FAMILIES = plugins.names("constraints")

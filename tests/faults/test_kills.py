@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import is_sealed, read_json
 from tests.faults.lab import KILLS, Lab, kill, make_lab

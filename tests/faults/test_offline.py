@@ -16,7 +16,7 @@ from partialfair import plugins
 from partialfair.commands.masking import masked
 from partialfair.datasets import sources
 from partialfair.errors import DataError
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from tests import network
 from tests.faults.lab import ROOT, Lab
 

@@ -15,8 +15,8 @@ from partialfair.errors import DataError
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.jobs.collect import collect
 from partialfair.jobs.evaluate import evaluate
-from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore
+from partialfair.models.features import Standardiser
+from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import write_json
 

@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import get, partial
-from partialfair.models.predictions import Predictions
+from partialfair.tables.predictions import Predictions
 
 FULL = ((0.0, 1.0),)
 

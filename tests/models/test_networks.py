@@ -11,7 +11,7 @@ from partialfair.models.linear_network import LinearNetwork  # noqa: E402
 from partialfair.models.network import NetworkScore  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise, load_public_weights  # noqa: E402
 from partialfair.models.score_function import ScoreFunction, to_numpy  # noqa: E402
-from partialfair.models.store import load_model  # noqa: E402
+from partialfair.models.stored import load_model  # noqa: E402
 from partialfair.tables.images import ImageRows  # noqa: E402
 
 PUBLISHED = 11_689_512  # weights of ResNet-18 with 1000 classes, as torchvision and its papers count them

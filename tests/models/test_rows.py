@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from partialfair.algorithms.linear.kernels.switching import hinge_slopes
-from partialfair.models.design import GroupedDesign, Standardiser
+from partialfair.models.design import GroupedDesign
+from partialfair.models.features import Standardiser
 from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
 
 

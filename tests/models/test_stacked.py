@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from partialfair.errors import DataError
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stacked import StackedLinear, StackedMLP
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.seeding import generator
 
 BENCHMARK = StackedMLP(9, (64, 32))

@@ -11,8 +11,8 @@ from partialfair.datasets.splits import make_split
 from partialfair.grid.config import job_settings, load_config
 from partialfair.jobs import report
 from partialfair.jobs.evaluate import evaluate
-from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore
+from partialfair.models.features import Standardiser
+from partialfair.models.linear import LinearScore
 from partialfair.reporting import exhibit
 from partialfair.reporting.kinds import closed_form
 from partialfair.tables.files import write_json

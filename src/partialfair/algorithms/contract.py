@@ -13,8 +13,9 @@ from partialfair import plugins
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.solution import Record, Solution
 from partialfair.constraints.program import HingeProgram
-from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore, ScoreModel
+from partialfair.models.features import Standardiser
+from partialfair.models.linear import LinearScore
+from partialfair.models.stored import ScoreModel
 from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset
 

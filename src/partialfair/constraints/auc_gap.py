@@ -16,12 +16,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.auc_sets import FourSets, cell_counts, cells_of
 from partialfair.constraints.common import slack_per_group
 from partialfair.constraints.pair_sums import pair_hinge, sorted_pair_sum
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
 from partialfair.errors import ConfigError
+from partialfair.tables.auc_sets import FourSets, cell_counts, cells_of
 from partialfair.tables.intervals import Interval, for_groups
 
 SIGN_ONLY = ("group", "inter_group", "intra_group")

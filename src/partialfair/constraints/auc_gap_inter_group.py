@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.auc_gap import AUCGap, build_gap
-from partialfair.constraints.auc_sets import PRESETS
+from partialfair.tables.auc_sets import PRESETS
 from partialfair.tables.intervals import Interval
 
 TITLE = PRESETS["inter_group"].title

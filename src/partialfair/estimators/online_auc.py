@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from partialfair.algorithms.auc.kernels.pair_minimax import minimax_step, upper_bound
 from partialfair.algorithms.auc.level_set import mirror_weight
 from partialfair.algorithms.auc.quadratic_auc import slack_of
-from partialfair.constraints.auc_sets import preset
 from partialfair.errors import ConfigError, DataError
+from partialfair.tables.auc_sets import preset
 
 Vector = NDArray[np.float64]
 

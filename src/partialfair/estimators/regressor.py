@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair.algorithms.regression import proximal_newton
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, softmax, split, spread
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
 from partialfair.errors import DataError
 from partialfair.estimators.inputs import InputError, value_errors
-from partialfair.models.predictions import Predictions
+from partialfair.models.grid_predictor import group_weights, softmax
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import group_labels
+from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 PREDICTIONS = ("mean", "mode", "sample")

@@ -14,7 +14,7 @@ import numpy as np
 from partialfair import plugins
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.tables import intervals
 from partialfair.tables.files import atomic_path, read_json
 from partialfair.tables.intervals import format_interval

@@ -20,8 +20,8 @@ from partialfair.algorithms.contract import Fit, Settings, Task
 from partialfair.errors import ConfigError, InfeasibleError, PluginError
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job, job_settings, load_config
-from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore
+from partialfair.models.features import Standardiser
+from partialfair.models.linear import LinearScore
 from partialfair.plugins import run_plugin
 from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset, Split

@@ -7,31 +7,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.errors import DataError
+from partialfair.models.features import Standardiser, selected
 from partialfair.models.rows import collapse, expand
 from partialfair.tables.dataset import Matrix
 
 GATHER_DENSITY = 0.5  # a binary column with fewer ones than this share is cheaper gathered than multiplied
 LARGEST_CODE = 256  # combinations per code; more would push the tables out of the first-level cache
-
-
-@dataclass(frozen=True, eq=False)
-class Standardiser:
-    """Centres and scales numeric columns with training statistics; other columns stay as they are."""
-
-    columns: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-
-    @classmethod
-    def fit(cls, X: Matrix, columns: NDArray[np.int64]) -> "Standardiser":
-        """Learn mean and standard deviation of ``columns``; a constant column is only centred."""
-        values = np.asarray(_dense(X, columns), dtype=np.float64)
-        scale = values.std(axis=0)
-        return cls(columns, values.mean(axis=0), np.where(scale > 0, scale, 1.0))
-
-    def values(self, X: Matrix) -> NDArray[np.float64]:
-        """Standardised numeric columns, (n, p)."""
-        return (np.asarray(_dense(X, self.columns), dtype=np.float64) - self.mean) / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +97,7 @@ class GroupedDesign:
         if isinstance(X, np.ndarray):
             gathered &= X.mean(axis=0) < GATHER_DENSITY
         dense_columns = np.flatnonzero(~gathered)
-        dense = np.ascontiguousarray(_dense(X, dense_columns), dtype=np.float32)
+        dense = np.ascontiguousarray(selected(X, dense_columns), dtype=np.float32)
         if standardiser is not None and numeric.size:
             dense[:, np.searchsorted(dense_columns, numeric)] = standardiser.values(X)
         ones = _ones(X, gathered)[order]
@@ -132,13 +113,6 @@ class GroupedDesign:
             subset_group=np.asarray(subset_group, np.int64),
             n_features=d,
         )
-
-
-def _dense(X: Matrix, columns: NDArray[np.int64]) -> NDArray:
-    """Selected columns as a dense array."""
-    if isinstance(X, np.ndarray):
-        return X[:, columns]
-    return X.tocsc()[:, columns].toarray() if columns.size else np.zeros((X.shape[0], 0), np.float32)
 
 
 def _binary_columns(X: Matrix) -> NDArray[np.bool_]:

@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from partialfair.algorithms.regression.fair_dual import group_weights, softmax
-from partialfair.algorithms.regression.plug_ins import PlugIns
-from partialfair.errors import DataError
-from partialfair.models.predictions import Predictions
+from partialfair.models.features import dense_features
+from partialfair.models.stored import NOT_STORED, StoredModel, check_features
 from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import atomic_path
+from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 TRACED = ("risk", "ks_group_0", "ks_group_1")
@@ -22,7 +20,32 @@ _NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
-class GridPredictor:
+class PlugIns:
+    """Linear base models.
+
+    Attributes:
+        regression: (d+1,) coefficients of eta, intercept last.
+        classification: (C, d+1) coefficients of the group's logits, intercept last; C = 1 for two groups.
+    """
+
+    regression: Vector
+    classification: Vector
+
+    def eta(self, X: Any) -> Vector:
+        """Predicted labels (n,) of raw features (n, d)."""
+        return np.asarray(dense_features(X) @ self.regression[:-1] + self.regression[-1])
+
+    def tau(self, X: Any) -> Vector:
+        """Predicted group probabilities (n, K)."""
+        logits = dense_features(X) @ self.classification[:, :-1].T + self.classification[:, -1]
+        if len(self.classification) == 1:
+            positive = expit(logits)
+            return np.hstack([1.0 - positive, positive])
+        return softmax(logits)
+
+
+@dataclass(frozen=True, eq=False)
+class GridPredictor(StoredModel):
     """``pi(l | x) = softmax_l(beta (<D_l, t(x)> - (eta(x) - theta_l)^2))``, or eta itself.
 
     The group is not used at prediction time: t(x) is made of predicted group probabilities.
@@ -40,6 +63,8 @@ class GridPredictor:
         status: "ok", or why it should not be used.
     """
 
+    compressed: ClassVar[bool] = True
+
     base: PlugIns
     shares: Vector
     beta: float
@@ -53,7 +78,7 @@ class GridPredictor:
     trace_steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     trace: NDArray[np.floating] = field(default_factory=lambda: _NONE)
     status: str = "ok"
-    uses_group: bool = False
+    uses_group: bool = field(default=False, metadata=NOT_STORED)
 
     @property
     def usable(self) -> bool:
@@ -67,7 +92,7 @@ class GridPredictor:
 
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
         """Predictions of raw features (n, d), on the scale of the label."""
-        self._check(X)
+        check_features(X, len(self.feature_names))
         eta = self.base.eta(X)
         if not self.difference.size:
             return Predictions(self.scale[0] + self.scale[1] * eta, self.atoms)
@@ -92,7 +117,7 @@ class GridPredictor:
 
     def on_the_way(self, X: Matrix) -> Iterator[tuple[int, Predictions]]:
         """Yield (steps done, predictions of X) along the recorded path."""
-        self._check(X)
+        check_features(X, len(self.feature_names))
         eta, weights = self.base.eta(X), group_weights(self.base.tau(X), self.shares)
         for count, difference in zip(self.trace_steps.tolist(), self.trace, strict=True):
             yield count, self._randomised(eta, weights, difference.astype(np.float64))
@@ -101,47 +126,17 @@ class GridPredictor:
         logits = self.beta * (weights @ difference - (eta[:, None] - self.theta) ** 2)
         return Predictions.randomised(self.atoms, softmax(logits))
 
-    def _check(self, X: Matrix) -> None:
-        if X.shape[1] != len(self.feature_names):
-            raise DataError(f"X has {X.shape[1]} features, the model was made from {len(self.feature_names)}")
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as an ``.npz`` file, atomically."""
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez_compressed(
-                stream,
-                kind=np.array("grid_predictor"),
-                regression=self.base.regression,
-                classification=self.base.classification,
-                shares=self.shares,
-                beta=np.array(self.beta),
-                theta=self.theta,
-                scale=np.array(self.scale),
-                difference=self.difference,
-                group_names=np.array(self.group_names, np.str_),
-                feature_names=np.array(self.feature_names, np.str_),
-                level_eps=self.level_eps,
-                level_differences=self.level_differences,
-                trace_steps=self.trace_steps,
-                trace=self.trace,
-                status=np.array(self.status),
-            )
+MODEL = GridPredictor
 
 
-def from_arrays(arrays: dict[str, NDArray[Any]]) -> GridPredictor:
-    """The model whose arrays :meth:`GridPredictor.save` wrote."""
-    return GridPredictor(
-        base=PlugIns(arrays["regression"], arrays["classification"]),
-        shares=arrays["shares"],
-        beta=float(arrays["beta"]),
-        theta=arrays["theta"],
-        scale=(float(arrays["scale"][0]), float(arrays["scale"][1])),
-        difference=arrays["difference"],
-        group_names=tuple(arrays["group_names"].tolist()),
-        feature_names=tuple(arrays["feature_names"].tolist()),
-        level_eps=arrays["level_eps"],
-        level_differences=arrays["level_differences"],
-        trace_steps=arrays["trace_steps"],
-        trace=arrays["trace"],
-        status=str(arrays["status"]),
-    )
+def group_weights(tau: Vector, shares: Vector) -> Vector:
+    """``t_s = 1 - tau_s / p_s`` (N, K) of group probabilities (N, K) and shares (K,)."""
+    return np.asarray(1.0 - tau / shares)
+
+
+def softmax(logits: Vector) -> Vector:
+    """Softmax of every row."""
+    weights: Vector = np.exp(logits - logits.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights

@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.algorithms.regression.plug_ins import dense
-from partialfair.algorithms.regression.reduction_solver import LEVELS, Mixture, shares_of_levels
-from partialfair.errors import DataError
-from partialfair.models.predictions import Predictions
+from partialfair.models.features import dense_features
+from partialfair.models.stored import NOT_STORED, StoredModel, check_features
 from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import atomic_path
+from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
+LEVELS = 41
+"""Levels on [0, 1] that the functions are cut into."""
 
 
 @dataclass(frozen=True, eq=False)
-class LevelMixture:
+class LevelMixture(StoredModel):
     """Mass ``weights[h]`` on the middle of the level that linear function h reaches; the group is not used.
 
     Attributes:
@@ -42,8 +40,8 @@ class LevelMixture:
     group_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     status: str = "ok"
-    uses_group: bool = False
-    place: int = field(default=0, compare=False)
+    uses_group: bool = field(default=False, metadata=NOT_STORED)
+    place: int = field(default=0, metadata=NOT_STORED)
 
     @property
     def usable(self) -> bool:
@@ -57,12 +55,11 @@ class LevelMixture:
 
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
         """Predictions of raw features (n, d), on the scale of the label."""
-        if X.shape[1] != len(self.feature_names):
-            raise DataError(f"X has {X.shape[1]} features, the model was made from {len(self.feature_names)}")
+        check_features(X, len(self.feature_names))
         first = int(self.sizes[: self.place].sum())
         own = slice(first, first + int(self.sizes[self.place]))
-        mixture = Mixture(self.hypotheses[own], self.weights[own], 0.0, 0, 0.0)
-        return Predictions.randomised(self.atoms, shares_of_levels(features(X, self.intercept), mixture))
+        rows = with_intercept(X, self.intercept)
+        return Predictions.randomised(self.atoms, shares_of_levels(rows, self.hypotheses[own], self.weights[own]))
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
         """Conditional means (n,)."""
@@ -73,40 +70,21 @@ class LevelMixture:
         """The mixtures of the further tolerances."""
         return {repr(float(eps)): replace(self, place=place) for place, eps in enumerate(self.level_eps, start=1)}
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as an ``.npz`` file, atomically."""
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(
-                stream,
-                kind=np.array("level_mixture"),
-                hypotheses=self.hypotheses,
-                weights=self.weights,
-                sizes=self.sizes,
-                level_eps=self.level_eps,
-                intercept=np.array(self.intercept),
-                scale=np.array(self.scale),
-                group_names=np.array(self.group_names, np.str_),
-                feature_names=np.array(self.feature_names, np.str_),
-                status=np.array(self.status),
-            )
+
+MODEL = LevelMixture
 
 
-def features(X: Any, intercept: bool) -> Vector:
+def with_intercept(X: Matrix, intercept: bool) -> Vector:
     """Raw features (n, d) as the linear functions see them."""
-    rows = dense(X)
-    return np.column_stack([rows, np.ones(len(rows))]) if intercept else rows
+    return dense_features(X, appended=np.ones((X.shape[0], 1)) if intercept else None)
 
 
-def from_arrays(arrays: dict[str, NDArray[Any]]) -> LevelMixture:
-    """The model whose arrays :meth:`LevelMixture.save` wrote."""
-    return LevelMixture(
-        hypotheses=arrays["hypotheses"],
-        weights=arrays["weights"],
-        sizes=arrays["sizes"],
-        level_eps=arrays["level_eps"],
-        intercept=bool(arrays["intercept"]),
-        scale=(float(arrays["scale"][0]), float(arrays["scale"][1])),
-        group_names=tuple(arrays["group_names"].tolist()),
-        feature_names=tuple(arrays["feature_names"].tolist()),
-        status=str(arrays["status"]),
-    )
+def shares_of_levels(X: Vector, hypotheses: Vector, weights: Vector) -> Vector:
+    """Probability (n, 41) of each level for rows X (n, d), of a mixture of linear functions (h, d)."""
+    theta = np.linspace(0.0, 1.0, LEVELS)
+    out = np.zeros((len(X), LEVELS))
+    rows = np.arange(len(X))
+    for hypothesis, weight in zip(hypotheses, weights, strict=True):
+        reached = ((X @ hypothesis)[:, None] >= theta).sum(axis=1) - 1
+        np.add.at(out, (rows, np.maximum(reached, 0)), weight)
+    return out

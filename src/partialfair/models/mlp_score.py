@@ -4,28 +4,26 @@ The architecture is that of :class:`partialfair.models.mlp.MLP`; :meth:`MLPScore
 used there. Starting PyTorch takes longer than training and scoring such a small network.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import DataError
-from partialfair.models.design import Standardiser
-from partialfair.models.stacked import StackedMLP
+from partialfair.models.features import Standardiser, dense_features, group_indicators
+from partialfair.models.stacked import Activation, StackedMLP
+from partialfair.models.stored import NOT_STORED, Arrays, StoredModel, check_features, check_usable, group_codes
 from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import atomic_path
 
-KIND = "mlp_score"
+KINDS: dict[Activation, str] = {"relu": "mlp_score", "sigmoid": "sigmoid_network"}
+"""Entry ``kind`` of the file, which says what the activation is."""
 BLOCK = 4096  # rows scored at once
-PATH = ("steps", "rows", "seconds", "points")
 
 
 @dataclass(frozen=True, eq=False)
-class MLPScore:
-    """A trained network with ReLU between its layers.
+class MLPScore(StoredModel):
+    """A trained network; its scores are those before an output sigmoid.
 
     Attributes:
         theta: (n,) parameters, in the order of :class:`partialfair.models.stacked.StackedMLP`.
@@ -37,6 +35,7 @@ class MLPScore:
         status: "ok", or why there is no usable model.
         path: points on the way: ``steps`` (K,), ``rows`` (K,) read by then, processor ``seconds`` (K,) and ``points``
             (K, n); empty if they were not kept.
+        activation: between the layers.
     """
 
     theta: NDArray[np.floating]
@@ -48,6 +47,18 @@ class MLPScore:
     uses_group: bool = False
     status: str = "ok"
     path: dict[str, NDArray[Any]] = field(default_factory=dict)
+    activation: Activation = field(default="relu", metadata=NOT_STORED)
+
+    @property
+    def kind(self) -> str:
+        """Entry of the file, which tells the activation."""
+        return KINDS[self.activation]
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The model whose arrays these are."""
+        activation: Activation = "sigmoid" if str(arrays["kind"]) == KINDS["sigmoid"] else "relu"
+        return replace(super().from_arrays(arrays), activation=activation)
 
     @property
     def usable(self) -> bool:
@@ -58,7 +69,7 @@ class MLPScore:
     def stacked(self) -> StackedMLP:
         """The network."""
         own = len(self.group_names) - 1 if self.uses_group else 0
-        return StackedMLP(len(self.feature_names) + own, self.hidden)
+        return StackedMLP(len(self.feature_names) + own, self.hidden, self.activation)
 
     def inputs(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
         """What the network reads of raw features (n, d) and group codes (n,).
@@ -66,14 +77,10 @@ class MLPScore:
         Raises:
             DataError: another number of features, or groups missing or out of range.
         """
-        if X.shape[1] != len(self.feature_names):
-            raise DataError(f"X has {X.shape[1]} features, the model was trained on {len(self.feature_names)}")
-        if self.uses_group and group is None:
-            raise DataError("this model's scores depend on the group; pass the group codes of the rows")
-        if group is not None and len(group) and (min(group) < 0 or max(group) >= len(self.group_names)):
-            raise DataError(f"group codes must lie in 0..{len(self.group_names) - 1} ({', '.join(self.group_names)})")
-        codes = group if self.uses_group else None
-        return network_inputs(X, codes, self.standardiser, len(self.group_names))
+        check_features(X, len(self.feature_names))
+        codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
+        appended = group_indicators(codes, len(self.group_names)) if self.uses_group else None
+        return dense_features(X, self.standardiser, appended)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
         """Scores (n,) of raw features (n, d) and group codes (n,).
@@ -81,8 +88,7 @@ class MLPScore:
         Raises:
             DataError: no usable model, or see :meth:`inputs`.
         """
-        if not self.usable:
-            raise DataError(f"this model has no parameters (status {self.status!r}); train it again")
+        check_usable(self)
         return self.scores_at(self.theta, self.inputs(X, group))
 
     def scores_at(self, theta: NDArray[np.floating], inputs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,56 +102,11 @@ class MLPScore:
         """Weights by the names of :class:`partialfair.models.mlp.MLP`."""
         return self.stacked.state(self.theta)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as an ``.npz`` file of plain arrays, atomically."""
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(
-                stream,
-                kind=np.array(KIND),
-                theta=self.theta,
-                hidden=np.array(self.hidden, np.int64),
-                columns=self.standardiser.columns,
-                mean=self.standardiser.mean,
-                scale=self.standardiser.scale,
-                aux=self.aux,
-                group_names=np.array(self.group_names, np.str_),
-                feature_names=np.array(self.feature_names, np.str_),
-                uses_group=np.array(self.uses_group),
-                status=np.array(self.status),
-                **{f"path/{name}": value for name, value in self.path.items()},  # type: ignore[arg-type]
-            )
+    def fault(self) -> str:
+        """Say why the parameters do not fit the widths, or are not finite."""
+        if self.usable and (self.theta.shape != (self.stacked.size,) or not np.isfinite(self.theta).all()):
+            return f"{self.theta.size} parameters, {self.stacked.size} finite ones expected"
+        return self.standardiser.fault(len(self.feature_names))
 
 
-def from_arrays(arrays: dict[str, NDArray[Any]]) -> MLPScore:
-    """The model whose arrays ``save`` wrote.
-
-    Raises:
-        ValueError: the parameters do not fit the widths, or are not finite.
-    """
-    model = MLPScore(
-        theta=arrays["theta"],
-        hidden=tuple(arrays["hidden"].tolist()),
-        standardiser=Standardiser(arrays["columns"], arrays["mean"], arrays["scale"]),
-        aux=arrays["aux"],
-        group_names=tuple(arrays["group_names"].tolist()),
-        feature_names=tuple(arrays["feature_names"].tolist()),
-        uses_group=bool(arrays["uses_group"]),
-        status=str(arrays["status"]),
-        path={name: arrays[f"path/{name}"] for name in PATH if f"path/{name}" in arrays},
-    )
-    if model.usable and (model.theta.shape != (model.stacked.size,) or not np.isfinite(model.theta).all()):
-        raise ValueError(f"{model.theta.size} parameters, {model.stacked.size} finite ones expected")
-    return model
-
-
-def network_inputs(
-    X: Matrix, group: NDArray[np.integer] | None, standardiser: Standardiser, n_groups: int
-) -> NDArray[np.float64]:
-    """Standardised features (n, d), followed by indicators of the groups 1..G-1 if ``group`` is given."""
-    features = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float64)
-    if standardiser.columns.size:
-        features = features.copy()
-        features[:, standardiser.columns] = standardiser.values(X)
-    if group is None:
-        return features
-    return np.hstack([features, np.asarray(group)[:, None] == np.arange(1, n_groups)])
+MODEL = MLPScore

@@ -3,25 +3,23 @@
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
 from partialfair.models import torch_backend
+from partialfair.models.stored import Arrays, StoredModel, group_codes
 from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import atomic_path
 from partialfair.tables.images import ImageRows
 
-KIND = "network"
 STATE = "state/"
 BATCH = 256  # rows scored at once
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkScore:
+class NetworkScore(StoredModel):
     """A trained network.
 
     Attributes:
@@ -60,11 +58,7 @@ class NetworkScore:
         found = X.image_shape if isinstance(X, ImageRows) else (X.shape[1],)
         if tuple(found) != self.shape:
             raise DataError(f"rows have shape {tuple(found)}, the model was trained on {self.shape}")
-        if group is None and self.uses_group:
-            raise DataError("this model's scores depend on the group; pass the group codes of the rows")
-        codes = np.zeros(X.shape[0], np.int64) if group is None else np.asarray(group, np.int64)
-        if codes.size and (codes.min() < 0 or codes.max() >= len(self.group_names)):
-            raise DataError(f"group codes must lie in 0..{len(self.group_names) - 1} ({', '.join(self.group_names)})")
+        codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
         torch_backend.require("scoring with this model")
         import torch
 
@@ -84,8 +78,8 @@ class NetworkScore:
         network.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in self.state.items()})
         return network.to(torch.device(self.device)).eval()
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as an ``.npz`` file of plain arrays, atomically."""
+    def arrays(self) -> Arrays:
+        """What ``save`` writes, by name: the constructor's options are no arrays, and stand as JSON."""
         content = {
             "architecture": self.architecture,
             "options": self.options,
@@ -93,30 +87,31 @@ class NetworkScore:
             "uses_group": self.uses_group,
             "status": self.status,
         }
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(
-                stream,
-                kind=np.array(KIND),
-                content=np.array(json.dumps(content, sort_keys=True)),
-                aux=self.aux,
-                group_names=np.array(self.group_names, np.str_),
-                **{STATE + name: values for name, values in self.state.items()},  # type: ignore[arg-type]
-            )
+        return {
+            "kind": np.array(self.kind),
+            "content": np.array(json.dumps(content, sort_keys=True)),
+            "aux": self.aux,
+            "group_names": np.array(self.group_names, np.str_),
+            **{STATE + name: values for name, values in self.state.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The model whose arrays these are."""
+        content = json.loads(str(arrays["content"]))
+        return cls(
+            architecture=content["architecture"],
+            options=content["options"],
+            state={name.removeprefix(STATE): values for name, values in arrays.items() if name.startswith(STATE)},
+            aux=arrays["aux"],
+            shape=tuple(content["shape"]),
+            group_names=tuple(arrays["group_names"].tolist()),
+            uses_group=bool(content["uses_group"]),
+            status=content["status"],
+        )
 
 
-def from_arrays(arrays: dict[str, NDArray[Any]]) -> NetworkScore:
-    """The model whose arrays ``save`` wrote."""
-    content = json.loads(str(arrays["content"]))
-    return NetworkScore(
-        architecture=content["architecture"],
-        options=content["options"],
-        state={name.removeprefix(STATE): values for name, values in arrays.items() if name.startswith(STATE)},
-        aux=arrays["aux"],
-        shape=tuple(content["shape"]),
-        group_names=tuple(arrays["group_names"].tolist()),
-        uses_group=bool(content["uses_group"]),
-        status=content["status"],
-    )
+MODEL = NetworkScore
 
 
 def build(architecture: str, options: dict[str, Any]) -> Any:

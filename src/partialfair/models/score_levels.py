@@ -1,21 +1,15 @@
 """Several score models of one training job, one per tolerance, in one file; and scores moved group by group."""
 
-import importlib
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.models.store import LinearScore, ScoreModel
+from partialfair.models.stored import Arrays, StoredModel, model_of
 from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import atomic_path
-
-KIND = "score_levels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +37,7 @@ class GroupAffine:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreLevels:
+class ScoreLevels(StoredModel):
     """Models by tolerance, of which one stands for the job; the evaluation measures all of them.
 
     Attributes:
@@ -78,42 +72,34 @@ class ScoreLevels:
         """Scores (n,) of the job's own model."""
         return np.asarray(self.main.scores(X, group))
 
-    def save(self, path: str | Path) -> None:
-        """Write plain arrays, atomically: each model's own under a prefix."""
+    def arrays(self) -> Arrays:
+        """What ``save`` writes, by name: each model's own arrays under a prefix."""
         content: dict[str, Any] = {"levels": list(self.levels)}
-        arrays: dict[str, NDArray[Any]] = {}
+        found: Arrays = {}
         for place, model in enumerate([self.main, *self.levels.values()]):
-            inner = _innermost(model)
-            arrays |= {f"{place}/{name}": values for name, values in _arrays(inner).items()}
+            found |= {f"{place}/{name}": values for name, values in _innermost(model).arrays().items()}
             if isinstance(model, GroupAffine):
-                arrays |= {f"{place}/affine/scale": model.scale, f"{place}/affine/shift": model.shift}
+                found |= {f"{place}/affine/scale": model.scale, f"{place}/affine/shift": model.shift}
                 content[f"squash {place}"] = model.squash
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(
-                stream,
-                kind=np.array(KIND),
-                content=np.array(json.dumps(content, sort_keys=True)),
-                **arrays,  # type: ignore[arg-type]
-            )
+        return {"kind": np.array(self.kind), "content": np.array(json.dumps(content, sort_keys=True)), **found}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The models whose arrays these are."""
+        content = json.loads(str(arrays["content"]))
+        found = [_part(arrays, place, content) for place in range(1 + len(content["levels"]))]
+        return cls(found[0], dict(zip(content["levels"], found[1:], strict=True)))
 
 
-def from_arrays(arrays: dict[str, NDArray[Any]]) -> ScoreLevels:
-    """The models whose arrays ``save`` wrote."""
-    content = json.loads(str(arrays["content"]))
-    found = [_model(arrays, place, content) for place in range(1 + len(content["levels"]))]
-    return ScoreLevels(found[0], dict(zip(content["levels"], found[1:], strict=True)))
+MODEL = ScoreLevels
 
 
-def _model(arrays: dict[str, NDArray[Any]], place: int, content: dict[str, Any]) -> Any:
+def _part(arrays: Arrays, place: int, content: dict[str, Any]) -> Any:
     """One of the models."""
     prefix = f"{place}/"
     own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
     scale, shift = own.pop("affine/scale", None), own.pop("affine/shift", None)
-    kind = str(own["kind"])
-    if kind == "linear":
-        inner: Any = LinearScore.from_arrays(own)
-    else:
-        inner = importlib.import_module(f"partialfair.models.{kind}").from_arrays(own)
+    inner = model_of(own)
     if scale is None or shift is None:
         return inner
     return GroupAffine(inner, scale, shift, bool(content[f"squash {place}"]))
@@ -121,11 +107,3 @@ def _model(arrays: dict[str, NDArray[Any]], place: int, content: dict[str, Any])
 
 def _innermost(model: Any) -> Any:
     return model.inner if isinstance(model, GroupAffine) else model
-
-
-def _arrays(model: ScoreModel) -> dict[str, NDArray[Any]]:
-    """The arrays that a model's own ``save`` writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model.npz")
-        with np.load(Path(folder) / "model.npz", allow_pickle=False) as stored:
-            return dict(stored)

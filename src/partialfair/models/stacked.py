@@ -7,12 +7,14 @@ a leading axis makes the calls once for all of them; each run computes exactly w
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Array = NDArray[np.floating]
+Activation = Literal["relu", "sigmoid"]
 
 
 class StackedScore(Protocol):
@@ -62,7 +64,7 @@ class StackedLinear:
 
 @dataclass(frozen=True)
 class StackedMLP:
-    """Affine layers with ReLU between them and one output.
+    """Affine layers with an activation between them and one output; it goes through a sigmoid, too, if ``squash``.
 
     Parameters stand in the order of :class:`partialfair.models.mlp.MLP`: weight (out, in) and bias of each layer, from
     the inputs on.
@@ -70,10 +72,14 @@ class StackedMLP:
     Attributes:
         n_inputs: width of the input.
         hidden: widths of the hidden layers.
+        activation: of the hidden layers.
+        squash: whether the score lies in (0, 1).
     """
 
     n_inputs: int
     hidden: tuple[int, ...]
+    activation: Activation = "relu"
+    squash: bool = False
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, int], ...]:
@@ -104,31 +110,36 @@ class StackedMLP:
         return np.concatenate(parts)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B); the cache holds the input of every layer."""
+        """Scores (R, B); the cache holds the input of every layer, and the scores."""
         layers = self.layers(theta)
         inputs = [X]
         for weight, bias in layers[:-1]:
             z = inputs[-1] @ weight.transpose(0, 2, 1)
             z += bias[:, None, :]
-            np.maximum(z, 0, out=z)
-            inputs.append(z)
+            inputs.append(np.maximum(z, 0, out=z) if self.activation == "relu" else expit(z, out=z))
         weight, bias = layers[-1]
         scores = (inputs[-1] @ weight.transpose(0, 2, 1))[..., 0]
         scores += bias
-        return scores, inputs
+        if self.squash:
+            scores = expit(scores)
+        return scores, (inputs, scores)
 
     def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
         """Derivative (R, n), layer by layer from the output."""
+        inputs, scores = cache
+        if self.squash:
+            residual = residual * scores * (1 - scores)
         gradient = np.empty((len(theta), self.size), theta.dtype)
         layers, parts = self.layers(theta), self.layers(gradient)
         delta = residual[..., None]
         for place in range(len(layers) - 1, -1, -1):
             by_weight, by_bias = parts[place]
-            np.matmul(delta.transpose(0, 2, 1), cache[place], out=by_weight)
+            np.matmul(delta.transpose(0, 2, 1), inputs[place], out=by_weight)
             np.add.reduce(delta, axis=1, out=by_bias)
             if place:
                 delta = delta @ layers[place][0]
-                delta *= cache[place] > 0
+                z = inputs[place]
+                delta *= z > 0 if self.activation == "relu" else z * (1 - z)
         return gradient
 
     def state(self, theta: Array) -> dict[str, Array]:

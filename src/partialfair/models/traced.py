@@ -1,31 +1,32 @@
 """A score model stored together with curves of its training: what a convergence figure is drawn from.
 
-The model is read back as what it is (:func:`partialfair.models.store.load_model` does not see the curves); the curves
+The model is read back as what it is (:func:`partialfair.models.stored.load_model` does not see the curves); the curves
 are read by :func:`read_trace`.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
-from partialfair.models.store import ScoreModel
-from partialfair.tables.files import atomic_path
+from partialfair.models.stored import Arrays, ScoreModel, StoredModel
 
 PREFIX = "trace/"
 
 
 @dataclass(frozen=True, eq=False)
-class TracedScore:
+class TracedScore(StoredModel):
     """A score model and arrays by name.
 
     Attributes:
         model: what scores rows.
         trace: arrays, named ``candidate/quantity``.
     """
+
+    compressed: ClassVar[bool] = True
 
     model: ScoreModel
     trace: dict[str, NDArray[Any]] = field(repr=False)
@@ -55,19 +56,9 @@ class TracedScore:
         """The model's scores."""
         return self.model.scores(X, group)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model's arrays and the curves, compressed, as one ``.npz`` file, atomically."""
-        with atomic_path(path) as temporary:
-            plain = Path(f"{temporary}.model.npz")
-            try:
-                self.model.save(plain)
-                with np.load(plain, allow_pickle=False) as stored:
-                    arrays = dict(stored)
-            finally:
-                plain.unlink(missing_ok=True)
-            curves = {PREFIX + name: np.asarray(values) for name, values in self.trace.items()}
-            with open(temporary, "wb") as stream:
-                np.savez_compressed(stream, **arrays, **curves)  # type: ignore[arg-type]
+    def arrays(self) -> Arrays:
+        """The model's arrays, and the curves."""
+        return self.model.arrays() | {PREFIX + name: np.asarray(values) for name, values in self.trace.items()}
 
 
 def read_trace(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:

@@ -11,13 +11,13 @@ from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality,
 from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, solve
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Task
-from partialfair.constraints.auc_sets import PRESETS, cell_counts, cells_of
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics.on_request.auc_gap import signed_gap
-from partialfair.models.design import Standardiser
-from partialfair.models.store import load_model
+from partialfair.models.features import Standardiser
+from partialfair.models.stored import load_model
+from partialfair.tables.auc_sets import PRESETS, cell_counts, cells_of
 
 QUICK = {
     "sfls": {"steps": 300, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.1]},

@@ -25,8 +25,8 @@ from partialfair.algorithms.auc.pair_networks import (
     surrogate_values,
 )
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.constraints.auc_sets import PRESETS
-from partialfair.models.sigmoid_network import StackedSigmoid
+from partialfair.models.stacked import StackedMLP
+from partialfair.tables.auc_sets import PRESETS
 from tests.algorithms.auc.auc_toy import direct, random_rows
 
 U, V = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.4, 2.0, 0.0])
@@ -279,7 +279,7 @@ def network_rows():
 
 def test_network_derivatives_equal_autograd():
     rng = np.random.default_rng(0)
-    network, X = StackedSigmoid(3, (4,), squash=True), rng.normal(size=(1, 7, 3))
+    network, X = StackedMLP(3, (4,), "sigmoid", squash=True), rng.normal(size=(1, 7, 3))
     theta, residual = rng.normal(size=(2, network.size)), rng.normal(size=(2, 7))
     _, cache = network.forward(theta, X)
     found = network.backward(theta, cache, residual)
@@ -301,7 +301,7 @@ def test_surrogate_values_equal_pairs():
 
 def test_iqrc_improves_and_stays_feasible():
     rows = network_rows()
-    network = StackedSigmoid(3, (4,), squash=True)
+    network = StackedMLP(3, (4,), "sigmoid", squash=True)
     start = network.initial(np.random.default_rng(2))
     budget = LevelSetBudget(steps=600, calls=4, batch=50, skip=0.5)
     found = solve_iqrc(network, rows, start, [1.1, 11.0], [1.0, 3.0], np.random.default_rng(3), budget)

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from partialfair.algorithms.linear.newton import RIDGE, hessian, minimise_loss
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 
 
 def sample(n=900, seed=0):

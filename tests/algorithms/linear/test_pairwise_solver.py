@@ -13,7 +13,7 @@ from partialfair.algorithms.linear import pairwise_solver as pairwise
 from partialfair.algorithms.linear.newton import minimise_loss
 from partialfair.algorithms.linear.pairwise_moments import subsets_by_class, subsets_by_group
 from partialfair.errors import InfeasibleError
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser
 
 # Clarabel stops short of its own tolerance on some of these; the comparison to 1e-5 says whether that matters.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

@@ -16,7 +16,7 @@ from partialfair.datasets import simulated  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.estimators import PartialFairClassifier  # noqa: E402
 from partialfair.estimators.on_device import DeviceTask, task_class  # noqa: E402
-from partialfair.models.design import Standardiser  # noqa: E402
+from partialfair.models.features import Standardiser  # noqa: E402
 
 FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
 

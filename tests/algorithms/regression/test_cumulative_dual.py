@@ -6,8 +6,9 @@ from scipy.optimize import minimize
 
 from partialfair.algorithms.regression import cumulative_dual, proximal_newton
 from partialfair.algorithms.regression.cumulative_dual import CumulativeDual, atomwise
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights
+from partialfair.algorithms.regression.fair_dual import Dual, atoms
 from partialfair.errors import InfeasibleError
+from partialfair.models.grid_predictor import group_weights
 
 
 def random_dual(seed: int, groups: int = 2, eps: float = 0.02, rows: int = 40, size: int = 4) -> CumulativeDual:

@@ -13,7 +13,7 @@ from partialfair.datasets import four_groups
 from partialfair.datasets.stratified_splits import stratified_split
 from partialfair.errors import InfeasibleError
 from partialfair.metrics import get
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.tables.dataset import Dataset
 
 Get = Callable[..., Dataset]

@@ -12,7 +12,7 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.regression import dp_postproc, dp_postproc_cumulative, dp_postproc_sgd
 from partialfair.datasets import four_groups
 from partialfair.datasets.stratified_splits import stratified_split
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 
 RANGES = {"law_school_gpa": (0.0, 1.0), "adult_age": (0.17, 0.9), "communities_crime": (0.01, 1.0)}
 QUICK: dict[str, dict[str, Any]] = {"dp_postproc_cumulative": {}, "dp_postproc_sgd": {"steps": 2000}}

@@ -6,9 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, group_weights, split, spread
+from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.algorithms.regression.proximal_newton import solve
 from partialfair.errors import InfeasibleError
+from partialfair.models.grid_predictor import group_weights
 
 EXACT = 1e-10
 

@@ -7,7 +7,6 @@ import pytest
 
 from partialfair.algorithms.regression.fair_dual import Dual, split
 from partialfair.algorithms.regression.per_step import EveryStep
-from partialfair.algorithms.regression.plug_ins import PlugIns
 from partialfair.algorithms.regression.stochastic_approximation import (
     OPTIMISERS,
     DualSteps,
@@ -17,6 +16,7 @@ from partialfair.algorithms.regression.stochastic_approximation import (
     sgd3,
     shift_of,
 )
+from partialfair.models.grid_predictor import PlugIns
 from tests.algorithms.regression.test_fair_dual import random_dual
 
 

@@ -26,11 +26,12 @@ from partialfair.algorithms.auc.pair_networks import NetworkRows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
 from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.constraints.auc_sets import FourSets, cell_counts, cells_of, preset
 from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.models.features import features, group_indicators
+from partialfair.models.linear import LinearScore
 from partialfair.models.score_levels import ScoreLevels
-from partialfair.models.store import LinearScore
 from partialfair.seeding import generator
+from partialfair.tables.auc_sets import FourSets, cell_counts, cells_of, preset
 from partialfair.tables.dataset import Dataset
 
 Vector = NDArray[np.float64]
@@ -119,16 +120,7 @@ class AUCRows:
 
     def features(self, part: Dataset) -> sparse.csr_array:
         """Standardised features and indicators of the groups 1, 2, ...: (n, d + G - 1), float64."""
-        scaler = self.task.standardiser
-        X = sparse.csr_array(part.X, dtype=np.float64)
-        if scaler.columns.size:
-            numeric = scaler.values(part.X)
-            keep = np.ones(X.shape[1])
-            keep[scaler.columns] = 0.0
-            places = (np.repeat(np.arange(len(numeric)), numeric.shape[1]), np.tile(scaler.columns, len(numeric)))
-            X = X @ sparse.diags_array(keep) + sparse.csr_array((numeric.ravel(), places), shape=X.shape)
-        flags = (part.group[:, None] == np.arange(1, part.n_groups)).astype(np.float64)
-        found = sparse.csr_array(sparse.hstack([X, flags]))
+        found = sparse.csr_array(features(part.X, self.task.standardiser, group_indicators(part.group, part.n_groups)))
         found.eliminate_zeros()
         return found
 

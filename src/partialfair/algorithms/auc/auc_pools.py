@@ -9,9 +9,10 @@ from partialfair.algorithms.auc import pair_descent
 from partialfair.algorithms.auc.auc_common import AUCRows, ModelSettings, Pool, Quality, Vector
 from partialfair.algorithms.auc.kernels.cell_auc import win_tables
 from partialfair.algorithms.auc.pair_networks import NetworkRuns, all_scores, solve_penalty, surrogate_values
+from partialfair.models.linear import LinearScore
+from partialfair.models.mlp_score import MLPScore
 from partialfair.models.score_levels import GroupAffine
-from partialfair.models.sigmoid_network import SigmoidScore, StackedSigmoid
-from partialfair.models.store import LinearScore
+from partialfair.models.stacked import StackedMLP
 
 BLOCK = 2_000_000  # scores held at once
 
@@ -44,16 +45,17 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
     wins = np.array([win_tables(of, rows.validation_cells)[0] for of in scores])
     quality = Quality.of(wins, rows.validation_cells, rows.sets)
 
-    def model(i: int) -> SigmoidScore:
+    def model(i: int) -> MLPScore:
         train = rows.task.train
-        return SigmoidScore(
+        return MLPScore(
             runs.snapshots[i],
             (hidden,),
             rows.task.standardiser,
             np.zeros(0),
             train.group_names,
             train.feature_names,
-            True,
+            uses_group=True,
+            activation="sigmoid",
         )
 
     def objective(i: int) -> float:
@@ -78,9 +80,9 @@ def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Seq
     return network_pool(rows, found, tags, values, settings.hidden)
 
 
-def stacked_network(rows: AUCRows, hidden: int) -> StackedSigmoid:
+def stacked_network(rows: AUCRows, hidden: int) -> StackedMLP:
     """The paper's network: one hidden layer of sigmoid units, and a sigmoid output."""
-    return StackedSigmoid(rows.inputs.shape[1], (hidden,), squash=True)
+    return StackedMLP(rows.inputs.shape[1], (hidden,), "sigmoid", squash=True)
 
 
 def affine_models(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.algorithms.auc.kernels.pair_minimax import oracle, upper_bound
-from partialfair.constraints.auc_sets import FourSets, cell_counts
+from partialfair.tables.auc_sets import FourSets, cell_counts
 
 Vector = NDArray[np.float64]
 

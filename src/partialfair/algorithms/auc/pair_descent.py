@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from partialfair.algorithms.auc.kernels.pair_descent import CORRELATION, PLAIN, PROXY, linear_descent
 from partialfair.algorithms.auc.level_set import Rows
-from partialfair.constraints.auc_sets import cell_counts
+from partialfair.tables.auc_sets import cell_counts
 
 Vector = NDArray[np.float64]
 KINDS = {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION}

@@ -15,8 +15,8 @@ from partialfair.algorithms.auc.kernels.pair_descent import penalty_step
 from partialfair.algorithms.auc.kernels.pair_minimax import PAIR_N, PAIR_P, minimax_step, upper_bound
 from partialfair.algorithms.auc.level_set import LevelSetBudget, mirror_weight, set_weights
 from partialfair.algorithms.auc.pair_descent import KINDS, DescentBudget
-from partialfair.constraints.auc_sets import FourSets, cell_counts
 from partialfair.models.stacked import StackedScore
+from partialfair.tables.auc_sets import FourSets, cell_counts
 
 Vector = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import brentq, minimize_scalar
 
-from partialfair.constraints.auc_sets import FourSets, cell_counts
 from partialfair.errors import InfeasibleError
+from partialfair.tables.auc_sets import FourSets, cell_counts
 from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]

@@ -12,9 +12,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
-from scipy import sparse
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
@@ -25,10 +23,10 @@ from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
 from partialfair.algorithms.solution import Certificate, Record, Solution
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.models.design import Standardiser
-from partialfair.models.store import LinearScore
+from partialfair.models.features import Standardiser, features, group_indicators
+from partialfair.models.linear import LinearScore
 from partialfair.models.traced import TracedScore
-from partialfair.tables.dataset import Dataset
+from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.intervals import for_groups, measure
 
 Columns = Literal["none", "intercept", "groups", "last_group"]
@@ -145,25 +143,16 @@ class GapTask:
             matrix, rows.y[order], tuple(rates), numbers, np.full(len(numbers), eps), self.settings.radius, smoothing
         )
 
-    def _matrix(self, rows: Dataset) -> NDArray[np.float64] | sparse.csr_array:
+    def _matrix(self, rows: Dataset) -> Matrix:
         """Standardised features and the appended columns."""
-        own = self.standardiser
-        indicators = (rows.group[:, None] == np.arange(rows.n_groups)).astype(np.float64)
+        indicators = group_indicators(rows.group, rows.n_groups, first=0)
         appended = {
-            "none": indicators[:, :0],
+            "none": None,
             "intercept": np.ones((rows.n_rows, 1)),
             "groups": indicators,
             "last_group": indicators[:, -1:],
         }[self.columns]
-        if isinstance(rows.X, np.ndarray):
-            matrix = rows.X.astype(np.float64)
-            matrix[:, own.columns] = own.values(rows.X)
-            return np.hstack([matrix, appended])
-        keep = np.setdiff1d(np.arange(rows.n_features), own.columns)
-        place = np.argsort(np.concatenate([own.columns, keep]))
-        parts = [sparse.csr_array(own.values(rows.X)), sparse.csr_array(rows.X[:, keep]).astype(np.float64)]
-        features = sparse.csr_array(sparse.hstack(parts, format="csc")[:, place])
-        return sparse.csr_array(sparse.hstack([features, sparse.csr_array(appended)], format="csr"))
+        return features(rows.X, self.standardiser, appended)
 
     def weights(self, theta: Array) -> Array:
         """Weights (G, d+1), intercept first, of a point (size,)."""

@@ -15,7 +15,8 @@ from partialfair.algorithms.gaps.group_losses import Array, GroupLosses, Loss, R
 from partialfair.algorithms.gaps.network_plada import Network
 from partialfair.algorithms.solution import Certificate, Record, Solution
 from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
-from partialfair.models.mlp_score import MLPScore, network_inputs
+from partialfair.models.features import dense_features
+from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.traced import TracedScore
 from partialfair.seeding import generator
@@ -81,7 +82,7 @@ class GroupTask:
 
     def inputs(self, rows: Dataset) -> Array:
         """Standardised features without the memberships, (n, p)."""
-        return network_inputs(rows.X, None, self.task.standardiser, rows.n_groups)[:, ~self._is_group]
+        return dense_features(rows.X, self.task.standardiser)[:, ~self._is_group]
 
     @cached_property
     def kind(self) -> Loss:

@@ -5,9 +5,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from partialfair.models.design import Standardiser
+from partialfair.models.features import Standardiser, features
 from partialfair.models.linear import GroupLinear
 from partialfair.tables.dataset import Matrix
 
@@ -63,8 +62,8 @@ class LinearScores:
         """Sort rows X (n, d) by group (n,), stably, and standardise them."""
         order = np.argsort(group, kind="stable")
         ends = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n_groups))])
-        features = _standardised(X, standardiser)[order]
-        blocks = tuple(features[low:high] for low, high in zip(ends, ends[1:], strict=False))
+        rows = features(X, standardiser)[order]
+        blocks = tuple(rows[low:high] for low, high in zip(ends, ends[1:], strict=False))
         return cls(GroupLinear(X.shape[1], n_groups, uses_group), blocks, order)
 
     @property
@@ -91,19 +90,3 @@ class LinearScores:
             out[k, 0], out[k, 1:] = part.sum(), X.T @ part
             first += X.shape[0]
         return self.model.fold(out)
-
-
-def _standardised(X: Matrix, standardiser: Standardiser | None) -> Matrix:
-    """Features in double precision, numeric columns standardised."""
-    exact = X.astype(np.float64)
-    if standardiser is None or not standardiser.columns.size:
-        return exact
-    columns, values = standardiser.columns, standardiser.values(X)
-    if isinstance(exact, np.ndarray):
-        exact[:, columns] = values
-        return exact
-    others = np.ones(X.shape[1])
-    others[columns] = 0.0
-    n = X.shape[0]
-    entries = (values.ravel(), (np.repeat(np.arange(n), columns.size), np.tile(columns, n)))
-    return sparse.csr_array(exact @ sparse.diags_array(others) + sparse.csr_array(entries, shape=X.shape))

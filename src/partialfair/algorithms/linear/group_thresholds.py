@@ -13,7 +13,7 @@ from partialfair.algorithms.linear.unconstrained_solver import solve
 from partialfair.algorithms.solution import Solution
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError
-from partialfair.models.store import LinearScore
+from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.intervals import for_groups, measure
 

@@ -13,7 +13,7 @@ from partialfair.algorithms.contract import Fit, Settings, Task, classification_
 from partialfair.algorithms.linear.pairwise_moments import Pair, subsets_by_class, subsets_by_group
 from partialfair.algorithms.linear.pairwise_solver import BarrierBudget, PairwiseProblem, solve
 from partialfair.algorithms.solution import Record, Solution
-from partialfair.models.store import LinearScore
+from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset
 
 

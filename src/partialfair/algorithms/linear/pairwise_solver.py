@@ -21,7 +21,8 @@ from partialfair.algorithms.linear.pairwise_moments import Pair, PairwiseMoments
 from partialfair.algorithms.linear.problem import LinearProblem, State
 from partialfair.algorithms.solution import Record, Solution
 from partialfair.errors import InfeasibleError
-from partialfair.models.design import GroupedDesign, Standardiser
+from partialfair.models.design import GroupedDesign
+from partialfair.models.features import Standardiser
 from partialfair.models.gram import gram, mirrored
 from partialfair.models.linear import GroupLinear
 from partialfair.tables.dataset import Matrix

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from partialfair.algorithms.linear.kernels.pointwise import add_hinge_residual, hinge_means, logistic_exact
 from partialfair.algorithms.linear.kernels.switching import hinge_slopes
 from partialfair.constraints.program import HingeProgram
-from partialfair.models.design import GroupedDesign, Standardiser
+from partialfair.models.design import GroupedDesign
+from partialfair.models.features import Standardiser
 from partialfair.models.linear import GroupLinear
 from partialfair.models.rows import adjoint_one, forward_one
 from partialfair.tables.dataset import Matrix

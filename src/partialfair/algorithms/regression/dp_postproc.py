@@ -15,12 +15,11 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from partialfair import seeding
 from partialfair.algorithms.contract import Fit, Settings, Task
 from partialfair.algorithms.regression import per_step, proximal_newton
-from partialfair.algorithms.regression.fair_dual import Dual, group_weights, split, spread
-from partialfair.algorithms.regression.plug_ins import PlugIns
+from partialfair.algorithms.regression.fair_dual import Dual, split, spread
 from partialfair.algorithms.regression.regression_base import Scale, by_dataset, fit_base, regression_only, scale_of
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Preset, Schedule, minimise, shift_of
 from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.models.grid_predictor import GridPredictor
+from partialfair.models.grid_predictor import GridPredictor, PlugIns, group_weights
 from partialfair.tables.dataset import Dataset
 
 Vector = NDArray[np.float64]

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.models.grid_predictor import softmax
+
 Vector = NDArray[np.float64]
 
 
@@ -114,13 +116,6 @@ class Dual:
         return replace(self, eps=np.broadcast_to(np.asarray(eps, np.float64), self.eps.shape).copy())
 
 
-def softmax(logits: Vector) -> Vector:
-    """Softmax of every row."""
-    weights: Vector = np.exp(logits - logits.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
-
-
 def split(difference: Vector) -> Vector:
     """The point (2, K, G) of least norm with Lambda - V = D."""
     return np.stack([np.maximum(difference, 0.0), np.maximum(-difference, 0.0)])
@@ -129,11 +124,6 @@ def split(difference: Vector) -> Vector:
 def atoms(size: int, bound: float = 1.0) -> Vector:
     """The grid ``l bound / size``, l = -size..size."""
     return np.arange(-size, size + 1, dtype=np.float64) * (bound / size)
-
-
-def group_weights(tau: Vector, shares: Vector) -> Vector:
-    """``t_s = 1 - tau_s / p_s`` (N, K) of group probabilities (N, K) and shares (K,)."""
-    return np.asarray(1.0 - tau / shares)
 
 
 def spread(shares: Vector) -> float:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.algorithms.regression.fair_dual import Dual, group_weights, softmax
-from partialfair.algorithms.regression.plug_ins import PlugIns, dense
+from partialfair.algorithms.regression.fair_dual import Dual
 from partialfair.algorithms.regression.stochastic_approximation import PlainSteps
+from partialfair.models.features import dense_features
+from partialfair.models.grid_predictor import PlugIns, group_weights, softmax
 
 Vector = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ class EveryStep(PlainSteps):
     ) -> "EveryStep":
         """Steps on the rows X (N, d) of the dual's sample."""
         regression, classification = _estimators(base)
-        rows, eps = dense(X), dual.eps[:, None]
+        rows, eps = dense_features(X), dual.eps[:, None]
         theta = _theta(dual, base.eta(X))
 
         def gradient(point: Vector) -> Vector:

@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.models.level_mixture import LEVELS
+
 Vector = NDArray[np.float64]
-LEVELS = 41
 ROUNDS = 50
 BETTER = 1e-12
 
@@ -240,14 +241,3 @@ def _resolution(sample: Sample, hypothesis: Vector) -> float:
     """Half a standard error of the weighted error of one linear function: the gap worth reaching."""
     wrong = sample.weights * (sample.labels != sample.above(hypothesis))
     return float(0.5 * wrong.std(ddof=1) / np.sqrt(wrong.size))
-
-
-def shares_of_levels(X: Vector, mixture: Mixture) -> Vector:
-    """Probability (n, 41) of each level for rows X (n, d)."""
-    theta = np.linspace(0.0, 1.0, LEVELS)
-    out = np.zeros((len(X), LEVELS))
-    rows = np.arange(len(X))
-    for hypothesis, weight in zip(mixture.hypotheses, mixture.weights, strict=True):
-        reached = ((X @ hypothesis)[:, None] >= theta).sum(axis=1) - 1
-        np.add.at(out, (rows, np.maximum(reached, 0)), weight)
-    return out

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.regression import plug_ins
 from partialfair.algorithms.regression.fair_dual import atoms
-from partialfair.algorithms.regression.plug_ins import PlugIns
 from partialfair.errors import ConfigError
+from partialfair.models.grid_predictor import PlugIns
 from partialfair.tables.dataset import Dataset
 
 Vector = NDArray[np.float64]

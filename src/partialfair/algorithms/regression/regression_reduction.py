@@ -16,7 +16,7 @@ from partialfair.algorithms.regression.reduction_solver import ROUNDS, Mixture, 
 from partialfair.algorithms.regression.regression_base import regression_only
 from partialfair.algorithms.solution import Certificate, Record, Solution
 from partialfair.errors import ConfigError
-from partialfair.models.level_mixture import LevelMixture, features
+from partialfair.models.level_mixture import LevelMixture, with_intercept
 from partialfair.tables.dataset import Dataset
 
 
@@ -58,7 +58,7 @@ class RegressionReduction:
         assert isinstance(settings, ReductionSettings)
         low, high = settings.ranges.get(task.train.name, (0.0, 1.0))
         parts = [task.train] if settings.rows == "train" else [task.train, task.validation]
-        X = np.concatenate([features(part.X, settings.intercept) for part in parts])
+        X = np.concatenate([with_intercept(part.X, settings.intercept) for part in parts])
         y = (np.concatenate([part.y for part in parts]) - low) / (high - low)
         if y.min() < 0 or y.max() > 1:
             raise ConfigError(

@@ -22,10 +22,9 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.constraints.stratum_means import HingeMeans, LossMeans, StratumMeans, sampled
 from partialfair.errors import ConfigError
 from partialfair.models import stacked
-from partialfair.models.design import Standardiser
-from partialfair.models.linear import GroupLinear
-from partialfair.models.mlp_score import MLPScore, network_inputs
-from partialfair.models.store import LinearScore
+from partialfair.models.features import Standardiser, dense_features, group_indicators
+from partialfair.models.linear import GroupLinear, LinearScore
+from partialfair.models.mlp_score import MLPScore
 from partialfair.seeding import generator
 from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset
@@ -149,13 +148,13 @@ class Shape:
 
     def inputs(self) -> Vector:
         """Inputs (n, p) of the stacked model."""
-        group = self.rows.group if self.uses_group else None
+        rows, groups = self.rows, range(1, self.rows.n_groups if self.uses_group else 1)
         if self.hidden:
-            return network_inputs(self.rows.X, group, self.standardiser, self.rows.n_groups)
-        features = network_inputs(self.rows.X, None, self.standardiser, self.rows.n_groups)
+            appended = group_indicators(rows.group, rows.n_groups) if self.uses_group else None
+            return dense_features(rows.X, self.standardiser, appended)
+        features = dense_features(rows.X, self.standardiser)
         shared = np.hstack([np.ones((len(features), 1)), features])
-        own = [] if group is None else [shared * (group == k)[:, None] for k in range(1, self.rows.n_groups)]
-        return np.hstack([shared, *own])
+        return np.hstack([shared, *(shared * (rows.group == k)[:, None] for k in groups)])
 
     def start(self, seed: int, means: StratumMeans | None) -> Vector:
         """Point (N,) of one run: random weights of a network; a linear score starts from a constant."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from partialfair.constraints.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 from partialfair.errors import NotEstimableError
 from partialfair.metrics.registry import Metric, require_binary
+from partialfair.tables.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 
 
 def auc_between(scores: NDArray, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:

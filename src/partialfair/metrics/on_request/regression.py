@@ -1,6 +1,6 @@
 """Regression: risk, and Kolmogorov-Smirnov distances between the distributions of predictions of groups.
 
-``scores`` are numbers (n,), or the predictions of a randomised predictor (:mod:`partialfair.models.predictions`), whose
+``scores`` are numbers (n,), or the predictions of a randomised predictor (:mod:`partialfair.tables.predictions`), whose
 probabilities enter as they are: nothing is sampled. Source: DP post-processing paper, section 6 (spec: section 5).
 """
 
@@ -16,9 +16,9 @@ from partialfair.errors import NotEstimableError
 from partialfair.metrics import partial
 from partialfair.metrics.ranks import check_groups, check_scores, n_groups_of
 from partialfair.metrics.registry import Metric
-from partialfair.models.predictions import Predictions
 from partialfair.seeding import generator
 from partialfair.tables.intervals import for_groups
+from partialfair.tables.predictions import Predictions
 
 Floats = NDArray[np.float64]
 PERMUTATIONS = 200

@@ -119,9 +119,9 @@ def layers(context: Context, row: Published) -> Outcome:
     found = _settings(context, "iqrc")
     if found is None:
         return Outcome(None, "no experiment runs iqrc")
-    from partialfair.models.sigmoid_network import StackedSigmoid
+    from partialfair.models.stacked import StackedMLP
 
-    return _known(len(StackedSigmoid(1, (found[0].hidden,)).shapes), "layers of the network of iqrc")
+    return _known(len(StackedMLP(1, (found[0].hidden,)).shapes), "layers of the network of iqrc")
 
 
 def reference(context: Context, row: Published) -> Outcome:

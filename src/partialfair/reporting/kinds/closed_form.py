@@ -64,7 +64,7 @@ def model_lines(context: Context) -> list[dict[str, Any]]:
 
 def _lines_of(context: Context, job: Job) -> list[dict[str, Any]]:
     from partialfair.datasets.simulated import DIMENSION
-    from partialfair.models.store import load_model
+    from partialfair.models.stored import load_model
 
     folder = context.root / job.path
     if not (folder / "model.npz").exists() or not (folder / "metrics.json").exists():

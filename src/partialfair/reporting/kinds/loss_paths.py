@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair.models.mlp_score import MLPScore
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.pages import cells
 from partialfair.reporting import canvas, run_scores, style
 from partialfair.reporting.exhibit import Context, Kind

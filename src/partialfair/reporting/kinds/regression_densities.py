@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.grid.workflow import SPLIT, TABLE
-from partialfair.models.store import load_model
+from partialfair.models.stored import load_model
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
