@@ -184,7 +184,7 @@ def _stored(cls: Any) -> dict[str, Any]:
 def _entries(model: Any) -> Arrays:
     """Arrays of a dataclass by name."""
     found: Arrays = {}
-    for name, hint in _stored(type(model)).items():
+    for name, hint in _stored(model.__class__).items():
         value = getattr(model, name)
         if is_dataclass(hint):
             found |= _entries(value)
