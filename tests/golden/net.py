@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
     from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit, write_scorecard
 
+    root = _with_papers(root)
     config = load_config(root / "params.yaml")
     for name in config.params.exhibits:
         if only and name not in only:
@@ -111,6 +113,17 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
             write_scorecard(config, out, root)
         except PartialFairError as error:
             (out / "scorecard.csv").write_text(f"refused: {error}\n", encoding="utf-8")
+
+
+def _with_papers(root: Path) -> Path:
+    """Return a project that was recorded before papers were folders as one that has the folders of today."""
+    if (root / "papers").exists():
+        return root
+    scratch = Path(tempfile.mkdtemp(prefix="golden"))
+    for entry in root.iterdir():
+        (scratch / entry.name).symlink_to(entry)
+    (scratch / "papers").symlink_to(ROOT / "papers")
+    return scratch
 
 
 def _stable(value: Any) -> Any:

@@ -14,6 +14,7 @@ from partialfair.metrics import names
 from partialfair.verdicts import published
 from partialfair.verdicts.published import Published
 
+ROOT = Path(__file__).parents[2]
 TOLERANCE = {"accuracy": 0.01, "fairness": {"a9a": 0.05, "default": 0.1}}
 INTERVALS = {"a9a": [[0.05, 0.3]], "law_school": [[0.7, 1.0]]}
 KAPPAS = {"a9a": [0.28, 0.2, 0.1, 0.05, 0.01], "law_school": [0.2, 0.15, 0.1, 0.08, 0.005]}
@@ -78,6 +79,7 @@ def project(root: Path, content=None, failing=(), noise=0.002) -> Config:
         failing: (experiment, dataset, algorithm, kappa, seed) of runs without a value.
         noise: standard deviation over seeds.
     """
+    (root / "papers").symlink_to(ROOT / "papers")
     (root / "params.yaml").write_text(yaml.safe_dump(content or params(), sort_keys=False))
     config = load_config(root / "params.yaml")
     rng = np.random.default_rng(0)
@@ -125,7 +127,7 @@ def invented(job, metric):
 def table3(dataset, interval, setting, metric):
     rows: list[Published] = [
         row
-        for row in published.of_exhibit("partial_fairness", "table3")
+        for row in published.of_exhibit("partial_fairness", "table3", ROOT)
         if (row.dataset, row.interval, row.setting, row.metric) == (dataset, interval, setting, metric)
     ]
     return rows[0].value if rows else math.nan

@@ -15,6 +15,7 @@ from partialfair.metrics import names
 from partialfair.reporting import answers, exhibit
 from partialfair.reporting.kinds import levels
 from partialfair.verdicts import published
+from tests.workflow.project import ROOT
 
 KAPPAS = {"alm": [0.15, 0.1, 0.07, 0.03, 0.01], "group_auc": [4, 2, 1, 0.1], "inter_group": [5, 3], "idca": [0.5]}
 # fairness and accuracy of the runs, loosest first
@@ -68,7 +69,7 @@ def context(tmp_path_factory):
 
 
 def row(algorithm, setting, metric="psp_fairness"):
-    rows = published.of_exhibit("partial_fairness", "table2")
+    rows = published.of_exhibit("partial_fairness", "table2", ROOT)
     return next(r for r in rows if (r.algorithm, r.setting, r.metric) == (algorithm, setting, metric))
 
 
@@ -120,7 +121,7 @@ class TestMatching:
 class TestScorecard:
     def test_every_published_number_has_a_line(self, context):
         lines = [line for line in answers.lines(context.config, context.root) if line["exhibit"] == "table2"]
-        assert len(lines) == len(published.of_exhibit("partial_fairness", "table2")) == 34
+        assert len(lines) == len(published.of_exhibit("partial_fairness", "table2", ROOT)) == 34
         verdicts = {(line["algorithm"], line["setting"], line["metric"]): line for line in lines}
         line = verdicts["idca", "row=2", "psp_fairness"]
         assert line["verdict"] == "reproduced" and line["reproduced"] == pytest.approx(0.91, abs=1e-3)

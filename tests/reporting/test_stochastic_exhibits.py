@@ -10,10 +10,11 @@ from partialfair.reporting import run_scores
 from partialfair.reporting.kinds import cross_paper, mean_std_table, stated_settings
 from partialfair.verdicts.published import load
 from partialfair.verdicts.results import Setting
+from tests.workflow.project import ROOT
 
 
 def test_every_published_number_is_stored_with_its_spread():
-    rows = load("stochastic_benchmark")
+    rows = load("stochastic_benchmark", ROOT)
     table3 = [row for row in rows if row.exhibit == "stochastic_table3"]
     assert len(table3) == 120 and len(rows) == 242
     assert {row.options["statistic"] for row in table3} == {"mean", "std"}

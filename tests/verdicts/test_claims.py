@@ -17,6 +17,7 @@ from partialfair.verdicts import claim, claim_tests, scorecard
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
 from partialfair.verdicts.results import Results
+from tests.workflow.project import ROOT
 
 SEEDS = range(5)
 BASELINES = ["group_auc", "inter_group"]
@@ -63,7 +64,7 @@ def context(config, shift=lambda job, fairness: 0.0, kept=lambda job: True, nois
             ending = {"status": "ok", "reason": None} if good else {"status": "failed", "reason": "it diverged"}
             rows.append(key | ending | {"metric": metric, "value": value if good else math.nan})
     results = Results(pd.DataFrame(rows), pd.DataFrame())
-    return Context(config, "claims", {"tolerance": TOLERANCE, "title": "Claims"} | options, results, None, None)
+    return Context(config, "claims", {"tolerance": TOLERANCE, "title": "Claims"} | options, results, ROOT, None)
 
 
 def entry(test, experiments, against=()):
@@ -206,7 +207,7 @@ class TestFallsWithLength:
 
 class TestScorecardLines:
     def test_statement_stands_where_the_number_would(self, config, monkeypatch):
-        monkeypatch.setattr(claims, "load", lambda paper: (entry("everywhere", ["psp"], BASELINES),))
+        monkeypatch.setattr(claims, "load", lambda paper, root: (entry("everywhere", ["psp"], BASELINES),))
         lines = claims.scorecard_lines(context(config, lambda job, _: 0.01 * (job.algorithm == "idca")))
         assert {line["verdict"] for line in lines} == {"reproduced"}
         first = lines[0]
@@ -216,19 +217,20 @@ class TestScorecardLines:
         assert set(first) <= set(scorecard.COLUMNS)
 
     def test_claims_of_an_experiment_that_is_not_in_the_grid_are_not_run(self, config, monkeypatch):
-        monkeypatch.setattr(claims, "load", lambda paper: (entry("everywhere", ["acs"], BASELINES),))
+        monkeypatch.setattr(claims, "load", lambda paper, root: (entry("everywhere", ["acs"], BASELINES),))
         (line,) = claims.scorecard_lines(context(config))
         assert line["verdict"] == "not run" and line["note"] == "params.yaml has no experiment acs"
 
     def test_stored_claims_of_the_main_paper(self):
-        stored = claim.load("partial_fairness")
+        stored = claim.load("partial_fairness", ROOT)
         assert {c.exhibit for c in stored} >= {"figure1", "table3", "table4"}
         assert len({c.id for c in stored}) == len(stored)
-        assert claim.load("no_such_paper") == ()
+        assert claim.load("no_such_paper", ROOT) == ()
 
     def test_faulty_file(self, tmp_path):
-        (tmp_path / "p_claims.yaml").write_text("- {id: x, exhibit: y}\n")
-        with pytest.raises(DataError, match="p_claims.yaml"):
+        (tmp_path / "papers" / "p").mkdir(parents=True)
+        (tmp_path / "papers/p/claims.yaml").write_text("- {id: x, exhibit: y}\n")
+        with pytest.raises(DataError, match="papers/p/claims.yaml"):
             claim.load("p", tmp_path)
 
 

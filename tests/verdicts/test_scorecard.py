@@ -12,6 +12,7 @@ from partialfair.grid import config as configuration
 from partialfair.jobs import report
 from partialfair.reporting import answers, exhibit
 from partialfair.verdicts import published, scorecard
+from tests.workflow.project import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,9 @@ class TestLines:
     def test_every_published_number_has_one_line(self, lines):
         papers = [line for line in lines if not line["metric"].startswith("1 - ")]
         keys = [tuple(line[name] for name in scorecard.COLUMNS[:8]) for line in papers]
-        expected = [tuple(getattr(row, n) for n in scorecard.COLUMNS[:8]) for row in published.load("partial_fairness")]
+        expected = [
+            tuple(getattr(row, n) for n in scorecard.COLUMNS[:8]) for row in published.load("partial_fairness", ROOT)
+        ]
         assert keys == expected
 
     def test_reproduced_number(self, lines):

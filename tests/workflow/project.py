@@ -23,6 +23,7 @@ COPIED = (
     "src",
     "profiles",
     "grids",
+    "papers",
     "dvc.yaml",
     ".dvcignore",
     ".gitignore",

@@ -4,6 +4,7 @@
 rule scorecard:
     input:
         GRID.evaluated(),
+        GRID.papers(),
         GRID.tables(),
         GRID.drawn(),
     output:
@@ -38,6 +39,7 @@ rule scorecard:
 rule experiment_scorecard:
     input:
         lambda wildcards: GRID.evaluated([wildcards.experiment]),
+        lambda wildcards: GRID.papers([wildcards.experiment]),
         lambda wildcards: GRID.tables([wildcards.experiment]),
         lambda wildcards: GRID.drawn(wildcards.experiment),
     output:

@@ -20,7 +20,7 @@ from partialfair import plugins
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
-from partialfair.verdicts.papers import paper
+from partialfair.grid.papers import files, paper
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -150,12 +150,18 @@ class Grid:
         return [f".cache/report/{name}.html" for name in config.params.exhibits]
 
     def exhibit_inputs(self, exhibit: str) -> list[str]:
-        """Return the tidy tables that an exhibit is drawn from, and the datasets that it may count."""
+        """Return the tidy tables that an exhibit is drawn from, datasets that it may count, and its paper's numbers."""
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
         experiments = self.config.params.exhibits[exhibit].experiments
         others = (TABLE.format(dataset=dataset) for dataset in self.config.params.exhibits[exhibit].datasets)
-        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others]))
+        held_against = self.papers(experiments)
+        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others, *held_against]))
+
+    def papers(self, experiments: Iterable[str] | None = None) -> list[str]:
+        """Return the files that the results of some experiments, or of all, are held against."""
+        names = dict.fromkeys(self.config.experiment(name).paper for name in experiments or self.config.experiments)
+        return [path for name in names for path in files(name)]
 
     def exhibit(self, exhibit: str) -> str:
         """Return what determines an exhibit as text that changes if it does."""

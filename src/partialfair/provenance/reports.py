@@ -28,7 +28,7 @@ def check_reports(chain: Chain, config: Config, config_path: Path, folder: Path 
     """
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        for source in ("data", "src", "params.yaml"):
+        for source in ("data", "src", "papers", "params.yaml"):
             if Path(source).exists():
                 (scratch / source).symlink_to(Path(source).absolute())
         for experiment in config.experiments:

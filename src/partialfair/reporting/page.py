@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.grid.config import Config
+from partialfair.grid.papers import paper
 from partialfair.pages import cells
 from partialfair.reporting import answers, exhibit, run_tables, style
 from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import atomic_path
 from partialfair.verdicts import scorecard
-from partialfair.verdicts.papers import paper
 from partialfair.verdicts.results import Results
 
 FILTERS = ("paper", "exhibit", "dataset", "algorithm", "verdict", "claim")
@@ -33,8 +33,8 @@ def write(config: Config, target: Path, root: Path = Path()) -> Path:
         .get_template("page.html.j2")
         .render(
             facts=_facts(config, results),
-            overview=_overview(config, lines),
-            claims=_claims(config, lines),
+            overview=_overview(config, lines, root),
+            claims=_claims(config, lines, root),
             papers=_papers(config, root),
             lines=shown,
             filters=[(name, _values(shown, name)) for name in FILTERS],
@@ -73,7 +73,7 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     ]
 
 
-def _overview(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _overview(config: Config, lines: list[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
     """One entry per paper: its title, how many experiments it has here, and how its lines were decided."""
     grouped: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
@@ -81,8 +81,8 @@ def _overview(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any
     return [
         {
             "name": name,
-            "title": paper(name).title,
-            "year": paper(name).year,
+            "title": paper(name, root).title,
+            "year": paper(name, root).year,
             "experiments": sum(e.paper == name for e in config.experiments.values()),
             "counts": scorecard.counts(members),
         }
@@ -90,7 +90,7 @@ def _overview(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any
     ]
 
 
-def _claims(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _claims(config: Config, lines: list[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
     """Verdicts by claim, claims in words first; lines without a claim by exhibit and by what they are held against."""
     grouped: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
     for line in lines:
@@ -99,7 +99,7 @@ def _claims(config: Config, lines: list[dict[str, Any]]) -> list[dict[str, Any]]
         grouped.setdefault((str(line["paper"]), str(line["exhibit"]), claim, text), []).append(line)
     entries = [
         {
-            "paper": name, "title": paper(name).title, "exhibit": where, "text": text,
+            "paper": name, "title": paper(name, root).title, "exhibit": where, "text": text,
             "counts": scorecard.counts(members), "in_words": bool(claim),
             "show": {"paper": name, "exhibit": where} | ({"claim": claim} if claim else {}),
         }
@@ -134,7 +134,7 @@ def _papers(config: Config, root: Path) -> list[dict[str, Any]]:
         context = exhibit.context(config, name, root)
         section = context.option("section")
         key = context.paper if section is None else str(section).lower().replace(" ", "-")
-        title, year = (str(section), "") if section is not None else (paper(key).title, paper(key).year)
+        title, year = (str(section), "") if section is not None else (paper(key, root).title, paper(key, root).year)
         found.setdefault(key, {"name": key, "title": title, "year": year, "exhibits": []})
         found[key]["exhibits"].append(_exhibit(context))
     return list(found.values())

@@ -15,7 +15,6 @@ import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.reporting.exhibit import Context
-from partialfair.verdicts import published
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
@@ -83,7 +82,7 @@ def published_points(context: Context) -> Iterator[dict[str, Any]]:
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     sources = context.option("published_points") or [context.published_as]
     for source in sources:
-        for row in published.of_exhibit(context.paper, str(source)):
+        for row in context.published_of(str(source)):
             if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:
                 eps = tolerance_of(row.setting)
                 key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)

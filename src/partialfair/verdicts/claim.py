@@ -1,6 +1,6 @@
 """What a claim in words is, and what a test finds of it.
 
-The claims of a paper stand beside its published numbers, in ``published/{paper}_claims.yaml``.
+The claims of a paper stand beside its published numbers, in ``papers/<paper>/claims.yaml``.
 """
 
 import math
@@ -13,9 +13,9 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from partialfair.errors import DataError
+from partialfair.grid import papers
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.statistics.paired import Difference
-from partialfair.verdicts import published
 
 
 class Claim(StrictModel):
@@ -73,18 +73,20 @@ class Finding:
         return replace(answer, estimate=difference.mean, low=difference.low, high=difference.high)
 
 
-@cache
-def load(paper: str, folder: Path = published.FOLDER) -> tuple[Claim, ...]:
-    """Return the claims of a paper; none if nothing is stored for it.
+def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
+    """Return the claims of a paper below the project's ``root``; none if it has no such file.
 
     Raises:
         DataError: an entry is not a claim.
     """
-    path = folder / f"{paper}_claims.yaml"
-    if not path.exists():
-        return ()
+    path = papers.file(paper, papers.CLAIMS, root)
+    return _read(path) if path.is_file() else ()
+
+
+@cache
+def _read(path: Path) -> tuple[Claim, ...]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         return tuple(TypeAdapter(list[Claim]).validate_python(content))
     except (yaml.YAMLError, ValidationError) as error:
-        raise DataError(f"{path.name}: {error}; correct the entry") from error
+        raise DataError(f"{path}: {error}; correct the entry") from error

@@ -15,7 +15,6 @@ from partialfair.metrics.statistics.frontier import LEVELS, Comparison, accuracy
 from partialfair.metrics.statistics.paired import Difference, equivalence_p, increasing_trend, paired_difference
 from partialfair.metrics.statistics.ranks import RankTest
 from partialfair.tables import intervals
-from partialfair.verdicts import published
 from partialfair.verdicts.claim import Claim, Finding
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.frontiers import Side, by_seed, compare_sides, metric_of, missing, settings_of, values
@@ -69,7 +68,7 @@ def _published_average(evidence: Evidence, claim: Claim, dataset: str) -> float:
     for experiment in claim.experiments:
         interval = intervals.format_interval(evidence.config.experiment(experiment).runs[dataset].interval)
         pairs: dict[str, dict[str, float]] = {}
-        for row in published.of_exhibit(evidence.paper, claim.exhibit):
+        for row in evidence.published_of(claim.exhibit):
             if (row.dataset, row.interval) == (dataset, interval):
                 pairs.setdefault(row.setting, {})["accuracy" if row.metric == "accuracy" else "fairness"] = row.value
         sides.append(np.array([(pair["fairness"], pair["accuracy"]) for pair in pairs.values() if len(pair) == 2]))

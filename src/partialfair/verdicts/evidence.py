@@ -75,7 +75,11 @@ class Evidence(Generic[O_co]):
     @property
     def published(self) -> tuple[Published, ...]:
         """Published numbers of the exhibit, which may name another than its own key by ``published``."""
-        return published.of_exhibit(self.paper, self.published_as)
+        return self.published_of(self.published_as)
+
+    def published_of(self, exhibit: str) -> tuple[Published, ...]:
+        """Published numbers of another exhibit of the same paper."""
+        return published.of_exhibit(self.paper, exhibit, self.root)
 
     def label(self, algorithm: str) -> str:
         """Name of an algorithm in sentences."""

@@ -1,4 +1,4 @@
-"""Numbers printed in the papers, as typed from them (see published_numbers/README.md)."""
+"""Numbers printed in the papers, as typed from them into ``papers/<paper>/published.csv``."""
 
 import csv
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from partialfair.errors import ConfigError, DataError
+from partialfair.grid import papers
 from partialfair.tables import intervals
-
-FOLDER = Path(__file__).parent / "published_numbers"
 
 
 @dataclass(frozen=True)
@@ -42,23 +41,25 @@ class Published:
         return self.algorithm == "unconstrained"
 
 
-@cache
-def load(paper: str, folder: Path = FOLDER) -> tuple[Published, ...]:
-    """Return all published numbers of a paper; none if nothing is stored for it.
+def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
+    """Return all published numbers of a paper below the project's ``root``; none if it has no such file.
 
     Raises:
         DataError: a line of the file has no number, or no readable interval.
     """
-    path = folder / f"{paper}.csv"
-    if not path.exists():
-        return ()
+    path = papers.file(paper, papers.PUBLISHED, root)
+    return _read(path) if path.is_file() else ()
+
+
+def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
+    """Return the published numbers of one exhibit, in the paper's order."""
+    return tuple(row for row in load(paper, root) if row.exhibit == exhibit)
+
+
+@cache
+def _read(path: Path) -> tuple[Published, ...]:
     with path.open(encoding="utf-8", newline="") as stream:
         return tuple(_parse(line, path, number) for number, line in enumerate(csv.DictReader(stream), start=2))
-
-
-def of_exhibit(paper: str, exhibit: str) -> tuple[Published, ...]:
-    """Return the published numbers of one exhibit, in the paper's order."""
-    return tuple(row for row in load(paper) if row.exhibit == exhibit)
 
 
 def _parse(line: dict[str, str], path: Path, number: int) -> Published:
@@ -67,4 +68,4 @@ def _parse(line: dict[str, str], path: Path, number: int) -> Published:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
         return Published(**{name: line[name] for name in names}, interval=interval, value=float(line["value"]))
     except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise DataError(f"{path.name}, line {number}: {error}; correct the line") from error
+        raise DataError(f"{path}, line {number}: {error}; correct the line") from error

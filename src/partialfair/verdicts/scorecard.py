@@ -106,7 +106,7 @@ def compare(evidence: Evidence, row: Published, reproduce: Reproduce | None) -> 
     return line(row, outcome, evidence.tolerance(row.metric, row.dataset))
 
 
-def build(config: Config, answers: Iterable[Answers]) -> list[dict[str, Any]]:
+def build(config: Config, answers: Iterable[Answers], root: Path = Path()) -> list[dict[str, Any]]:
     """Return all lines: published numbers of every paper in the grid in the paper's order, then other claims.
 
     Of a grid restricted to one experiment, published numbers that its exhibits do not cover are left out.
@@ -114,13 +114,14 @@ def build(config: Config, answers: Iterable[Answers]) -> list[dict[str, Any]]:
     Args:
         config: the grid.
         answers: what the exhibits say, in the grid's order.
+        root: the project's root, below which the papers' numbers stand.
     """
     every = list(answers)
     # Only kinds that give single numbers stand for a published exhibit.
     by_published = {(one.evidence.paper, one.evidence.published_as): one for one in every if one.reproduce is not None}
     lines = []
     for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
-        for row in published.load(paper):
+        for row in published.load(paper, root):
             found = by_published.get((paper, row.exhibit))
             if found is not None:
                 lines.append(compare(found.evidence, row, found.reproduce))

@@ -25,7 +25,7 @@ COLUMNS = (
 
 def findings(context: Context) -> Iterator[tuple[Claim, Finding]]:
     """Carry out the tests of all claims of the exhibit's paper."""
-    for claim in load(context.paper):
+    for claim in load(context.paper, context.root):
         absent = [name for name in claim.experiments if name not in context.config.experiments]
         if absent:
             reason = f"params.yaml has no experiment {', '.join(absent)}"

@@ -11,7 +11,6 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.tables import setting_of
-from partialfair.verdicts import published
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.results import Setting, convention, is_estimated
 from partialfair.verdicts.scorecard import line as scorecard_line
@@ -44,7 +43,7 @@ def _published_by_setting(context: Context) -> dict[Setting, float]:
     """Published fairness of the settings, from the exhibits the option ``compare`` names."""
     found: dict[Setting, float] = {}
     for name in context.options.get("compare", []):
-        for row in published.of_exhibit(context.paper, name):
+        for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is not None:
                 found.setdefault(setting, row.value)
@@ -122,7 +121,7 @@ def claims(context: Context) -> list[dict[str, Any]]:
     """
     lines = []
     for name in context.options.get("compare", []):
-        for row in published.of_exhibit(context.paper, name):
+        for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is None:
                 continue

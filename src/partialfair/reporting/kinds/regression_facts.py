@@ -11,7 +11,6 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.dataset import Dataset, Split
-from partialfair.verdicts import published
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
@@ -68,7 +67,7 @@ def lines(context: Context) -> list[dict[str, Any]]:
     """One line per published count."""
     out = []
     for source in ("text_appG", "text_sec6"):
-        for row in published.of_exhibit(context.paper, source):
+        for row in context.published_of(source):
             value, note = measure(context, row)
             out.append(
                 {"dataset": row.dataset, "fact": row.metric, "published": row.value, "measured": value, "note": note}

@@ -13,7 +13,6 @@ from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.regression_tradeoff import LOOKS, TITLES
 from partialfair.reporting.regression_points import PUBLISHED_METRICS, published_name, series
 from partialfair.tables.files import read_json
-from partialfair.verdicts import published
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
@@ -105,7 +104,7 @@ def _panel(context: Context, axis: Any, lines: list[dict[str, Any]], metrics: tu
             label = None if metric == "risk" else f"{one.label}, group {metric[-1]}"
             axis.plot(at, mean, color=colour, ls=dash, lw=1.2, label=label, zorder=4)
             axis.fill_between(at, mean - std, mean + std, color=colour, alpha=0.13, lw=0, zorder=2)
-    for row in published.of_exhibit(context.paper, str(context.options.get("published", context.name))):
+    for row in context.published:
         if row.dataset == dataset and PUBLISHED_METRICS.get(row.metric) in metrics:
             label = "published plateau"
             axis.axhline(row.value, color="#262626", lw=0.9, ls=(0, (1, 2)), label=label, zorder=3)

@@ -15,7 +15,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import run_scores, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.verdicts import published, statements
+from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -94,7 +94,7 @@ def ordering(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def published_agreement(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Two published tables give one method the same numbers in some columns, ``agree``, and in no other."""
-    places = [published.of_exhibit(context.paper, str(name)) for name in entry["published"]]
+    places = [context.published_of(str(name)) for name in entry["published"]]
     name = str(entry["algorithm"])
     numbers = [{(r.metric, r.setting): r.value for r in rows if r.algorithm == name} for rows in places]
     shared = sorted(numbers[0].keys() & numbers[1].keys())

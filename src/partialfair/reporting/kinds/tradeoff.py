@@ -7,7 +7,6 @@ from typing import Any
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.verdicts import published
 from partialfair.verdicts.results import Convention, convention
 
 COLUMNS = (
@@ -56,7 +55,7 @@ def _published_points(context: Context, experiment: str) -> list[dict[str, Any]]
         return []
     metric = f"{convention(model.constraint).title.lower()}_fairness"
     pairs: dict[tuple[str, str, str], dict[str, float]] = {}
-    for row in published.of_exhibit(context.paper, str(source)):
+    for row in context.published_of(str(source)):
         run = model.runs.get(row.dataset)
         if run is not None and row.interval == format_interval(run.interval):
             pairs.setdefault((row.dataset, row.algorithm, row.setting), {})[row.metric] = row.value

@@ -1,0 +1,72 @@
+"""Where the files of a paper stand: ``papers/<paper>/`` of the project, one folder per paper.
+
+``paper.yaml`` says what the paper is, ``grid.yaml`` what is run and drawn, ``published.csv`` which numbers it prints,
+``claims.yaml`` what it claims in words, ``README.md`` what was corrected, reduced and found. An experiment may name a
+paper that has no folder: it is then called by that name, and there is nothing to hold its results against.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from partialfair.errors import ConfigError
+from partialfair.grid.params import StrictModel
+
+FOLDER = Path("papers")
+GRID = "grid.yaml"
+ABOUT, PUBLISHED, CLAIMS = "paper.yaml", "published.csv", "claims.yaml"
+
+
+class Paper(StrictModel):
+    """What ``paper.yaml`` says."""
+
+    title: str = Field(description="title, as printed")
+    authors: list[str] = Field([], description="names in the printed order; none if the authors are anonymous")
+    venue: str = Field("", description="where it appeared")
+    year: str = Field("", description="when it appeared, in quotes; empty if it does not say")
+    link: str = Field("", description="address of the paper, if it states one")
+    central_claim: str = Field("", description="what the paper is about to show, in one paraphrased sentence")
+    verdict: str = Field("", description="what came of the central claim here, in one sentence")
+
+
+def file(paper: str, name: str, root: Path = Path()) -> Path:
+    """Return the path of one of a paper's files, there or not.
+
+    Args:
+        paper: its folder, which is the name that experiments give it.
+        name: ``PUBLISHED``, ``CLAIMS``, ...
+        root: the project's root.
+    """
+    return root / FOLDER / paper / name
+
+
+def files(paper: str, root: Path = Path()) -> list[str]:
+    """Return the files that a paper's results are held against, as far as they are there, relative to the root."""
+    names = (ABOUT, PUBLISHED, CLAIMS)
+    return [file(paper, name).as_posix() for name in names if file(paper, name, root).is_file()]
+
+
+def paper(name: str, root: Path = Path()) -> Paper:
+    """Return what a paper's folder says of it; a paper without one is called by its name.
+
+    Raises:
+        ConfigError: ``paper.yaml`` cannot be read or says something else.
+    """
+    path = file(name, ABOUT, root)
+    return _read(path) if path.is_file() else Paper(title=name.replace("_", " "))
+
+
+@cache
+def _read(path: Path) -> Paper:
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Paper.model_validate(content)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigError(f"{path}: {key}: {first['msg'].lower()}; correct it") from error
