@@ -207,6 +207,7 @@ class TestTables:
         table = tmp_path / "data/processed/law_school/table.npz"
         table.parent.mkdir(parents=True)
         np.savez(table, shape=np.array([20798, 9]))
+        (tmp_path / "papers").symlink_to(root / "papers")
         context = exhibit.context(config, "table1", tmp_path)
         cells = {row[0].text: row[1:] for row in tables.dataset_table(context).rows}
         assert [(c.text, c.kind) for c in cells["law school"][1::2]] == [("20798", "good"), ("11", "bad")]

@@ -43,6 +43,7 @@ def params():
 
 def project(root, test_shift=0.0):
     """Write params.yaml and tables; test fairness differs from that on validation rows by ``test_shift``."""
+    (root / "papers").symlink_to(ROOT / "papers")
     (root / "params.yaml").write_text(yaml.safe_dump(params()))
     config = load_config(root / "params.yaml")
     metric_rows, run_rows = [], []
