@@ -159,6 +159,7 @@ class TestTable:
         assert f"{float(one['reproduced']):.4f} ± {float(one['half_width']):.4f}" in page
 
     def test_nothing_has_run(self, context, tmp_path):
+        (tmp_path / "papers").symlink_to(ROOT / "papers")
         report.render_exhibit(context.config, "table2", tmp_path / "out", tmp_path)
         frame = pd.read_csv(tmp_path / "out/table2.csv")
         assert set(frame["verdict"]) == {"not run"} and frame["note"].notna().all()
