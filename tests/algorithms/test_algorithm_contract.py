@@ -38,8 +38,8 @@ QUICK |= {
 }
 
 
-REGRESSION = ("dp_postproc", "dp_postproc_cumulative", "dp_postproc_sgd", "plug_in_regression", "regression_reduction")
-"""Algorithms for real-valued labels, which ``test_dp_postprocessing`` and ``test_dp_variants`` test."""
+REGRESSION = ("dp_postproc", "plug_in_regression", "regression_reduction")
+"""Algorithms for real-valued labels, which ``test_dp_algorithms`` tests."""
 PAIRWISE = ("plada_ranking", "multiplier_ranking")
 """Algorithms whose objective is a loss of pairs of rows."""
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -75,14 +74,6 @@ class MLP(nn.Module):
             z = self.activation(layer(z))
         out: torch.Tensor = self.layers[-1](z)
         return out[:, 0]
-
-    def standardise(
-        self, columns: NDArray[np.integer], mean: NDArray[np.floating], scale: NDArray[np.floating]
-    ) -> None:
-        """Centre and scale some columns; the others stay as they are."""
-        with torch.no_grad():
-            self.centre[torch.as_tensor(columns)] = torch.as_tensor(mean, dtype=self.centre.dtype)
-            self.scale[torch.as_tensor(columns)] = torch.as_tensor(scale, dtype=self.scale.dtype)
 
     def initialise(self, generator: np.random.Generator) -> None:
         """Draw all weights and biases uniformly from ``+-1/sqrt(fan_in)``, PyTorch's default, from a stream of NumPy.

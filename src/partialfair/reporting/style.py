@@ -65,8 +65,6 @@ ALGORITHMS: Mapping[str, Look] = {
     "plada_ranking": Look("PLADA, ranking", "#7a6a00", "d", (0, (4, 1.5))),
     "multiplier_ranking": Look("Multiplier model, ranking", "#6b6b6b", "x", (0, (8, 2))),
     "dp_postproc": Look("Post-processing", "#0072B2", "o"),
-    "dp_postproc_cumulative": Look("Post-processing, distance bounded", "#009E73", "^", (0, (4, 1, 1, 1))),
-    "dp_postproc_sgd": Look("Post-processing, SGD3 with SGD", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
     "plug_in_regression": Look("Base models", INK, "*"),
     "regression_reduction": Look("Reduction (ADW)", "#D55E00", "s", (0, (5, 1.5))),
     "group_thresholds": Look("Group thresholds", "#6b6b6b", "x", (0, (8, 2))),

@@ -268,12 +268,6 @@ def _look(own: GapTask, theta: Array) -> tuple[float, float]:
     return problem_residual(own, theta)[0], own.true_violation(own.weights(theta), np.zeros(0))
 
 
-def best_feasible(curve: Curve) -> float:
-    """Smallest loss of an iterate whose violation is at most 1e-3; infinity if there is none."""
-    allowed = curve.violation <= ACCEPTED
-    return float(curve.loss[allowed].min()) if allowed.any() else float("inf")
-
-
 def preferred(curves: Mapping[str, Curve], names: Iterable[str]) -> str:
     """The candidate with the smallest last loss at a violation of at most 1e-3, else the smallest violation."""
 
