@@ -12,6 +12,7 @@ from partialfair.tables.files import atomic_path, write_csv
 
 __all__ = ["write_csv"]  # and what follows
 
+VERDICT_KINDS = {"reproduced": "good", "differs": "bad", "as stated": "good", "differs from the paper": "bad"}
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -63,8 +64,12 @@ def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Ce
     if estimate is None or math.isnan(estimate.mean):
         return Cell("no value" if "without a value" in note else "not run", "none", note)
     half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
-    kind = {"reproduced": "good", "differs": "bad"}.get(verdict, "number")
-    return Cell(f"{estimate.mean:.4f}{half}", kind, note)
+    return Cell(f"{estimate.mean:.4f}{half}", verdict_kind(verdict, "number"), note)
+
+
+def verdict_kind(verdict: str, other: str = "none") -> str:
+    """Class name of a cell that shows what a verdict is about; ``other`` for verdicts that are neither good nor bad."""
+    return VERDICT_KINDS.get(verdict, other)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.reporting.exhibit import Context
+from partialfair.tables import intervals
 from partialfair.tables.files import read_json
 from partialfair.verdicts.results import Setting
 
@@ -63,14 +65,15 @@ def _value(context: Context, setting: Setting, seed: int, metric: str, split: st
     key = (folder(context, setting, seed).absolute(), changed, metric, split)
     if key not in _KNOWN:
         rows = scores(context, setting, seed, split)
-        _KNOWN[key] = None if rows is None else _measured(rows, metric)
+        run = context.config.experiment(setting.experiment).runs[setting.dataset]
+        _KNOWN[key] = None if rows is None else _measured(rows, metric, run.metric_interval or run.interval)
     return _KNOWN[key]
 
 
-def _measured(rows: pd.DataFrame, metric: str) -> float:
+def _measured(rows: pd.DataFrame, metric: str, interval: Any) -> float:
     columns = (rows["score"].to_numpy(float), rows["y"].to_numpy(float), rows["group"].to_numpy(int))
     try:
-        return get(metric)(*columns, [[0.0, 1.0]])
+        return get(metric)(*columns, intervals.for_groups(interval, int(columns[2].max()) + 1))
     except NotEstimableError:
         return float("nan")
 

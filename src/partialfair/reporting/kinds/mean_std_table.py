@@ -1,63 +1,76 @@
 """Tables of means and standard deviations over runs, published beside reproduced."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from pydantic import Field
 
 from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import run_scores, style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options, heading
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
-    "experiment", "algorithm", "kappa", "split", "metric", "published_mean", "published_std", "mean", "std", "ci_low",
-    "ci_high", "n_runs", "band_low", "band_high", "verdict", "best",
+    "experiment", "dataset", "algorithm", "kappa", "split", "metric", "published_mean", "published_std", "mean", "std",
+    "ci_low", "ci_high", "n_runs", "band_low", "band_high", "verdict", "best",
 )  # fmt: skip
 STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
 SPREAD_RATIO = 2.56  # of two standard deviations of ten runs each: the 99% range of their F distribution
+NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
-def settings(context: Context) -> Iterator[tuple[str, Setting]]:
-    """Rows of the table: a block's title, and a setting; block by block."""
+class MeanStdTable(Options):
+    """What an entry takes."""
+
+    metrics: list[str] = Field(description="columns; computed on the interval of the run, like its own metrics")
+    splits: list[str] = Field(["train", "test"], description="one table each")
+    bands: dict[str, dict[str, dict[str, list[float]]]] = Field(
+        {}, description="by split, algorithm and metric: [low, high] of a mean that counts as reproduced"
+    )
+
+
+Shown = Context[MeanStdTable]
+
+
+def settings(context: Shown) -> Iterator[Setting]:
+    """Rows of the table, experiment by experiment."""
     for name in context.experiments:
-        experiment = context.config.experiment(name)
-        for dataset, run in experiment.runs.items():
+        for dataset, run in context.config.experiment(name).runs.items():
             for algorithm, kappas in run.algorithms.items():
                 for kappa in kappas:
-                    yield experiment.title, Setting(name, dataset, algorithm, kappa)
+                    yield Setting(name, dataset, algorithm, kappa)
 
 
-def setting_of(context: Context, row: Published) -> Setting | None:
-    """The setting of the exhibit's first experiment that has the number's algorithm."""
-    first = context.experiments[0]
-    for _, setting in settings(context):
-        if (setting.experiment, setting.dataset, setting.algorithm) == (first, row.dataset, row.algorithm):
-            return setting
-    return None
+def setting_of(context: Shown, row: Published) -> Setting | None:
+    """The setting of the exhibit's first experiment that has the number's dataset and algorithm."""
+    wanted = (context.experiments[0], row.dataset, row.algorithm)
+    return next((setting for setting in settings(context) if setting[:3] == wanted), None)
 
 
-def band(context: Context, row: Published, spread: float | None) -> tuple[float, float]:
+def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
     """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two means of ten.
 
     For a standard deviation, the range that its ratio to another of ten runs has in 99 of 100 cases.
     """
     if row.options["statistic"] == "std":
         return row.value / SPREAD_RATIO, row.value * SPREAD_RATIO
-    entry = context.options.get("bands", {}).get(row.options["split"], {}).get(row.algorithm, {}).get(row.metric)
+    entry = context.options.bands.get(row.options["split"], {}).get(row.algorithm, {}).get(row.metric)
     if entry is not None:
-        return float(entry[0]), float(entry[1])
+        return entry[0], entry[1]
     n = len(context.config.seeds(context.experiments[0]))
     width = STANDARD_ERRORS * math.sqrt(2 / n) * (spread or 0.0)
     return row.value - width, row.value + width
 
 
-def reproduce(context: Context, row: Published) -> Outcome:
+def reproduce(context: Shown, row: Published) -> Outcome:
     """Mean, or standard deviation, over the runs of the number's method."""
     setting = setting_of(context, row)
     if setting is None:
@@ -76,33 +89,27 @@ def reproduce(context: Context, row: Published) -> Outcome:
     return Outcome(estimate, note, f"mean over runs, {where}", limits)
 
 
-def _spread(context: Context, row: Published) -> float | None:
+def _place(row: Published) -> tuple[str, ...]:
+    return row.dataset, row.algorithm, row.metric, row.options["split"], row.options["statistic"]
+
+
+def _spread(context: Shown, row: Published) -> float | None:
     """The published standard deviation that stands beside a published mean."""
-    for other in context.published:
-        same = (other.algorithm, other.metric, other.options["split"]) == (
-            row.algorithm, row.metric, row.options["split"],
-        )  # fmt: skip
-        if same and other.options["statistic"] == "std":
-            return other.value
-    return None
+    place = (*_place(row)[:-1], "std")
+    return next((other.value for other in context.published if _place(other) == place), None)
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+def lines(context: Shown) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
-    known = {
-        (row.algorithm, row.metric, row.options["split"], row.options["statistic"]): row for row in context.published
-    }
+    known = {_place(row): row for row in context.published}
     found = []
-    for _, setting in settings(context):
-        for split in context.options.get("splits", ("train", "test")):
-            for metric in context.options["metrics"]:
+    for setting in settings(context):
+        for split in context.options.splits:
+            for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
-                line: dict[str, Any] = {
-                    "experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa,
-                    "split": split, "metric": metric, "mean": estimate.mean, "std": spread, "ci_low": estimate.low,
-                    "ci_high": estimate.high, "n_runs": estimate.n,
-                }  # fmt: skip
-                mean = known.get((setting.algorithm, metric, split, "mean"))
+                line: Line = setting._asdict() | {"split": split, "metric": metric, "mean": estimate.mean}
+                line |= {"std": spread, "ci_low": estimate.low, "ci_high": estimate.high, "n_runs": estimate.n}
+                mean = known.get((setting.dataset, setting.algorithm, metric, split, "mean"))
                 if mean is not None and setting.experiment == context.experiments[0]:
                     line |= {"published_mean": mean.value, "published_std": _spread(context, mean)}
                     line["band_low"], line["band_high"] = band(context, mean, line["published_std"])
@@ -111,48 +118,51 @@ def lines(context: Context) -> list[dict[str, Any]]:
     return _with_best(found)
 
 
-def _with_best(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark the smallest mean of each column within an experiment (the largest of a quality)."""
+def _with_best(found: list[Line]) -> list[Line]:
+    """Mark the smallest mean of each column within an experiment and dataset (the largest of a quality)."""
+    columns = ("experiment", "dataset", "split", "metric")
     for line in found:
-        same = [other for other in found if all(other[k] == line[k] for k in ("experiment", "split", "metric"))]
-        own = [other["mean"] for other in same if not math.isnan(other["mean"])]
+        same = [other["mean"] for other in found if all(other[name] == line[name] for name in columns)]
+        own = [mean for mean in same if not math.isnan(mean)]
         pick = max if get(line["metric"]).direction == "quality" else min
-        line["best"] = int(len(own) > 1 and line["mean"] == pick(own)) if line["metric"] != "loss_difference" else 0
+        line["best"] = int(len(own) > 1 and line["mean"] == pick(own)) if line["metric"] != NO_BEST else 0
     return found
 
 
-def tables(context: Context) -> list[Table]:
+def tables(context: Shown, found: Sequence[Line]) -> list[Table]:
     """One table per split."""
-    found = lines(context)
-    metrics = list(context.options["metrics"])
-    out = []
-    for split in context.options.get("splits", ("train", "test")):
-        rows: list[list[Cell]] = []
-        breaks, previous = set(), None
-        for title, setting in settings(context):
-            own = {
-                line["metric"]: line for line in found
-                if line["split"] == split and _same(line, setting)
-            }  # fmt: skip
-            if title != previous:
-                breaks.add(len(rows))
-            label = style.look(setting.algorithm).label
-            runs = max(line["n_runs"] for line in own.values())
-            rows.append(
-                [
-                    Cell(title if title != previous else "", "text wrap"), cells.text(label), Cell(str(runs)),
-                    *(_cell(own[metric]) for metric in metrics),
-                ]
-            )  # fmt: skip
-            if any(line.get("published_mean") is not None for line in own.values()):
-                published = [_published(own[metric]) for metric in metrics]
-                rows.append([cells.text(""), cells.text(""), Cell("published", "published"), *published])
-            previous = title
-        columns = ["runs of", "method", "runs", *(short(metric) for metric in metrics)]
-        out.append(
-            Table([("", 3), (f"{split} rows, mean ± standard deviation over runs", len(metrics))], columns, rows)
-        )
-    return out
+    return [
+        _table(context, split, [line for line in found if line["split"] == split]) for split in context.options.splits
+    ]
+
+
+def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
+    metrics = context.options.metrics
+    rows: list[list[Cell]] = []
+    breaks, previous = set(), ""
+    for key, group in groupby(found, key=lambda line: tuple(line[name] for name in Setting._fields)):
+        setting, own = Setting(*key), {line["metric"]: line for line in group}
+        title = _title(context, setting)
+        if title != previous:
+            breaks.add(len(rows))
+        runs = max(line["n_runs"] for line in own.values())
+        head = [Cell(title if title != previous else "", "text wrap"), cells.text(style.look(setting.algorithm).label)]
+        rows.append([*head, Cell(str(runs)), *(_cell(own[metric]) for metric in metrics)])
+        if any("published_mean" in line for line in own.values()):
+            published = [_published(own[metric]) for metric in metrics]
+            rows.append([cells.text(""), cells.text(""), Cell("published", "published"), *published])
+        previous = title
+    columns = ["runs of", "method", "runs", *(short(metric) for metric in metrics)]
+    groups = [("", 3), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
+    return Table(groups, columns, rows, frozenset(breaks))
+
+
+def _title(context: Shown, setting: Setting) -> str:
+    """The experiment's title, and the dataset where it has several."""
+    experiment = context.config.experiment(setting.experiment)
+    return (
+        f"{experiment.title}, {style.dataset_title(setting.dataset)}" if len(experiment.runs) > 1 else experiment.title
+    )
 
 
 def short(metric: str) -> str:
@@ -161,38 +171,33 @@ def short(metric: str) -> str:
     return title.partition("(")[2].rstrip(")") or title
 
 
-def _same(line: dict[str, Any], setting: Setting) -> bool:
-    return (line["experiment"], line["algorithm"], line["kappa"]) == (
-        setting.experiment, setting.algorithm, setting.kappa,
-    )  # fmt: skip
-
-
-def _cell(line: dict[str, Any]) -> Cell:
+def _cell(line: Line) -> Cell:
     if not line["n_runs"]:
         return Cell("not run", "none")
-    kind = {"reproduced": "good", "differs": "bad"}.get(line.get("verdict", ""), "number")
     spread = "" if math.isnan(line["std"]) else f" ± {line['std']:.4f}"
     note = f"band {line['band_low']:.4f} to {line['band_high']:.4f}" if "band_low" in line else ""
-    return Cell(f"{line['mean']:.4f}{spread}{' *' if line['best'] else ''}", kind, note)
+    text = f"{line['mean']:.4f}{spread}{' *' if line['best'] else ''}"
+    return Cell(text, cells.verdict_kind(line.get("verdict", ""), "number"), note)
 
 
-def _published(line: dict[str, Any]) -> Cell:
-    if line.get("published_mean") is None:
+def _published(line: Line) -> Cell:
+    if "published_mean" not in line:
         return Cell("–", "none")
     spread = "" if line["published_std"] is None else f" ± {line['published_std']:.4f}"
     return Cell(f"{line['published_mean']:.4f}{spread}", "published")
 
 
-def body(context: Context) -> str:
+def body(context: Shown) -> str:
     """All tables as HTML."""
-    return "\n".join(cells.html(table) for table in tables(context))
+    return "\n".join(cells.html(table) for table in tables(context, lines(context)))
 
 
-def render(context: Context) -> list[Path]:
+def render(context: Shown) -> list[Path]:
     """Write the table as CSV and HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, body(context))
-    return [cells.write_csv(context.path("csv"), COLUMNS, lines(context)), page]
+    found: list[dict[str, Any]] = lines(context)
+    page = "\n".join(cells.html(table) for table in tables(context, found))
+    paths = [cells.write_csv(context.path("csv"), COLUMNS, found)]
+    return [*paths, cells.write_html(context.path("html"), *heading(context), page)]
 
 
-KINDS = {"mean_std_table": Kind(render, body, reproduce)}
+KIND = Kind(render, body, reproduce, options=MeanStdTable)
