@@ -10,7 +10,7 @@ min_version("9.0")
 # The source beside this file is the one that runs, whatever else is installed.
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from partialfair.grid.fingerprint import closure_hash, report_hash
+from partialfair.grid import paths
 from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.grid.folder import require_room, settle_times
@@ -61,8 +61,7 @@ rule all:
     default_target: True
     input:
         GRID.reports(),
-        "data/manifest/tables.json",
-        "data/manifest/models.json",
+        expand(paths.MANIFEST, what=["tables", "models"]),
 
 
 rule demo:

@@ -48,7 +48,7 @@ def test_a_new_file_is_a_new_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (folder / "helper.py").write_text("# SPEC = 1\nOTHER = 'SPEC'\n")
     (folder / "_private.py").write_text("SPEC = 1\n")
     monkeypatch.setattr(plugins, "ROOT", tmp_path)
-    plugins.names.cache_clear()
+    plugins._files.cache_clear()
     try:
         assert plugins.names("datasets") == ("mine",)
         assert plugins.parameters("datasets", "mine", "load") == ("raw_dir", "rows", "shift")
@@ -57,4 +57,4 @@ def test_a_new_file_is_a_new_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(PluginError, match=r"mine\.py, line 2"):
             plugins.parameters("datasets", "mine", "load")
     finally:
-        plugins.names.cache_clear()
+        plugins._files.cache_clear()

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from partialfair.grid.config import Config, Job, evaluation_settings, load_config
-from partialfair.grid.workflow import SPLIT, TABLE
+from partialfair.grid.paths import SPLIT, TABLE
 from partialfair.jobs.evaluate import evaluate
 from tests.benchmarks.common import ROOT, Result, result, seconds
 

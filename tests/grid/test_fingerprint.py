@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partialfair.errors import PluginError
-from partialfair.grid import fingerprint
+from partialfair.grid import closure
 from tests.workflow.project import ROOT
 
 HASHES = """
@@ -77,6 +77,59 @@ def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
     assert changed_by(source, before) - {"evaluation", "report"} == expected
 
 
+def substitute(source: Path, pairs: dict[str, str]) -> int:
+    """Replace texts in every module; the number of modules that had one."""
+    count = 0
+    for path in source.rglob("*.py"):
+        old = new = path.read_text()
+        for text, other in pairs.items():
+            new = new.replace(text, other)
+        path.write_text(new)
+        count += new != old
+    return count
+
+
+def test_moving_and_renaming_a_module_changes_nothing(source: Path, before: dict[str, str]):
+    package = source / "partialfair"
+    (package / "tables" / "checkpoint.py").rename(package / "models" / "saved_progress.py")
+    (package / "seeding.py").rename(package / "tables" / "random_streams.py")
+    reached = {
+        "from partialfair.tables.checkpoint import": "from partialfair.models.saved_progress import",
+        "from partialfair.seeding import": "from partialfair.tables.random_streams import",
+        "from partialfair import seeding\n": "from partialfair.tables import random_streams\n",
+        "seeding.generator(": "random_streams.generator(",
+    }
+    assert substitute(source, reached) > 10
+    assert changed_by(source, before) == set()
+
+
+def test_importing_the_same_name_from_another_module_changes_the_closures_that_hold_it(
+    source: Path, before: dict[str, str]
+):
+    # Two modules that only differ in what they do: both are in the closure before and after.
+    package = source / "partialfair"
+    for name, value in (("one", 1), ("two", 2)):
+        (package / "jobs" / f"{name}.py").write_text(f"VALUE = {value}\n")
+    train = package / "jobs" / "train.py"
+    text = train.read_text()
+    train.write_text(
+        f"{text}\nfrom partialfair.jobs.one import VALUE\nfrom partialfair.jobs.two import VALUE as OTHER\n"
+    )
+    first = hashes(source)
+    train.write_text(
+        f"{text}\nfrom partialfair.jobs.two import VALUE\nfrom partialfair.jobs.one import VALUE as OTHER\n"
+    )
+    swapped = hashes(source)
+    assert {name for name in first if first[name] != swapped[name]} == {"idca", "alm", "alm_pdp"}
+
+
+def test_a_word_in_the_model_card_outdates_no_evaluation(source: Path, before: dict[str, str]):
+    assert (
+        substitute(source / "partialfair" / "jobs", {"A satisfied constraint is": "A constraint that is met is"}) == 1
+    )
+    assert not {"evaluation", "idca"} & changed_by(source, before)
+
+
 def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source: Path, before: dict[str, str]):
     (source / "partialfair" / "metrics" / "one_more.py").write_text("VALUE = 1\n")
     assert "evaluation" in changed_by(source, before)
@@ -90,7 +143,7 @@ def test_data_files_beside_a_module_count(source: Path, before: dict[str, str]):
 
 
 def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    package = tmp_path / fingerprint.PACKAGE
+    package = tmp_path / closure.PACKAGE
     (package / "inner").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "inner" / "__init__.py").write_text("from . import sibling\n")
@@ -100,35 +153,33 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
     (package / "unused.py").write_text("value = 3\n")
     (package / "start.py").write_text(
         "from typing import TYPE_CHECKING\nimport os\n"
-        f"if TYPE_CHECKING:\n    import {fingerprint.PACKAGE}.typed\n"
-        f"def f():\n    import {fingerprint.PACKAGE}.inner as inner\n"
+        f"if TYPE_CHECKING:\n    import {closure.PACKAGE}.typed\n"
+        f"def f():\n    import {closure.PACKAGE}.inner as inner\n"
     )
-    monkeypatch.setattr(fingerprint, "SOURCE", tmp_path)
-    for cached in (fingerprint._read, fingerprint._file, fingerprint.closure_hash):
+    monkeypatch.setattr(closure, "SOURCE", tmp_path)
+    for cached in (closure._read, closure._text_hash, closure._file, closure.closure_hash):
         cached.cache_clear()
     try:
-        found = {
-            name.removeprefix(f"{fingerprint.PACKAGE}.") for name in fingerprint.closure(f"{fingerprint.PACKAGE}.start")
-        }
-        assert found == {fingerprint.PACKAGE, "start", "inner", "inner.sibling", "top"}
+        found = {name.removeprefix(f"{closure.PACKAGE}.") for name in closure.closure(f"{closure.PACKAGE}.start")}
+        assert found == {closure.PACKAGE, "start", "inner", "inner.sibling", "top"}
         with pytest.raises(PluginError, match="no module"):
-            fingerprint.closure(f"{fingerprint.PACKAGE}.absent")
+            closure.closure(f"{closure.PACKAGE}.absent")
     finally:
-        for cached in (fingerprint._read, fingerprint._file, fingerprint.closure_hash):
+        for cached in (closure._read, closure._text_hash, closure._file, closure.closure_hash):
             cached.cache_clear()
 
 
 def test_the_text_of_a_tree_is_that_of_every_python_version():
     # Written out, since one interpreter cannot show what another makes of the same source: 3.12 added
     # type_params to functions, 3.13 leaves out what is empty.
-    assert fingerprint._dump(ast.parse("def f(x): return x")) == (
+    assert closure._dump(ast.parse("def f(x): return x"), closure._Names("", set())) == (
         "Module(body=[FunctionDef(name='f',args=arguments(args=[arg(arg='x')]),body=[Return(value=Name(id='x'))])])"
     )
 
 
 def test_no_training_closure_holds_reporting_or_the_workflow():
-    reached = fingerprint.closure(
+    reached = closure.closure(
         "partialfair.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
     )
-    assert not [name for name in reached if ".reporting" in name or name in fingerprint.PLUMBING]
+    assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
     assert "partialfair.models.rows" in reached

@@ -15,9 +15,9 @@ from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, DataError
 from partialfair.grid.config import load_config
-from partialfair.grid.workflow import SPLIT, TABLE
+from partialfair.grid.paths import SPLIT, TABLE
 from partialfair.jobs import batch
-from partialfair.jobs.train import train
+from partialfair.jobs.train import Files, train
 
 PARAMS = """
 seeds: [0, 1]
@@ -54,7 +54,7 @@ def test_runs_are_made_once_and_equal_those_of_single_jobs(config, tmp_path):
     assert batch.outdated(config, jobs) == []
     assert len(lines) == len(jobs)
     job = jobs[-1]
-    train("params.yaml", job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed, tmp_path)
+    train(config, job, Files(job.table, job.split, tmp_path))
     assert (tmp_path / "model.npz").read_bytes() == (job.path / "model.npz").read_bytes()
     assert json.loads((job.path / "metrics.json").read_text())["status"] == "ok"
 
@@ -118,7 +118,7 @@ def test_runs_that_differ_in_kappa_are_trained_together_with_the_same_result(thr
     for job in (job for job in jobs if job.algorithm == "idca" and job.seed == 1):
         alone = tmp_path / job.kappa_text
         alone.mkdir()
-        train(three_kappas, job.experiment, job.dataset, job.algorithm, job.kappa_text, job.seed, alone)
+        train(three_kappas, job, Files(job.table, job.split, alone))
         assert (alone / "model.npz").read_bytes() == (job.path / "model.npz").read_bytes()
         together, single = (json.loads((folder / "fit.json").read_text()) for folder in (job.path, alone))
         assert together["selected"] == single["selected"] and together["certificate"] == single["certificate"]

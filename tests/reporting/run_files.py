@@ -140,5 +140,5 @@ def project(root: Path, content=None, failing=(), absent=()):
             ending = {"status": "infeasible", "reason": "no feasible point"} if key in failing else {}
             write_run(root, job, interval, **ending)
     for name in config.experiments:
-        collect_experiment(root / "params.yaml", name, root=root)
+        collect_experiment(config, name, root=root)
     return config

@@ -30,7 +30,7 @@ rule prepare:
     input:
         lambda wildcards: GRID.raw_files(wildcards.dataset),
     output:
-        "data/processed/{dataset}/table.npz",
+        paths.TABLE,
     log:
         "logs/prepare/{dataset}.log",
     benchmark:
@@ -39,17 +39,17 @@ rule prepare:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 400 * int(input.size_mb)),
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        options=lambda wildcards: GRID.options(wildcards.dataset),
-        code=lambda wildcards: GRID.preparation(wildcards.dataset),
+        options=GRID.table.settings,
+        code=GRID.table.code,
     shell:
         "python -m partialfair data prepare {wildcards.dataset} --out {output} > {log} 2>&1"
 
 
 rule split:
     input:
-        "data/processed/{dataset}/table.npz",
+        paths.TABLE,
     output:
-        "data/processed/{dataset}/splits/seed={seed}.npz",
+        paths.SPLIT,
     log:
         "logs/split/{dataset}/seed={seed}.log",
     benchmark:
@@ -58,8 +58,8 @@ rule split:
         mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1000, 4),
         runtime=lambda wildcards, attempt: attempt * 10,
     params:
-        options=lambda wildcards: GRID.options(wildcards.dataset),
-        code=lambda wildcards: GRID.preparation(wildcards.dataset),
+        options=GRID.split.settings,
+        code=GRID.split.code,
     shell:
         "python -m partialfair data split {wildcards.dataset} --seed {wildcards.seed} --table {input} --out {output}"
         " > {log} 2>&1"
@@ -70,7 +70,7 @@ rule manifest:
     input:
         lambda wildcards: GRID.tables() if wildcards.what == "tables" else GRID.runs("model.npz"),
     output:
-        "data/manifest/{what}.json",
+        paths.MANIFEST,
     log:
         "logs/manifest/{what}.log",
     benchmark:
@@ -81,14 +81,14 @@ rule manifest:
         mem_mb=lambda wildcards, attempt: attempt * 1000,
         runtime=lambda wildcards, attempt: attempt * 10,
     params:
-        code=lambda wildcards: closure_hash("partialfair.jobs.manifest"),
+        code=GRID.manifest.code,
     shell:
         "python -m partialfair manifest {wildcards.what} --out {output} > {log} 2>&1"
 
 
 rule data:
     input:
-        "data/manifest/tables.json",
+        expand(paths.MANIFEST, what="tables"),
 
 
 rule splits:

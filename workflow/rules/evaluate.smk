@@ -3,28 +3,31 @@
 
 rule evaluate:
     input:
-        table="data/processed/{dataset}/table.npz",
-        split="data/processed/{dataset}/splits/seed={seed}.npz",
-        model="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/model.npz",
-        fit="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/fit.json",
+        table=paths.TABLE,
+        split=paths.SPLIT,
+        model=f"{paths.RUN}/model.npz",
+        fit=f"{paths.RUN}/fit.json",
     output:
-        scores="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/scores.parquet",
-        metrics="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/metrics.json",
-        card="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/model_card.md",
+        scores=f"{paths.RUN}/scores.parquet",
+        metrics=f"{paths.RUN}/metrics.json",
+        card=f"{paths.RUN}/model_card.md",
     log:
-        "logs/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log",
+        f"logs/evaluate/{paths.RUN_KEY}.log",
     benchmark:
-        "logs/benchmarks/evaluate/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
+        f"logs/benchmarks/evaluate/{paths.RUN_KEY}.tsv"
     resources:
         mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
         runtime=asked(lambda wildcards, attempt: attempt * 10),
     params:
-        settings=GRID.evaluation,
-        code=GRID.evaluation_code,
+        settings=GRID.evaluation.settings,
+        code=GRID.evaluation.code,
+        folder=paths.RUN,
     shell:
         "NUMBA_NUM_THREADS={threads} python -m partialfair evaluate"
         " --experiment {wildcards.experiment} --dataset {wildcards.dataset} --algorithm {wildcards.algorithm}"
-        " --kappa {wildcards.kappa} --seed {wildcards.seed} > {log} 2>&1"
+        " --kappa {wildcards.kappa} --seed {wildcards.seed}"
+        " --table {input.table} --split {input.split} --model {input.model} --fit {input.fit} --out {params.folder}"
+        " > {log} 2>&1"
 
 
 rule collect:
@@ -32,8 +35,7 @@ rule collect:
         fit=lambda wildcards: GRID.runs("fit.json", wildcards.experiment),
         metrics=lambda wildcards: GRID.runs("metrics.json", wildcards.experiment),
     output:
-        metrics="reports/{experiment}/metrics.parquet",
-        runs="reports/{experiment}/runs.parquet",
+        expand(paths.COLLECTED, table=paths.COLLECTED_TABLES, allow_missing=True),
     log:
         "logs/collect/{experiment}.log",
     benchmark:
@@ -42,11 +44,13 @@ rule collect:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        code=lambda wildcards: closure_hash("partialfair.jobs.collect"),
+        code=GRID.collected.code,
+        folder="reports/{experiment}",
     shell:
-        "python -m partialfair collect {wildcards.experiment} > {log} 2>&1"
+        # The runs are many, more than a command line holds, so that the job finds them by the experiment's name.
+        "python -m partialfair collect {wildcards.experiment} --out {params.folder} > {log} 2>&1"
 
 
 rule evaluation:
     input:
-        expand("reports/{experiment}/{table}.parquet", experiment=list(CONFIG.experiments), table=["metrics", "runs"]),
+        GRID.evaluated(),

@@ -6,7 +6,7 @@ rule exhibit:
     input:
         lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit),
     output:
-        "reports/{exhibit}/{exhibit}.csv",
+        paths.EXHIBIT,
     log:
         "logs/exhibit/{exhibit}.log",
     benchmark:
@@ -15,19 +15,20 @@ rule exhibit:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        settings=lambda wildcards: GRID.exhibit(wildcards.exhibit),
-        code=report_hash(),
+        settings=GRID.exhibit.settings,
+        code=GRID.exhibit.code,
+        folder="reports/{exhibit}",
     shell:
-        "python -m partialfair report {wildcards.exhibit} > {log} 2>&1"
+        "python -m partialfair report {wildcards.exhibit} --out {params.folder} > {log} 2>&1"
 
 
 # Snakemake's own report packs files as they are, so a figure comes on a page of its own. Nothing else needs these pages.
 rule exhibit_page:
     input:
-        "reports/{exhibit}/{exhibit}.csv",
+        paths.EXHIBIT,
     output:
         report(
-            ".cache/report/{exhibit}.html",
+            paths.PAGE,
             caption="../report/exhibit.rst",
             category=lambda wildcards: GRID.section(wildcards.exhibit),
             labels=lambda wildcards: {"exhibit": GRID.title(wildcards.exhibit)},
@@ -41,7 +42,7 @@ rule exhibit_page:
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
         caption=lambda wildcards: GRID.caption(wildcards.exhibit),
-        code=report_hash(),
+        code=GRID.exhibit.code,
     shell:
         "python -m partialfair report {wildcards.exhibit} --page {output} > {log} 2>&1"
 
@@ -93,4 +94,4 @@ for _exhibit in CONFIG.params.exhibits:
         name:
             _exhibit
         input:
-            f"reports/{_exhibit}/{_exhibit}.csv",
+            paths.EXHIBIT.format(exhibit=_exhibit),

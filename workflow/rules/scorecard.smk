@@ -29,10 +29,10 @@ rule scorecard:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        exhibits=GRID.exhibits(),
-        code=report_hash(),
+        exhibits=GRID.scorecard.settings,
+        code=GRID.scorecard.code,
     shell:
-        "python -m partialfair scorecard > {log} 2>&1"
+        "python -m partialfair scorecard --out reports > {log} 2>&1"
 
 
 # The same for one experiment by itself, as the demo has it.
@@ -64,7 +64,8 @@ rule experiment_scorecard:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        exhibits=lambda wildcards: GRID.exhibits(wildcards.experiment),
-        code=report_hash(),
+        exhibits=GRID.scorecard.settings,
+        code=GRID.scorecard.code,
     shell:
-        "python -m partialfair scorecard --experiment {wildcards.experiment} > {log} 2>&1"
+        "python -m partialfair scorecard --experiment {wildcards.experiment} --out reports/{wildcards.experiment}"
+        " > {log} 2>&1"

@@ -3,16 +3,16 @@
 
 rule train:
     input:
-        table="data/processed/{dataset}/table.npz",
-        split="data/processed/{dataset}/splits/seed={seed}.npz",
+        table=paths.TABLE,
+        split=paths.SPLIT,
     output:
-        model="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/model.npz",
-        fit="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/fit.json",
-        history="data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}/history.parquet",
+        model=f"{paths.RUN}/model.npz",
+        fit=f"{paths.RUN}/fit.json",
+        history=f"{paths.RUN}/history.parquet",
     log:
-        "logs/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log",
+        f"logs/train/{paths.RUN_KEY}.log",
     benchmark:
-        "logs/benchmarks/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.tsv"
+        f"logs/benchmarks/train/{paths.RUN_KEY}.tsv"
     threads: CONFIG.params.threads
     resources:
         mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, *TRAINING_MEMORY)),
@@ -20,15 +20,17 @@ rule train:
         gpu=asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
     params:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.
-        settings=GRID.settings,
-        code=GRID.code,
+        settings=GRID.run.settings,
+        code=GRID.run.code,
+        folder=paths.RUN,
     shell:
         # Snakemake limits OpenMP and BLAS to {threads} by itself; numba has a variable of its own.
         "NUMBA_NUM_THREADS={threads} python -m partialfair train"
         " --experiment {wildcards.experiment} --dataset {wildcards.dataset} --algorithm {wildcards.algorithm}"
-        " --kappa {wildcards.kappa} --seed {wildcards.seed} > {log} 2>&1"
+        " --kappa {wildcards.kappa} --seed {wildcards.seed}"
+        " --table {input.table} --split {input.split} --out {params.folder} > {log} 2>&1"
 
 
 rule runs:
     input:
-        "data/manifest/models.json",
+        expand(paths.MANIFEST, what="models"),

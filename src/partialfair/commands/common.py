@@ -9,6 +9,7 @@ import typer
 ConfigOption = Annotated[Path, typer.Option("--config", envvar="PARTIALFAIR_PARAMS", help="The experiment grid.")]
 RawOption = Annotated[Path, typer.Option("--raw", help="Folder of the raw files.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Folder to write; by default where the workflow has it.")]
 PARAMS = Path("params.yaml")
 RAW = Path("data/raw")
 

@@ -52,11 +52,11 @@ def data_prepare(
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Build the table of a dataset from its raw files."""
+    from partialfair.grid import paths
     from partialfair.grid.config import load_config
-    from partialfair.grid.workflow import TABLE
     from partialfair.jobs.prepare import prepare
 
-    target = out or Path(TABLE.format(dataset=dataset))
+    target = out or Path(paths.table(dataset))
     table = prepare(dataset, raw, target, load_config(config).dataset_options(dataset))
     print(f"{target}: {table.n_rows} rows, {table.n_features} features, groups {', '.join(table.group_names)}")
 
@@ -70,11 +70,11 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows."""
+    from partialfair.grid import paths
     from partialfair.grid.config import load_config
-    from partialfair.grid.workflow import SPLIT, TABLE
     from partialfair.jobs.split import split
 
-    target = out or Path(SPLIT.format(dataset=dataset, seed=seed))
+    target = out or Path(paths.split(dataset, seed))
     options = load_config(config).dataset_options(dataset)
-    made = split(table or Path(TABLE.format(dataset=dataset)), seed, target, options)
+    made = split(table or paths.table(dataset), seed, target, options)
     print(f"{target}: {len(made.train)} training, {len(made.validation)} validation, {len(made.test)} test rows")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, ConfigOption
+from partialfair.commands.common import PARAMS, ConfigOption, OutOption
 
 app = typer.Typer()
 
@@ -25,13 +25,14 @@ def report(
         Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
     ] = None,
     config: ConfigOption = PARAMS,
+    out: OutOption = None,
 ) -> None:
     """Draw a figure or table, with the CSV of its numbers."""
     from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
     grid = load_config(config)
-    for path in render_exhibit(grid, exhibit) if page is None else [render_exhibit_page(grid, exhibit, page)]:
+    for path in render_exhibit(grid, exhibit, out) if page is None else [render_exhibit_page(grid, exhibit, page)]:
         print(path)
 
 
@@ -39,15 +40,17 @@ def report(
 def scorecard(
     experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
     config: ConfigOption = PARAMS,
+    out: OutOption = None,
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
+    from partialfair.grid import paths
     from partialfair.grid.config import load_config
     from partialfair.jobs.headline import write_headline
     from partialfair.jobs.report import render_page, write_scorecard
 
-    grid, folder = load_config(config), Path("reports")
+    grid, folder = load_config(config), out or paths.summary_folder(experiment)
     if experiment is not None:
-        grid, folder = grid.restricted(experiment), folder / experiment
+        grid = grid.restricted(experiment)
     print(write_scorecard(grid, folder))
     print(render_page(grid, folder))
     print(write_headline(grid, folder))
@@ -60,10 +63,12 @@ def manifest(
     out: Annotated[Path | None, typer.Option(help="JSON file to write.")] = None,
 ) -> None:
     """Write the checksums of all prepared tables, or of all trained models."""
+    from partialfair.grid import paths
+    from partialfair.grid.config import load_config
     from partialfair.jobs.manifest import manifest as run
 
-    target = out or Path(f"data/manifest/{what.value}.json")
-    print(f"{target}: {len(run(config, what.value, target))} files")
+    target = out or Path(paths.MANIFEST.format(what=what.value))
+    print(f"{target}: {len(run(load_config(config), what.value, target))} files")
 
 
 @app.command()

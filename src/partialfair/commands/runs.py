@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, ConfigOption
+from partialfair.commands.common import PARAMS, ConfigOption, OutOption
 from partialfair.errors import ConfigError, PartialFairError
 
 app = typer.Typer()
+
+TableOption = Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")]
+SplitOption = Annotated[Path | None, typer.Option(help="Its parts; by default where the workflow has them.")]
 
 
 @app.command()
@@ -20,18 +23,18 @@ def train(
     kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
     seed: Annotated[int, typer.Option(min=0)],
     config: ConfigOption = PARAMS,
-    out: Annotated[Path | None, typer.Option(help="Run folder; by default where the workflow has it.")] = None,
+    table: TableOption = None,
+    split: SplitOption = None,
+    out: OutOption = None,
 ) -> None:
     """Train one model of the grid."""
     from partialfair.grid.config import load_config
-    from partialfair.grid.workflow import SPLIT
-    from partialfair.jobs.inputs import require_parts
+    from partialfair.jobs.train import Files
     from partialfair.jobs.train import train as run
 
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
-    require_parts(SPLIT.format(dataset=dataset, seed=seed))
-    run(grid, experiment, dataset, algorithm, job.kappa_text, seed, out or job.path)
+    run(grid, job, Files(table or job.table, split or job.split, out or job.path))
 
 
 @app.command()
@@ -42,17 +45,25 @@ def evaluate(
     kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
     seed: Annotated[int, typer.Option(min=0)],
     config: ConfigOption = PARAMS,
+    table: TableOption = None,
+    split: SplitOption = None,
+    model: Annotated[Path | None, typer.Option(help="By default model.npz of the run folder.")] = None,
+    fit: Annotated[Path | None, typer.Option(help="By default fit.json of the run folder.")] = None,
+    out: OutOption = None,
 ) -> None:
-    """Score a trained model of the grid and compute its metrics."""
-    from partialfair.grid.config import evaluation_settings, load_config
-    from partialfair.grid.workflow import SPLIT, TABLE
+    """Score a trained model of the grid, compute its metrics and write its model card."""
+    from partialfair.grid import fingerprint
+    from partialfair.grid.config import load_config
+    from partialfair.jobs import card
     from partialfair.jobs.evaluate import evaluate as run
 
     grid = load_config(config)
-    folder = grid.job(experiment, dataset, algorithm, kappa, seed).path
-    table, split = TABLE.format(dataset=dataset), SPLIT.format(dataset=dataset, seed=seed)
-    settings = evaluation_settings(grid, experiment, dataset)
-    metrics = run(folder / "model.npz", folder / "fit.json", table, split, folder, settings)
+    job = grid.job(experiment, dataset, algorithm, kappa, seed)
+    model, fit, folder = model or job.path / "model.npz", fit or job.path / "fit.json", out or job.path
+    wanted = fingerprint.evaluation(grid, job)
+    metrics = run(model, fit, table or job.table, split or job.split, folder, wanted.settings)
+    # Not part of the job above, so that a word in the card makes no evaluation outdated.
+    card.write(folder, model, fit)
     print(f"{folder / 'metrics.json'}: {metrics['status']}")
 
 
@@ -115,9 +126,10 @@ def card(
 
 
 @app.command()
-def collect(experiment: str, config: ConfigOption = PARAMS) -> None:
+def collect(experiment: str, config: ConfigOption = PARAMS, out: OutOption = None) -> None:
     """Gather the runs of an experiment into tidy tables."""
+    from partialfair.grid.config import load_config
     from partialfair.jobs.collect import collect_experiment
 
-    for path in collect_experiment(config, experiment):
+    for path in collect_experiment(load_config(config), experiment, out):
         print(path)

@@ -9,11 +9,10 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.errors import ConfigError
+from partialfair.grid import paths
 from partialfair.grid.checks import check_names, check_settings, validated
 from partialfair.grid.params import ExperimentModel, ParamsModel
 from partialfair.grid.reading import with_included
-
-RUNS = Path("data/runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,25 @@ class Job:
     @property
     def path(self) -> Path:
         """Folder of the run's files, relative to the project's root."""
-        return RUNS / self.experiment / self.dataset / self.algorithm / f"kappa={self.kappa_text}" / f"seed={self.seed}"
+        return Path(
+            paths.RUN.format(
+                experiment=self.experiment,
+                dataset=self.dataset,
+                algorithm=self.algorithm,
+                kappa=self.kappa_text,
+                seed=self.seed,
+            )
+        )
+
+    @property
+    def table(self) -> str:
+        """The table that the run reads."""
+        return paths.table(self.dataset)
+
+    @property
+    def split(self) -> str:
+        """The split that the run reads."""
+        return paths.split(self.dataset, self.seed)
 
 
 def kappa_text(kappa: float) -> str:
@@ -142,6 +159,11 @@ class Config:
             valid = ", ".join(map(str, self.seeds(experiment)))
             raise ConfigError(f"{self.source}: experiment {experiment!r} has no seed {seed}; choose from {valid}")
         return Job(experiment, dataset, algorithm, text, tolerances[text], seed)
+
+    def job_of(self, wildcards: Any) -> Job:
+        """Return the run that a rule of the workflow knows by its wildcards; see :meth:`job`."""
+        names = (wildcards.experiment, wildcards.dataset, wildcards.algorithm, wildcards.kappa)
+        return self.job(*names, seed=int(wildcards.seed))
 
     @cached_property
     def _jobs_of(self) -> dict[str, list[Job]]:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -18,14 +18,13 @@ from typing import Any, TypeVar
 
 from partialfair import plugins
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
-from partialfair.grid import fingerprint
-from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
+from partialfair.grid import fingerprint, paths
+from partialfair.grid.config import Config
+from partialfair.grid.fingerprint import Wanted
 from partialfair.grid.papers import files, paper
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-TABLE = "data/processed/{dataset}/table.npz"
-SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
 TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 
@@ -81,11 +80,40 @@ def _put_first(variable: str, folder: str) -> None:
     os.environ[variable] = os.pathsep.join([folder, *others])
 
 
+class Params:
+    """Entries of ``params:`` by which a rule is outdated if the code or the settings of its result change.
+
+    Args:
+        wanted: what the result of a job should have been made from, by the wildcards of the job.
+    """
+
+    def __init__(self, wanted: Callable[[Any], Wanted]) -> None:
+        self.wanted = wanted
+
+    @asked
+    def settings(self, wildcards: Any) -> str:
+        """Return the settings as text that changes if they do."""
+        return json.dumps(self.wanted(wildcards).settings, sort_keys=True, separators=(",", ":"))
+
+    @asked
+    def code(self, wildcards: Any) -> str:
+        """Return the hash of the code."""
+        return self.wanted(wildcards).code
+
+
 class Grid:
     """The jobs of a configuration, by the wildcards that Snakemake knows them by."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.table = Params(lambda of: fingerprint.table(config, of.dataset))
+        self.split = Params(lambda of: fingerprint.split(config, of.dataset))
+        self.run = Params(lambda of: fingerprint.run(config, config.job_of(of)))
+        self.evaluation = Params(lambda of: fingerprint.evaluation(config, config.job_of(of)))
+        self.collected = Params(lambda of: fingerprint.collected())
+        self.manifest = Params(lambda of: fingerprint.manifest())
+        self.exhibit = Params(lambda of: fingerprint.exhibit(config, of.exhibit))
+        self.scorecard = Params(lambda of: fingerprint.scorecard(self._restricted(of.get("experiment"))))
 
     def raw_files(self, dataset: str) -> list[str]:
         """Return the raw files that a table is built from.
@@ -96,7 +124,7 @@ class Grid:
         named = self._named(dataset)
         if hasattr(named.module, "download") and "source" in named.options:
             return []
-        folder = named.spec.directory("data/raw").as_posix()
+        folder = named.spec.directory(paths.RAW).as_posix()
         own = [] if named.file is None else [named.file.as_posix()]
         return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
 
@@ -104,7 +132,7 @@ class Grid:
         """Return a dataset that declares a raw file, used or not."""
         for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
             named = self._named(dataset)
-            folder = named.spec.directory("data/raw").as_posix()
+            folder = named.spec.directory(paths.RAW).as_posix()
             own = "" if named.file is None else named.file.as_posix()
             if raw_file in {own, *(f"{folder}/{file.name}" for file in named.spec.files)}:
                 return dataset
@@ -113,14 +141,13 @@ class Grid:
     def tables(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the prepared tables that some experiments use, or all that experiments and exhibits use."""
         if experiments is None:
-            return [TABLE.format(dataset=dataset) for dataset in self.config.datasets]
-        datasets = sorted({dataset for name in experiments for dataset in self.config.experiment(name).runs})
-        return [TABLE.format(dataset=dataset) for dataset in datasets]
+            return list(map(paths.table, self.config.datasets))
+        return list(map(paths.table, sorted({of for name in experiments for of in self.config.experiment(name).runs})))
 
     def splits(self) -> list[str]:
         """Return the splits that the experiments use."""
         pairs = {(job.dataset, job.seed) for job in self.config.jobs()}
-        return [SPLIT.format(dataset=dataset, seed=seed) for dataset, seed in sorted(pairs)]
+        return [paths.split(dataset, seed) for dataset, seed in sorted(pairs)]
 
     def runs(self, name: str, experiment: str | None = None) -> list[str]:
         """Return the file ``name`` of every run folder, of one experiment or of all."""
@@ -128,33 +155,28 @@ class Grid:
 
     def evaluated(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the tidy tables of some experiments, or of all."""
-        chosen = experiments or self.config.experiments
-        return [f"reports/{name}/{table}.parquet" for name in chosen for table in ("metrics", "runs")]
+        return paths.collected(experiments or self.config.experiments)
 
     def reports(self, experiment: str | None = None) -> list[str]:
         """Return all that is rendered: from one experiment alone, or from everything."""
-        config, folder = self.config, "reports"
-        if experiment is not None:
-            config, folder = config.restricted(experiment), f"reports/{experiment}"
-        page = [f"{folder}/scorecard.csv", f"{folder}/index.html"]
+        config, folder = self._restricted(experiment), paths.summary_folder(experiment)
+        page = [f"{folder}/{name}" for name in paths.SUMMARY[:2]]
         return [*self.evaluated(config.experiments), *self.drawn(experiment), *page]
 
     def drawn(self, experiment: str | None = None) -> list[str]:
         """Return the CSV of every exhibit, or of those drawn from one experiment alone."""
-        config = self.config if experiment is None else self.config.restricted(experiment)
-        return [f"reports/{name}/{name}.csv" for name in config.params.exhibits]
+        return [paths.EXHIBIT.format(exhibit=name) for name in self._restricted(experiment).params.exhibits]
 
     def pages(self, experiment: str | None = None) -> list[str]:
         """Return the pages of exhibits for Snakemake's own report."""
-        config = self.config if experiment is None else self.config.restricted(experiment)
-        return [f".cache/report/{name}.html" for name in config.params.exhibits]
+        return [paths.PAGE.format(exhibit=name) for name in self._restricted(experiment).params.exhibits]
 
     def exhibit_inputs(self, exhibit: str) -> list[str]:
         """Return the tidy tables that an exhibit is drawn from, datasets that it may count, and its paper's numbers."""
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
         experiments = self.config.params.exhibits[exhibit].experiments
-        others = (TABLE.format(dataset=dataset) for dataset in self.config.params.exhibits[exhibit].datasets)
+        others = map(paths.table, self.config.params.exhibits[exhibit].datasets)
         held_against = self.papers(experiments)
         return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others, *held_against]))
 
@@ -162,10 +184,6 @@ class Grid:
         """Return the files that the results of some experiments, or of all, are held against."""
         names = dict.fromkeys(self.config.experiment(name).paper for name in experiments or self.config.experiments)
         return [path for name in names for path in files(name)]
-
-    def exhibit(self, exhibit: str) -> str:
-        """Return what determines an exhibit as text that changes if it does."""
-        return _text(self.config.params.exhibits[exhibit].model_dump())
 
     def title(self, exhibit: str) -> str:
         """Return the title of an exhibit."""
@@ -182,41 +200,6 @@ class Grid:
         experiments = entry["experiments"] or list(self.config.experiments)
         return str(entry.get("section") or paper(self.config.experiment(experiments[0]).paper).title)
 
-    def exhibits(self, experiment: str | None = None) -> str:
-        """Return what determines a scorecard as text that changes if it does."""
-        config = self.config if experiment is None else self.config.restricted(experiment)
-        return _text({name: exhibit.model_dump() for name, exhibit in config.params.exhibits.items()})
-
-    def options(self, dataset: str) -> str:
-        """Return the options of a dataset as text that changes if they do."""
-        return _text(self.config.dataset_options(dataset))
-
-    def preparation(self, dataset: str) -> str:
-        """Return the hash of the source that prepares a dataset."""
-        return fingerprint.dataset_hash(module_name(dataset, self.config.dataset_options(dataset)))
-
-    @asked
-    def settings(self, wildcards: Any) -> str:
-        """Return what determines a training run as text that changes if it does."""
-        return _text(job_settings(self.config, self._job(wildcards)))
-
-    @asked
-    def evaluation(self, wildcards: Any) -> str:
-        """Return what determines an evaluation as text that changes if it does."""
-        return _text(evaluation_settings(self.config, wildcards.experiment, wildcards.dataset))
-
-    @asked
-    def evaluation_code(self, wildcards: Any) -> str:
-        """Return the hash of the source that an evaluation can execute."""
-        return fingerprint.evaluation_hash(self.config.experiment(wildcards.experiment).metrics)
-
-    @asked
-    def code(self, wildcards: Any) -> str:
-        """Return the hash of the source that a training run can execute."""
-        experiment = self.config.experiment(wildcards.experiment)
-        parts = (experiment.constraint, experiment.loss, experiment.surrogate)
-        return fingerprint.training_hash(wildcards.algorithm, *parts)
-
     def memory(self, dataset: str, least: int, factor: int) -> int:
         """Return the memory in MB of a job that reads a table: ``factor`` times its size, at least ``least``.
 
@@ -227,7 +210,7 @@ class Grid:
         Raises:
             FileNotFoundError: the table is not there yet; Snakemake asks again when it is.
         """
-        size = os.stat(TABLE.format(dataset=dataset)).st_size
+        size = os.stat(paths.table(dataset)).st_size
         return max(3000, least) if self._mapped(dataset) else max(least, factor * (size >> 20))
 
     def gpus(self, algorithm: str) -> int:
@@ -239,21 +222,15 @@ class Grid:
         module = plugins.load("datasets", module_name(dataset, self.config.dataset_options(dataset)))
         return bool(getattr(module, "MAPPED", False))
 
+    def _restricted(self, experiment: str | None) -> Config:
+        """Return the configuration, or its part for one experiment."""
+        return self.config if experiment is None else self.config.restricted(experiment)
+
     def _named(self, dataset: str) -> NamedDataset:
         """Return a dataset with its options."""
         return named_dataset(dataset, self.config.dataset_options(dataset))
-
-    def _job(self, wildcards: Any) -> Job:
-        """Return the job of a run folder."""
-        names = (wildcards.experiment, wildcards.dataset, wildcards.algorithm, wildcards.kappa)
-        return self.config.job(*names, seed=int(wildcards.seed))
 
 
 @cache
 def _needs_gpu(algorithm: str) -> bool:
     return bool(plugins.load("algorithms", algorithm).ALGORITHM.needs_gpu)
-
-
-def _text(content: Mapping[str, Any] | Iterable[Any]) -> str:
-    """Return JSON with sorted keys, on one line."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))

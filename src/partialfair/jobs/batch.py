@@ -22,8 +22,8 @@ from pathlib import Path
 from partialfair import plugins
 from partialfair.errors import DataError, PartialFairError
 from partialfair.grid import fingerprint
-from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
-from partialfair.grid.workflow import SPLIT, TABLE, TRAINING_MEMORY, Grid, machine_limits
+from partialfair.grid.config import Config, Job, evaluation_settings
+from partialfair.grid.workflow import TRAINING_MEMORY, Grid, machine_limits
 from partialfair.tables.files import read_json
 
 TRAIN_LOG = "logs/train/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}.log"
@@ -196,6 +196,7 @@ def _forget_peak_memory() -> None:
 
 def make(config: Config, block: Sequence[Job]) -> None:
     """Train and evaluate runs of a block, unless what is there is up to date."""
+    from partialfair.jobs import card
     from partialfair.jobs.evaluate import evaluate
     from partialfair.jobs.train import train_together
 
@@ -208,24 +209,21 @@ def make(config: Config, block: Sequence[Job]) -> None:
         table, split = _inputs(job)
         settings = evaluation_settings(config, job.experiment, job.dataset)
         evaluate(job.path / "model.npz", job.path / "fit.json", table, split, job.path, settings)
+        card.write(job.path)
 
 
 def _trained(config: Config, job: Job) -> bool:
     """Whether the run's fit.json is of the present code and settings, and its files are there."""
-    experiment = config.experiment(job.experiment)
-    code = fingerprint.training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
-    found = _content(job.path / "fit.json")
-    settings = job_settings(config, job)
-    same = found.get("closure_hash") == code and all(found.get(key) == value for key, value in settings.items())
+    found, wanted = _content(job.path / "fit.json"), fingerprint.run(config, job)
+    same = found.get("closure_hash") == wanted.code
+    same = same and all(found.get(key) == value for key, value in wanted.settings.items())
     return same and all((job.path / name).is_file() for name in ("model.npz", "history.parquet"))
 
 
 def _evaluated(config: Config, job: Job) -> bool:
     """Whether the run's metrics.json is of the present code and settings."""
-    found = _content(job.path / "metrics.json")
-    settings = evaluation_settings(config, job.experiment, job.dataset)
-    code = fingerprint.evaluation_hash(settings.get("on_request") or ())
-    return found.get("closure_hash") == code and found.get("settings") == settings
+    found, wanted = _content(job.path / "metrics.json"), fingerprint.evaluation(config, job)
+    return found.get("closure_hash") == wanted.code and found.get("settings") == wanted.settings
 
 
 def _content(path: Path) -> dict[str, object]:
@@ -254,7 +252,7 @@ def _warm_up(jobs: Sequence[Job]) -> None:
 
 def _inputs(job: Job) -> tuple[str, str]:
     """The table and the split of a run."""
-    return TABLE.format(dataset=job.dataset), SPLIT.format(dataset=job.dataset, seed=job.seed)
+    return job.table, job.split
 
 
 def _log(job: Job) -> str:

@@ -7,34 +7,18 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from partialfair.errors import DataError
+from partialfair.grid.config import Config, Job, job_settings
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
 from partialfair.tables import intervals
 from partialfair.tables.files import atomic_path, read_json
 
 
-class JobLike(Protocol):
-    """What a run is known by before it has run; ``partialfair.grid.config.Job`` has these."""
-
-    @property
-    def experiment(self) -> str: ...  # noqa: D102
-    @property
-    def dataset(self) -> str: ...  # noqa: D102
-    @property
-    def algorithm(self) -> str: ...  # noqa: D102
-    @property
-    def kappa(self) -> float: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def path(self) -> Path: ...  # noqa: D102
-
-
 def collect(
-    jobs: Iterable[tuple[JobLike, Mapping[str, Any]]], out_dir: str | Path, root: str | Path = "."
+    jobs: Iterable[tuple[Job, Mapping[str, Any]]], out_dir: str | Path, root: str | Path = "."
 ) -> tuple[Path, Path]:
     """Write ``metrics.parquet`` and ``runs.parquet`` into ``out_dir``.
 
@@ -62,17 +46,14 @@ def collect(
 
 
 def collect_experiment(
-    config_path: str | Path, experiment: str, out_dir: str | Path | None = None, root: str | Path = "."
+    config: Config, experiment: str, out_dir: str | Path | None = None, root: str | Path = "."
 ) -> tuple[Path, Path]:
-    """:func:`collect` for one experiment of ``params.yaml``; ``out_dir`` defaults to ``reports/{experiment}``."""
-    from partialfair.grid.config import job_settings, load_config
-
-    config = load_config(config_path)
+    """:func:`collect` for one experiment of the grid; ``out_dir`` defaults to ``reports/{experiment}``."""
     jobs = [(job, job_settings(config, job)) for job in config.jobs(experiment)]
     return collect(jobs, out_dir if out_dir is not None else Path(root) / "reports" / experiment, root)
 
 
-def _key(job: JobLike, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _key(job: Job, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "experiment": job.experiment,
         "dataset": job.dataset,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from partialfair import seeding
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.grid import fingerprint
-from partialfair.jobs import card as model_card
 from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.tables import arrow, intervals
@@ -30,7 +29,7 @@ def evaluate(
     out_dir: str | Path,
     settings: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write ``scores.parquet``, ``metrics.json`` and ``model_card.md`` of one run into ``out_dir``.
+    """Write ``scores.parquet`` and ``metrics.json`` of one run into ``out_dir``.
 
     Metrics are computed from the stored (float32) scores, so that the score file alone gives the same numbers.
     The bootstrap stream depends on dataset and seed only: all models of a dataset see the same resamples, and
@@ -75,7 +74,6 @@ def evaluate(
     result["closure_hash"] = fingerprint.evaluation_hash(settings.get("on_request") or ())
     result = sealed(result)
     write_json(out / "metrics.json", result)
-    model_card.write(out, model_path, fit_json)
     return result
 
 

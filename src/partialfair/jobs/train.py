@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Fit, Settings, Task
-from partialfair.errors import ConfigError, InfeasibleError, PluginError
+from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginError
 from partialfair.grid import fingerprint
-from partialfair.grid.config import Config, Job, job_settings, load_config
+from partialfair.grid.config import Config, Job
+from partialfair.grid.fingerprint import Wanted
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.plugins import run_plugin
@@ -27,36 +29,41 @@ from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import sealed, sha256, write_json
 
-TABLE = "data/processed/{dataset}/table.npz"
-SPLIT = "data/processed/{dataset}/splits/seed={seed}.npz"
+
+@dataclass(frozen=True)
+class Files:
+    """What a training job reads, and the folder that it writes to."""
+
+    table: str | Path
+    split: str | Path
+    folder: str | Path
+
+    @classmethod
+    def of(cls, job: Job) -> "Files":
+        """Those of a job of the workflow."""
+        return cls(job.table, job.split, job.path)
 
 
-def train(
-    config: str | Path | Config,
-    experiment: str,
-    dataset: str,
-    algorithm: str,
-    kappa: str,
-    seed: int,
-    out_dir: str | Path | None = None,
-) -> dict[str, Any]:
+def train(config: Config, job: Job, files: Files | None = None) -> dict[str, Any]:
     """Run one training job of the grid; return the content of fit.json.
 
     A combination to which the algorithm does not apply, and a problem it finds infeasible, are results: they
-    are written down with their reason, and the job succeeds. ``config`` is the configuration or its file.
+    are written down with their reason, and the job succeeds.
+
+    Args:
+        config: the grid.
+        job: what to train.
+        files: other files than the workflow's.
 
     Raises:
-        ConfigError: the grid has no such job, or the algorithm refuses its settings.
-        DataError: the table or the split is missing or damaged.
+        ConfigError: the algorithm refuses its settings.
+        DataError: the table or the split is missing or damaged, or has a part without rows.
         PluginError: the algorithm is at fault.
     """
-    if not isinstance(config, Config):
-        config = load_config(config)
-    job = config.job(experiment, dataset, algorithm, kappa, seed)
-    return train_together(config, [job], out_dir)[0]
+    return train_together(config, [job], [files or Files.of(job)])[0]
 
 
-def train_together(config: Config, jobs: Sequence[Job], out_dir: str | Path | None = None) -> list[dict[str, Any]]:
+def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] | None = None) -> list[dict[str, Any]]:
     """Run training jobs that differ in kappa alone; return the content of their fit.json.
 
     Each has the result it has by itself. An algorithm with ``fit_together`` computes them as one; each then records an
@@ -65,28 +72,29 @@ def train_together(config: Config, jobs: Sequence[Job], out_dir: str | Path | No
     Args:
         config: the grid.
         jobs: of one experiment, dataset, algorithm and seed.
-        out_dir: run folder of a single job; by default where the workflow has it.
+        files: other files than the workflow's, one per job; they read the same ones.
 
     Raises:
         ConfigError, DataError, PluginError: as in :func:`train`.
     """
     clock = Stopwatch()
-    table, split = TABLE.format(dataset=jobs[0].dataset), SPLIT.format(dataset=jobs[0].dataset, seed=jobs[0].seed)
+    files = files or [Files.of(job) for job in jobs]
+    table, split = files[0].table, files[0].split
     data = Dataset.load(table)
-    parts = Split.load(split, data.n_rows)
+    parts = _parts(split, data)
     rows = data.take(parts.train), data.take(parts.validation)
     inputs = {"table": sha256(table), "split": sha256(split)}
     plugin = plugins.load("algorithms", jobs[0].algorithm).ALGORITHM
-    every = [job_settings(config, job) for job in jobs]
-    folders = [Path(out_dir) if out_dir is not None else job.path for job in jobs]
-    tasks = [_task(*rows, settings, folder) for settings, folder in zip(every, folders, strict=True)]
-    found = attempt_together(plugin, tasks, validated(plugin, jobs[0].algorithm, every[0]["settings"]))
+    every = [fingerprint.run(config, job) for job in jobs]
+    folders = [Path(of.folder) for of in files]
+    tasks = [_task(*rows, wanted, folder) for wanted, folder in zip(every, folders, strict=True)]
+    found = attempt_together(plugin, tasks, validated(plugin, jobs[0].algorithm, every[0].settings["settings"]))
     clock.share(len(jobs))
     contents = []
-    for settings, folder, task, (fit, status, reason) in zip(every, folders, tasks, found, strict=True):
+    for wanted, folder, task, (fit, status, reason) in zip(every, folders, tasks, found, strict=True):
         model = fit.model if fit else _no_model(data, status)
         violation = _true_violation(plugin, task, fit)
-        content = _fit_json(settings, fit, violation, status, reason, clock.lap())
+        content = _fit_json(wanted, fit, violation, status, reason, clock.lap())
         _write_history(folder / "history.parquet", fit, violation)
         model.save(folder / "model.npz")
         # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
@@ -126,10 +134,19 @@ def _now() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def _task(train_rows: Dataset, validation_rows: Dataset, settings: dict[str, Any], folder: Path) -> Task:
+def _parts(path: str | Path, data: Dataset) -> Split:
+    """The split of a table, unless one of its parts is empty."""
+    found = Split.load(path, data.n_rows)
+    for part in ("train", "validation", "test"):
+        if not getattr(found, part).size:
+            raise DataError(f"{path}: the {part} part has no rows; delete the file and split again")
+    return found
+
+
+def _task(train_rows: Dataset, validation_rows: Dataset, wanted: Wanted, folder: Path) -> Task:
     """The task of a training job."""
+    settings = wanted.settings
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
-    code = fingerprint.training_hash(settings["algorithm"], settings["constraint"])
     return Task(
         train=train_rows,
         validation=validation_rows,
@@ -143,7 +160,7 @@ def _task(train_rows: Dataset, validation_rows: Dataset, settings: dict[str, Any
         loss=settings["loss"],
         surrogate=settings["surrogate"],
         report=progress_printer(f"{settings['dataset']} {settings['algorithm']} kappa={kappa} seed={seed}"),
-        checkpoint=Checkpoint(folder / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {code}"),
+        checkpoint=Checkpoint(folder / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {wanted.code}"),
     )
 
 
@@ -254,7 +271,7 @@ def _true_violation(plugin: Any, task: Task, fit: Fit | None) -> Callable[[NDArr
 
 
 def _fit_json(
-    settings: dict[str, Any],
+    wanted: Wanted,
     fit: Fit | None,
     violation: Callable[[NDArray, NDArray], float | None],
     status: str,
@@ -273,7 +290,7 @@ def _fit_json(
             "multipliers": found.multipliers.tolist(),
         }
     return {
-        **settings,
+        **wanted.settings,
         "status": status,
         "reason": reason,
         "selected": fit.selected if fit else {},
@@ -283,9 +300,7 @@ def _fit_json(
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
         "versions": versions(),
-        "closure_hash": fingerprint.training_hash(
-            settings["algorithm"], settings["constraint"], settings["loss"], settings["surrogate"]
-        ),
+        "closure_hash": wanted.code,
     }
 
 

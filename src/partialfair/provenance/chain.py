@@ -98,6 +98,31 @@ class Chain:
         if str(path) not in {found.path for found in self.breaks}:
             self.breaks.append(Break(str(path), fault, problem, remedy))
 
+    def compare(
+        self, path: str | Path, wanted: str, source: str, remedy: str | None = None, recorded: str | None = None
+    ) -> str | None:
+        """Compare a file with the checksum that it should have; return its checksum if they agree.
+
+        Args:
+            path: the file.
+            wanted: SHA-256 that it should have.
+            source: where that is from, as the end of a sentence: "fit.json has it".
+            remedy: by default to make the file anew.
+            recorded: SHA-256 that it had when it was made: one that still has it is outdated, not damaged.
+        """
+        try:
+            found = sha256(path)
+        except OSError as error:
+            remedy = f"run `dvc pull` or `snakemake {path}`"
+            self.broken(path, Fault.MISSING, f"cannot be read ({error.strerror})", remedy)
+            return None
+        if found == wanted:
+            return found
+        fault = Fault.OUTDATED if found == recorded else Fault.DAMAGED
+        problem = f"sha256 {found[:_DIGITS]}, not {wanted[:_DIGITS]} as {source}"
+        self.broken(path, fault, problem, remedy or f"delete it and run `snakemake {path}`")
+        return None
+
     def is_broken(self, paths: list[str]) -> bool:
         """Whether one of the files is broken."""
         return bool({found.path for found in self.breaks} & set(paths))

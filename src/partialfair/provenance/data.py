@@ -1,20 +1,21 @@
 """The beginning of the chain: raw files, tables, splits."""
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from partialfair.datasets import sources
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import PartialFairError
-from partialfair.grid.config import Config
-from partialfair.grid.workflow import SPLIT, TABLE, Grid
+from partialfair.grid import fingerprint, paths
+from partialfair.grid.config import Config, Job
 from partialfair.jobs import prepare, split
-from partialfair.provenance.chain import Chain, Fault
+from partialfair.provenance.chain import Chain
 from partialfair.tables.files import read_json, sha256
 
-RAW = Path("data/raw")
-MANIFEST = Path("data/manifest/tables.json")
+MANIFEST = Path(paths.MANIFEST.format(what="tables"))
 
 
 @dataclass
@@ -23,6 +24,14 @@ class Expected:
 
     tables: dict[str, str] = field(default_factory=dict)
     splits: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def of(self, job: Job, fit: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the checksums of what a run reads; those that its record states where they could not be found out."""
+        stated = fit["inputs"]
+        return {
+            "table": self.tables.get(job.dataset, stated.get("table")),
+            "split": self.splits.get((job.dataset, job.seed), stated.get("split")),
+        }
 
 
 def check_data(chain: Chain, config: Config) -> Expected:
@@ -50,7 +59,7 @@ def _check_raw(chain: Chain, config: Config, dataset: str) -> bool:
             chain.link("raw", named.file, "as params.yaml states" if named.sha256 else "no checksum is stated")
         good = len(chain.breaks) == before
     for file in named.spec.files:
-        path = named.spec.directory(RAW) / file.name
+        path = named.spec.directory(paths.RAW) / file.name
         if not file.needed:
             continue
         before = len(chain.breaks)
@@ -63,57 +72,39 @@ def _check_raw(chain: Chain, config: Config, dataset: str) -> bool:
 
 def _check_table(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
     """Prepare the table again and compare bytes."""
-    path = TABLE.format(dataset=dataset)
+    path = paths.table(dataset)
     options = config.dataset_options(dataset)
     with tempfile.TemporaryDirectory() as folder:
         again = Path(folder) / "table.npz"
         with chain.expects(path, "correct that, then run `snakemake data`"):
-            prepare.prepare(dataset, RAW, again, options)
+            prepare.prepare(dataset, paths.RAW, again, options)
             expected.tables[dataset] = sha256(again)
-    if dataset in expected.tables:
-        tie = f"prepared anew, same bytes; code {Grid(config).preparation(dataset)}"
-        _compare(
-            chain, "table", path, expected.tables[dataset], _recorded_table(path), tie, "raw files, params and code"
-        )
+    wanted = expected.tables.get(dataset)
+    found = wanted and chain.compare(path, wanted, "raw files, params and code give", recorded=_recorded_table(path))
+    if found:
+        tie = f"prepared anew, same bytes; code {fingerprint.table(config, dataset).code}"
+        chain.link("table", path, tie, found)
 
 
 def _check_splits(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
     """Split the table again and compare bytes; without a good table, take what training recorded."""
-    table, options = TABLE.format(dataset=dataset), config.dataset_options(dataset)
+    table, options = paths.table(dataset), config.dataset_options(dataset)
     seeds = sorted({job.seed for job in config.jobs() if job.dataset == dataset})
     usable = dataset in expected.tables and not chain.is_broken([table])
     good = []
     for seed in seeds if usable else ():
-        path = SPLIT.format(dataset=dataset, seed=seed)
+        path = paths.split(dataset, seed)
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / "split.npz"
             with chain.expects(path, "correct that, then run `snakemake splits`"):
                 split.split(table, seed, again, options)
                 expected.splits[dataset, seed] = sha256(again)
         wanted = expected.splits.get((dataset, seed))
-        if wanted and _compare(chain, "", path, wanted, None, "", "the table and its seed"):
+        if wanted and chain.compare(path, wanted, "the table and its seed give"):
             good.append(path)
     if good:
-        text = SPLIT.format(dataset=dataset, seed="*")
+        text = paths.split(dataset, "*")
         chain.link("split", text, "made anew, same bytes", expected.splits[dataset, seeds[0]], len(good))
-
-
-def _compare(chain: Chain, stage: str, path: str, wanted: str, recorded: str | None, tie: str, made_of: str) -> bool:
-    """Compare a file with the checksum it has if it is made anew; return whether they agree."""
-    remedy = f"delete it and run `snakemake {path}`"
-    try:
-        found = sha256(path)
-    except OSError as error:
-        chain.broken(path, Fault.MISSING, f"cannot be read ({error.strerror})", f"run `dvc pull` or `snakemake {path}`")
-        return False
-    if found != wanted:
-        outdated = recorded is not None and found == recorded
-        fault = Fault.OUTDATED if outdated else Fault.DAMAGED
-        chain.broken(path, fault, f"it is not what {made_of} give (sha256 {found[:12]}, not {wanted[:12]})", remedy)
-        return False
-    if stage:
-        chain.link(stage, path, tie, found)
-    return True
 
 
 def _recorded_table(path: str) -> str | None:

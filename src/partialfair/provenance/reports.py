@@ -5,25 +5,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
-from partialfair.grid.fingerprint import report_hash
 from partialfair.jobs import collect, report
 from partialfair.jobs.headline import write_headline
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.reporting import exhibit
 from partialfair.tables.files import sha256
 
-REPORTS = Path("reports")
-TABLES = ("metrics.parquet", "runs.parquet")
 
-
-def check_reports(chain: Chain, config: Config, config_path: Path, folder: Path = REPORTS) -> None:
+def check_reports(chain: Chain, config: Config, folder: Path = paths.REPORTS) -> None:
     """Collect and draw everything again in a scratch folder, and compare it with ``reports/``.
 
     Args:
         chain: receives what is found; runs that it says are broken are not collected.
         config: the grid, or its restriction to one experiment.
-        config_path: the file it was read from.
         folder: where scorecard and page lie.
     """
     with tempfile.TemporaryDirectory() as name:
@@ -33,7 +29,7 @@ def check_reports(chain: Chain, config: Config, config_path: Path, folder: Path 
                 (scratch / source).symlink_to(Path(source).absolute())
         for experiment in config.experiments:
             chain.progress(f"collected results of {experiment}")
-            _check_collected(chain, config, config_path, experiment, scratch)
+            _check_collected(chain, config, experiment, scratch)
         for number, exhibit_id in enumerate(config.params.exhibits, 1):
             chain.progress(f"exhibit {number} of {len(config.params.exhibits)}: {exhibit_id}")
             _check_exhibit(chain, config, exhibit_id, scratch)
@@ -41,26 +37,25 @@ def check_reports(chain: Chain, config: Config, config_path: Path, folder: Path 
         _check_scorecard(chain, config, scratch, folder)
 
 
-def _check_collected(chain: Chain, config: Config, config_path: Path, experiment: str, scratch: Path) -> None:
+def _check_collected(chain: Chain, config: Config, experiment: str, scratch: Path) -> None:
     """Collect an experiment again; where its runs are broken, go on with the table that there is."""
-    out = scratch / REPORTS / experiment
-    runs = [f"{job.path}/" for job in config.jobs(experiment)]
+    runs, tables = [f"{job.path}/" for job in config.jobs(experiment)], paths.collected([experiment])
+    out = scratch / paths.REPORTS / experiment
     out.mkdir(parents=True, exist_ok=True)
     if any(found.path.startswith(tuple(runs)) for found in chain.breaks):
-        for table in TABLES:
-            if (REPORTS / experiment / table).exists():
-                shutil.copy(REPORTS / experiment / table, out / table)
+        for path in tables:
+            if Path(path).exists():
+                shutil.copy(path, scratch / path)
         return
-    collect.collect_experiment(config_path, experiment, out)
-    remedy = f"run `snakemake {REPORTS / experiment}/metrics.parquet --forcerun collect`"
-    for table in TABLES:
-        path = REPORTS / experiment / table
-        if not path.exists():
+    collect.collect_experiment(config, experiment, out)
+    remedy = f"run `snakemake {tables[0]} --forcerun collect`"
+    for path in tables:
+        if not Path(path).exists():
             chain.broken(path, Fault.MISSING, "the file is missing", remedy)
-        elif sha256(path) == sha256(out / table):
+        elif sha256(path) == sha256(scratch / path):
             chain.link("collected", path, f"collected anew from {len(runs)} runs, same bytes")
         else:
-            chain.broken(path, Fault.DAMAGED, _first_difference(path, out / table), remedy)
+            chain.broken(path, Fault.DAMAGED, _first_difference(Path(path), scratch / path), remedy)
 
 
 def _first_difference(found: Path, wanted: Path) -> str:
@@ -87,7 +82,7 @@ def _first_difference(found: Path, wanted: Path) -> str:
 
 def _check_exhibit(chain: Chain, config: Config, exhibit_id: str, scratch: Path) -> None:
     """Draw an exhibit again and compare every file of it."""
-    folder, out = REPORTS / exhibit_id, scratch / REPORTS / exhibit_id
+    folder, out = paths.REPORTS / exhibit_id, scratch / paths.REPORTS / exhibit_id
     csv = folder / f"{exhibit_id}.csv"
     remedy = f"delete it and run `snakemake {csv} --forcerun exhibit`"
     before = len(chain.breaks)
@@ -97,7 +92,7 @@ def _check_exhibit(chain: Chain, config: Config, exhibit_id: str, scratch: Path)
             _compare(chain, folder / path.name, path, remedy)
     if len(chain.breaks) == before:
         used = exhibit.context(config, exhibit_id, scratch).experiments
-        tie = f"drawn anew from {', '.join(used)}, same bytes; code {report_hash()}"
+        tie = f"drawn anew from {', '.join(used)}, same bytes; code {fingerprint.exhibit(config, exhibit_id).code}"
         chain.link("exhibit", csv, tie)
 
 

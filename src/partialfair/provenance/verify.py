@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from partialfair.grid import paths
 from partialfair.grid.config import load_config
 from partialfair.provenance.chain import Chain
 from partialfair.provenance.data import check_data
 from partialfair.provenance.lock import check_lock
-from partialfair.provenance.reports import REPORTS, check_reports
+from partialfair.provenance.reports import check_reports
 from partialfair.provenance.runs import check_runs
 from partialfair.tables.files import sha256
 
@@ -36,14 +37,14 @@ def verify(
         ConfigError: the grid cannot be read, or has no such experiment.
     """
     path = Path(config_path)
-    config, folder = load_config(path), REPORTS
+    config, folder = load_config(path), paths.summary_folder(experiment)
     if experiment is not None:
-        config, folder = config.restricted(experiment), REPORTS / experiment
+        config = config.restricted(experiment)
     chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
     check_runs(chain, config, expected, pins, deep)
     if reports:
-        check_reports(chain, config, path, folder)
+        check_reports(chain, config, folder)
     chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
     return chain

@@ -15,7 +15,8 @@ from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
 from partialfair.estimators import PartialFairClassifier
 from partialfair.grid.config import job_settings, load_config
-from partialfair.grid.fingerprint import closure, training_hash
+from partialfair.grid.closure import closure
+from partialfair.grid.fingerprint import training_hash
 from partialfair.jobs.train import attempt, validated
 from partialfair.metrics import get
 from tests.workflow.project import ROOT

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.grid.workflow import SPLIT, TABLE
+from partialfair.grid.paths import SPLIT, TABLE
 from partialfair.models.stored import load_model
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style

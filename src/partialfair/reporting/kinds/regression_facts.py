@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.grid.workflow import SPLIT, TABLE
+from partialfair.grid.paths import SPLIT, TABLE
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
