@@ -70,10 +70,11 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 docs: $(VENV)/.ready  ## the documentation site -> site/index.html, offline; warnings are errors
 	python -m sphinx -W --keep-going -q -b html -d .cache/docs docs site
 
-lint: $(VENV)/.ready  ## style, types and the workflow's own checks
+lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's own checks
 	ruff check .
 	ruff format --check .
 	mypy
+	lint-imports --cache-dir .cache/import_linter
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
