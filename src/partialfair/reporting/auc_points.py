@@ -1,22 +1,42 @@
 """Models of the AUC fairness experiments as points: test AUC and gap with standard errors over seeds."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pydantic import Field
+
 from partialfair import plugins
 from partialfair.errors import ConfigError
-from partialfair.reporting.exhibit import Context
+from partialfair.reporting import canvas, style
+from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.files import read_json
+from partialfair.verdicts.statements import by_seed
 from partialfair.verdicts.results import Results, Setting
 
 START = "auc_unconstrained"
 QUALITY = "auc"
+COLUMNS = (
+    "experiment", "dataset", "algorithm", "kappa", "n_seeds", "gap", "gap_se", "auc", "auc_se", "outside_on_validation",
+    "note",
+)  # fmt: skip
+BEYOND = ("exact_surrogate", "mean_gap_line")
+"""Methods that the paper does not have: drawn thinner, below the others."""
+DEEP = 0.16
+"""Models whose AUC is this much below the unconstrained one's would flatten the panel."""
+
+
+class AUCPoints(Options):
+    """AUC against the AUC gap that the experiment constrains: means and standard errors over seeds."""
+
+    source: Literal["auc_gap"] = Field(description="auc_gap: AUC against the gap that the experiment constrains")
+    panels: list[str] | None = Field(None, description="datasets shown, a row each; all of them by default")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +73,7 @@ def standard_error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
-def gap_metric(context: Context, experiment: str) -> str:
+def gap_metric(context: Context[Any], experiment: str) -> str:
     """Metric that measures the constraint of an experiment."""
     constraint = context.config.experiment(experiment).constraint
     return str(plugins.load("constraints", constraint).VIOLATION["absolute"])
@@ -62,7 +82,7 @@ def gap_metric(context: Context, experiment: str) -> str:
 _FOUND: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] = WeakKeyDictionary()
 
 
-def points(context: Context, experiment: str, dataset: str) -> list[Point]:
+def points(context: Context[Any], experiment: str, dataset: str) -> list[Point]:
     """Every algorithm of an experiment on a dataset at every target tolerance, in the order of the grid."""
     known = _FOUND.setdefault(context.results, {})
     if (experiment, dataset) not in known:
@@ -70,7 +90,7 @@ def points(context: Context, experiment: str, dataset: str) -> list[Point]:
     return known[experiment, dataset]
 
 
-def _points(context: Context, experiment: str, dataset: str) -> Iterator[Point]:
+def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Point]:
     wanted = context.config.experiment(experiment).runs.get(dataset)
     settings = list(context.results.settings(experiment))
     for algorithm in wanted.algorithms if wanted is not None else ():
@@ -79,9 +99,9 @@ def _points(context: Context, experiment: str, dataset: str) -> Iterator[Point]:
             yield point(context, Setting(experiment, dataset, algorithm, kappa))
 
 
-def point(context: Context, setting: Setting) -> Point:
+def point(context: Context[Any], setting: Setting) -> Point:
     """One setting."""
-    auc, gap = (_by_seed(context, setting, metric) for metric in (QUALITY, gap_metric(context, setting.experiment)))
+    auc, gap = (by_seed(context.results, setting, metric) for metric in (QUALITY, gap_metric(context, setting.experiment)))
     seeds = sorted(set(auc) & set(gap))
     reason = "" if seeds else context.results.reason(setting, QUALITY)
     return Point(
@@ -94,20 +114,14 @@ def point(context: Context, setting: Setting) -> Point:
     )
 
 
-def _by_seed(context: Context, setting: Setting, metric: str) -> dict[int, float]:
-    rows = context.results.rows(setting, metric)
-    values = zip(rows["seed"], rows["value"], strict=True)
-    return {int(seed): float(value) for seed, value in values if value is not None and not math.isnan(value)}
-
-
-def _outside(context: Context, setting: Setting, seed: int) -> bool:
+def _outside(context: Context[Any], setting: Setting, seed: int) -> bool:
     """Whether a run says that no candidate was within the tolerance on validation rows."""
     if math.isinf(setting.kappa):
         return False
     return bool(selected(context, setting, seed).get("infeasible_on_val", False))
 
 
-def selected(context: Context, setting: Setting, seed: int) -> dict[str, Any]:
+def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, Any]:
     """What the run of a setting recorded of its choice; empty if its fit.json is not at hand."""
     experiment = context.config.experiment(setting.experiment)
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
@@ -123,7 +137,7 @@ def selected(context: Context, setting: Setting, seed: int) -> dict[str, Any]:
 
 
 def auc_at(
-    context: Context, experiment: str, dataset: str, algorithm: str, gaps: NDArray[np.float64]
+    context: Context[Any], experiment: str, dataset: str, algorithm: str, gaps: NDArray[np.float64]
 ) -> dict[int, Any]:
     """AUC (len(gaps),) of an algorithm at given test gaps, by seed: its models and the unconstrained one, joined.
 
@@ -142,3 +156,102 @@ def auc_at(
         y = np.maximum.accumulate([models[gap] for gap in x])
         lines[seed] = np.where(gaps >= x[0], np.interp(gaps, x, y), math.nan)
     return lines
+
+
+def panels(context: Context[Any]) -> list[tuple[str, str]]:
+    """(dataset, experiment) of all panels, dataset by dataset; the option ``panels`` names the datasets."""
+    wanted = context.option("panels")
+    names = dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs)
+    datasets = [name for name in names if wanted is None or name in wanted]
+    return [(dataset, experiment) for dataset in datasets for experiment in context.experiments]
+
+
+def lines(context: Context[Any]) -> Iterator[Line]:
+    """One line of ``COLUMNS`` per point."""
+    for dataset, experiment in panels(context):
+        for entry in points(context, experiment, dataset):
+            (gap, auc), (gap_error, auc_error) = entry.mean, entry.error
+            numbers = {"gap": gap, "gap_se": gap_error, "auc": auc, "auc_se": auc_error}
+            yield (
+                dict(zip(COLUMNS[:4], entry.setting, strict=True))
+                | {"n_seeds": entry.auc.size, "outside_on_validation": entry.outside, "note": entry.reason}
+                | {name: round(value, 6) for name, value in numbers.items()}
+            )
+
+
+def title_of(context: Context[Any], dataset: str, experiment: str) -> str:
+    """Title of a panel: dataset and constraint."""
+    title = plugins.load("constraints", context.config.experiment(experiment).constraint).TITLE
+    return f"{style.dataset_title(dataset)}, {title}"
+
+
+def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
+    """Draw rows of datasets and columns of experiments."""
+    from matplotlib.lines import Line2D
+
+    columns, shown = len(context.experiments), panels(context)
+    every = [_panel(context, *pair, first=not place % columns) for place, pair in enumerate(shown)]
+    rows = [every[place : place + columns] for place in range(0, len(every), columns)]
+    hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
+    some = any(line["outside_on_validation"] for line in found)
+    more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
+    return canvas.figure(rows, (3.5 * columns, 3.1 * max(len(rows), 1) + 0.9), {}, width=2.6, more=more)
+
+
+def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
+    labels = {"title": title_of(context, dataset, experiment), "xlabel": "|Δ| on test rows"}
+    labels |= {"ylabel": "AUC on test rows"} if first else {}
+    drawn = [entry for entry in points(context, experiment, dataset) if entry.auc.size]
+    starts = [entry.mean for entry in drawn if entry.setting.algorithm == START]
+    curves: list[Curve] = []
+    for name in dict.fromkeys(entry.setting.algorithm for entry in drawn):
+        curves += _curves(name, [entry for entry in drawn if entry.setting.algorithm == name], starts)
+
+    def finish(axis: Any) -> None:
+        axis.margins(0.07)
+        axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
+        _cut_off(axis, drawn, starts)
+
+    return Panel(curves, labels, finish=finish)
+
+
+def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float]]) -> Iterator[Curve]:
+    """One method: a line through its points from the unconstrained model on, with standard errors."""
+    look, beyond = style.look(name), name in BEYOND
+    means = [entry.mean for entry in own]
+    path = means if name == START else [*starts, *means]
+    line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6, "alpha": 0.9}
+    yield Curve(*zip(*path, strict=True), line | {"zorder": 2 if beyond else 3})
+    errors = [[0.0 if math.isnan(e) else e for e in side] for side in zip(*(entry.error for entry in own), strict=True)]
+    size = 4.5 if beyond else 5.5
+    marks = {"fmt": look.marker, "color": look.colour, "ms": 11 if look.marker == "*" else size, "label": look.label}
+    marks |= {"elinewidth": 0.8, "capsize": 1.5, "zorder": 6 if name == START else 3 if beyond else 4}
+    yield Curve(*zip(*means, strict=True), marks, bars={"xerr": errors[0], "yerr": errors[1]})
+    outside = [entry.mean for entry in own if entry.outside]
+    if outside:  # what no candidate satisfied on validation rows is hollow
+        hollow = {"marker": look.marker, "mfc": "white", "mec": look.colour, "ls": "none", "ms": size, "zorder": 5}
+        yield Curve(*zip(*outside, strict=True), hollow)
+
+
+def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, float]]) -> None:
+    """Leave models far below the unconstrained one out of the scale; an arrow with their AUC says where they are."""
+    floor = max((auc for _, auc in starts), default=math.nan) - DEEP
+    below = [point for point in drawn if point.mean[1] < floor]
+    if not below:
+        return
+    kept = [point.mean[1] for point in drawn if point.mean[1] >= floor]
+    low, high = min(kept), max(kept)
+    edge = low - 0.12 * (high - low)
+    axis.set_ylim(edge, high + 0.07 * (high - low))
+    near = 0.14 * float(np.ptp(axis.get_xlim()))
+    level, before = 0, -math.inf
+    for point in sorted(below, key=lambda point: point.mean[0]):
+        colour = style.look(point.setting.algorithm).colour
+        gap, auc = point.mean
+        level = level + 1 if gap - before < near else 0  # labels that would overlap stand on top of each other
+        before = gap
+        axis.annotate(
+            f"{auc:.2f}", (gap, edge), (gap, edge + (0.1 + 0.07 * level) * (high - low)), color=colour, fontsize=8,
+            ha="center", arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.9}, zorder=7,
+            bbox={"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85},
+        )  # fmt: skip

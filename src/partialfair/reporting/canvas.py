@@ -1,7 +1,9 @@
 """Writing figures: PDF, SVG and PNG without time stamps, and SVG that takes the colours of the page."""
 
 import io
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +75,111 @@ def _raster(png: Path) -> str:
         image.convert("RGB").resize((size[0], size[1])).quantize(128).save(small, format="png", optimize=True)
     content = base64.b64encode(small.getvalue()).decode("ascii")
     return f'<img alt="{png.stem}" src="data:image/png;base64,{content}">'
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line, row of points or density of a panel.
+
+    Attributes:
+        x, y: of the same length.
+        look: what matplotlib's ``plot`` (``errorbar`` where there are bars) takes.
+        bars: lengths of error bars, ``xerr`` and ``yerr``, each a list or a pair of lists below and above.
+        band: lower and upper end of a band around the line.
+        shade: opacity of the band.
+    """
+
+    x: Sequence[Any]
+    y: Sequence[Any]
+    look: Mapping[str, Any]
+    bars: Mapping[str, Any] | None = None
+    band: tuple[Any, Any] | None = None
+    shade: float = 0.13
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        curves: what is drawn.
+        labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits, scales.
+        reason: what stands in a panel without curves.
+        finish: draws what is peculiar to the panel, given its axis.
+    """
+
+    curves: Sequence[Curve]
+    labels: Mapping[str, Any]
+    reason: str = ""
+    finish: Callable[[Any], None] | None = None
+
+
+def figure(panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any) -> Any:
+    """Draw rows of panels with one legend below them.
+
+    Args:
+        panels: rows of equal length.
+        size: of the figure, in inches.
+        share: what matplotlib's ``subplots`` takes besides, for instance ``sharex``.
+        legend: see :func:`below`.
+    """
+    from matplotlib import pyplot as plt
+
+    rows, columns = max(len(panels), 1), max(map(len, panels), default=1)
+    drawn, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, **share)
+    for line_of_axes, line in zip(axes, panels, strict=False):
+        for axis, panel in zip(line_of_axes, line, strict=False):
+            _panel(axis, panel)
+        for axis in line_of_axes[len(line) :]:
+            axis.set_visible(False)
+    below(drawn, axes, **legend)
+    return drawn
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    for curve in panel.curves:
+        if curve.bars is not None:
+            axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
+        else:
+            axis.plot(curve.x, curve.y, **curve.look)
+        if curve.band is not None:
+            axis.fill_between(curve.x, *curve.band, color=curve.look["color"], alpha=curve.shade, lw=0, zorder=2)
+    axis.set(**panel.labels)
+    if not panel.curves:
+        empty(axis, panel.reason or "not run")
+    elif panel.finish is not None:
+        panel.finish(axis)
+
+
+def below(
+    figure: Any, axes: Any, *, width: float = 2.3, columns: int = 0, last: Sequence[str] = (), more: Any = None
+) -> None:
+    """Draw one legend below all panels, and fit the panels into what is left.
+
+    Args:
+        figure, axes: as matplotlib's ``subplots`` returns them.
+        width: of one column of the legend in inches; ``columns`` states their number instead.
+        last: entries that hold one of these words come last.
+        more: further entries, handles by label.
+    """
+    entries: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    entries |= more or {}
+    labels = sorted(entries, key=lambda label: tuple(word in label for word in last))
+    across, height = figure.get_size_inches()
+    columns = columns or max(1, min(len(labels), int(across / width)))
+    depth = math.ceil(len(labels) / columns)
+    figure.tight_layout(rect=(0, (0.12 + 0.22 * depth) / height if labels else 0, 1, 1), h_pad=1.2, w_pad=1.2)
+    if labels:
+        figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
+
+
+def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
+    """Lengths of the bar from ``{name}_low`` to ``{name}_high``, as matplotlib takes them; none for a single seed."""
+    ends = (line[name] - line[f"{name}_low"], line[f"{name}_high"] - line[name])
+    return [[0.0 if math.isnan(end) else end] for end in ends]
 
 
 def empty(axis: Any, reason: str) -> None:

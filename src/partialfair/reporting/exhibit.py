@@ -1,7 +1,8 @@
 """What an exhibit is: an entry of ``params.yaml`` drawn by its kind.
 
 A kind is a file of ``reporting/kinds`` that binds ``KIND``, found by scanning; the file's name is the kind's. Its
-options are a model of their own, so that ``partialfair check`` refuses an entry that could not be drawn.
+options are a model of their own, so that ``partialfair check`` refuses an entry that could not be drawn. One picture may
+be drawn from several sources of numbers: ``KIND`` is then a mapping, and the option ``source`` names the entry.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from partialfair.plugins import did_you_mean
 from partialfair.reporting import canvas, style
 from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Results
+from partialfair.verdicts.results import Convention, Results, convention
 
 FOLDER = "reporting/kinds"
 
@@ -61,6 +62,10 @@ class Context(Evidence[O_co]):
     """
 
     out_dir: Path
+
+    def convention(self, experiment: str) -> Convention:
+        """Title and metrics of what an experiment constrains."""
+        return convention(self.config.experiment(experiment).constraint)
 
     def path(self, suffix: str) -> Path:
         """Output file ``{out_dir}/{name}.{suffix}``."""
@@ -150,22 +155,23 @@ def _others() -> Mapping[str, Kind]:
     return found
 
 
-def kind(name: str) -> Kind:
-    """Return a kind.
+def kind(name: str) -> Mapping[str, Kind]:
+    """Return a kind by the sources that it draws from: one entry without a name, or one for each ``source``.
 
     Raises:
         PluginError: there is no such kind, or its file cannot be imported; the message says what to do.
     """
     if name in plugins.names(FOLDER):
-        return plugins.load(FOLDER, name).KIND
+        found = plugins.load(FOLDER, name).KIND
+        return found if isinstance(found, Mapping) else {"": found}
     if name in _others():
-        return _others()[name]
+        return {"": _others()[name]}
     raise PluginError(f"unknown kind {name!r}; {did_you_mean(name, names())}")
 
 
-def kinds() -> Mapping[str, Kind]:
-    """Return all kinds by name."""
-    return {name: kind(name) for name in names()}
+def kinds() -> Mapping[tuple[str, str], Kind]:
+    """Return all kinds by name and source."""
+    return {(name, source): found for name in names() for source, found in kind(name).items()}
 
 
 def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None = None) -> Context[Any]:
@@ -183,16 +189,20 @@ def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None
 
 
 def kind_of(config: Config, name: str) -> Kind:
-    """Return the kind of an exhibit.
+    """Return the kind of an exhibit, of a kind with several sources the one that draws from its ``source``.
 
     Raises:
-        ConfigError: its ``kind`` is unknown.
+        ConfigError: its ``kind`` or its ``source`` is unknown.
     """
-    wanted = config.params.exhibits[name].kind
-    if wanted not in names():
-        hint = did_you_mean(wanted, names())
-        raise ConfigError(f"{config.source}: exhibits.{name}.kind: unknown kind {wanted!r}; {hint}")
-    return kind(wanted)
+    entry = config.params.exhibits[name]
+    where = f"{config.source}: exhibits.{name}"
+    if entry.kind not in names():
+        raise ConfigError(f"{where}.kind: unknown kind {entry.kind!r}; {did_you_mean(entry.kind, names())}")
+    found = kind(entry.kind)
+    source = str((entry.model_extra or {}).get("source", next(iter(found))))
+    if len(found) > 1 and source not in found:
+        raise ConfigError(f"{where}.source: {entry.kind} draws from no {source!r}; {did_you_mean(source, found)}")
+    return found[source] if len(found) > 1 else next(iter(found.values()))
 
 
 def options_of(config: Config, name: str) -> Any:

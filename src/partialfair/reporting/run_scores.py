@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
 from partialfair.tables import intervals
 from partialfair.tables.files import read_json
@@ -19,15 +20,17 @@ from partialfair.verdicts.results import Setting
 BOTH = "train_and_validation"
 
 
-def folder(context: Context, setting: Setting, seed: int) -> Path:
-    """Folder of a run; it need not exist."""
-    return context.root / context.config.job(*setting[:3], str(setting.kappa), seed).path
+def _scores_of(context: Context[Any], setting: Setting, seed: int) -> Path | None:
+    """The stored scores of a run; ``None`` if it has none."""
+    found, _ = runs.folder(context, setting, seed)
+    path = None if found is None else found / "scores.parquet"
+    return path if path is not None and path.exists() else None
 
 
-def scores(context: Context, setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
+def scores(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """Columns group, y and score of the rows of a split; ``None`` if the run has no scores."""
-    path = folder(context, setting, seed) / "scores.parquet"
-    if not path.exists():
+    path = _scores_of(context, setting, seed)
+    if path is None:
         return None
     table = _table(path, path.stat().st_mtime_ns)
     wanted = [split]
@@ -46,13 +49,13 @@ def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rew
         raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
 
 
-def values(context: Context, setting: Setting, metric: str, split: str) -> dict[int, float]:
+def values(context: Context[Any], setting: Setting, metric: str, split: str) -> dict[int, float]:
     """Values of a metric by seed; NaN where a run's scores do not determine it, none for runs without scores."""
     found = {}
     for seed in context.config.seeds(setting.experiment):
-        path = folder(context, setting, seed) / "scores.parquet"
-        if path.exists():
-            value = _value(context, setting, seed, metric, split, path.stat().st_mtime_ns)
+        path = _scores_of(context, setting, seed)
+        if path is not None:
+            value = _value(context, setting, seed, metric, split, path)
             if value is not None:
                 found[seed] = value
     return found
@@ -61,8 +64,8 @@ def values(context: Context, setting: Setting, metric: str, split: str) -> dict[
 _KNOWN: dict[tuple[Path, int, str, str], float | None] = {}
 
 
-def _value(context: Context, setting: Setting, seed: int, metric: str, split: str, changed: int) -> float | None:
-    key = (folder(context, setting, seed).absolute(), changed, metric, split)
+def _value(context: Context[Any], setting: Setting, seed: int, metric: str, split: str, path: Path) -> float | None:
+    key = (path.absolute(), path.stat().st_mtime_ns, metric, split)
     if key not in _KNOWN:
         rows = scores(context, setting, seed, split)
         run = context.config.experiment(setting.experiment).runs[setting.dataset]
@@ -78,7 +81,7 @@ def _measured(rows: pd.DataFrame, metric: str, interval: Any) -> float:
         return float("nan")
 
 
-def mean_and_spread(context: Context, setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
+def mean_and_spread(context: Context[Any], setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
     """Mean over runs with its t-interval, and the standard deviation over runs (one degree of freedom less)."""
     found = np.array(list(values(context, setting, metric, split).values()))
     found = found[~np.isnan(found)]
@@ -97,7 +100,7 @@ def spread_interval(spread: float, n: int, level: float) -> Estimate:
     return Estimate(spread, float(low), float(high), float(high - low) / 2, n)
 
 
-def pooled(context: Context, setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def pooled(context: Context[Any], setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Scores and groups of all runs of a setting together."""
     parts = [scores(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
     there = [part for part in parts if part is not None]

@@ -1,5 +1,6 @@
 """Files of single runs that figures draw from: scores of the test rows, and the history of training."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,30 +37,30 @@ class TestScores:
         return self.scores[self.group == code]
 
 
-def test_scores(context: Context, setting: Setting, seed: int) -> tuple[TestScores | None, str]:
+def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
     """Return the test scores of a run, or ``None`` and the reason why there are none."""
-    folder, reason = _folder(context, setting, seed)
-    if folder is None or not (folder / "scores.parquet").exists():
+    found, reason = folder(context, setting, seed)
+    if found is None or not (found / "scores.parquet").exists():
         return None, reason or "not run, or not evaluated"
-    table = _test_rows(folder / "scores.parquet", (folder / "scores.parquet").stat().st_mtime_ns)
-    return (table, "") if len(table.scores) else (None, _status(folder))
+    table = _test_rows(found / "scores.parquet", (found / "scores.parquet").stat().st_mtime_ns)
+    return (table, "") if len(table.scores) else (None, _status(found))
 
 
-def history(context: Context, setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:
+def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:
     """Return the history of the candidate that the run chose, or ``None`` and the reason why there is none.
 
     Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
     """
-    folder, reason = _folder(context, setting, seed)
-    if folder is None or not (folder / "history.parquet").exists() or not (folder / "fit.json").exists():
+    found, reason = folder(context, setting, seed)
+    if found is None or not (found / "history.parquet").exists() or not (found / "fit.json").exists():
         return None, reason or "not run"
-    chosen = read_json(folder / "fit.json").get("chosen")
-    table = _parquet(folder / "history.parquet")
+    chosen = read_json(found / "fit.json").get("chosen")
+    table = _parquet(found / "history.parquet")
     table = table[table["candidate"] == chosen].sort_values("inner_steps", ignore_index=True)
-    return (table, "") if len(table) else (None, _status(folder))
+    return (table, "") if len(table) else (None, _status(found))
 
 
-def group_names(context: Context, dataset: str) -> list[str]:
+def group_names(context: Context[Any], dataset: str) -> list[str]:
     """Names of the groups, from the prepared table; their codes where it is absent."""
     path = context.root / "data" / "processed" / dataset / "table.npz"
     if not path.exists():
@@ -68,7 +69,21 @@ def group_names(context: Context, dataset: str) -> list[str]:
         return [str(name) for name in stored["group_names"]]
 
 
-def _folder(context: Context, setting: Setting, seed: int) -> tuple[Path | None, str]:
+def settings(context: Context[Any], algorithms: Iterable[str] | None = None) -> Iterator[Setting]:
+    """The runs of an exhibit's experiments, one per dataset, algorithm and kappa, in the order of ``algorithms``."""
+    for name in context.experiments:
+        for dataset, run in context.config.experiment(name).runs.items():
+            for algorithm in run.algorithms if algorithms is None else algorithms:
+                for kappa in run.algorithms.get(algorithm, []):
+                    yield Setting(name, dataset, algorithm, kappa)
+
+
+def datasets(context: Context[Any]) -> list[str]:
+    """Datasets of the exhibit's experiments, in their order."""
+    return list(dict.fromkeys(d for name in context.experiments for d in context.config.experiment(name).runs))
+
+
+def folder(context: Context[Any], setting: Setting, seed: int) -> tuple[Path | None, str]:
     """Return the folder of a run, or the reason why the grid has no such run."""
     try:
         job = context.config.job(*setting[:3], str(setting.kappa), seed)

@@ -1,36 +1,24 @@
 """Curves of training stored with the models (:mod:`partialfair.models.traced`), with the clock of the histories."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from partialfair.errors import ConfigError
 from partialfair.models.traced import read_trace
+from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
 from partialfair.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]
 
 
-def folder(context: Context, setting: Setting, seed: int) -> tuple[Path | None, str]:
-    """Return the folder of a run, or the reason why there is none."""
-    try:
-        job = context.config.job(*setting[:3], str(setting.kappa), seed)
-    except ConfigError as error:
-        return None, str(error)
-    found = context.root / job.path
-    return (found, "") if (found / "model.npz").exists() else (None, "not run")
-
-
-def curves(context: Context, setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
+def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
     """Return curves by candidate, or nothing and the reason; ``seconds`` belongs to the iterates in ``kept``."""
-    found, reason = folder(context, setting, seed)
-    if found is None:
-        return {}, reason
+    found, reason = runs.folder(context, setting, seed)
+    if found is None or not (found / "model.npz").exists():
+        return {}, reason or "not run"
     traces = read_trace(found / "model.npz")
     table = pd.read_parquet(found / "history.parquet") if traces else pd.DataFrame()
     for name, trace in traces.items():
@@ -44,16 +32,8 @@ def seconds(trace: Curves, iterations: NDArray[Any]) -> NDArray[np.float64]:
     return np.interp(iterations, trace["clock_at"], trace["clock"])
 
 
-def settings(context: Context, algorithm: str) -> Iterator[Setting]:
-    """The runs of an algorithm in the exhibit's experiments, one per dataset and tolerance."""
-    for name in context.experiments:
-        for dataset, run in context.config.experiment(name).runs.items():
-            for kappa in run.algorithms.get(algorithm, []):
-                yield Setting(name, dataset, algorithm, kappa)
-
-
 def finding(
-    context: Context, setting: Setting, statement: str, metric: str, value: float | None, note: str, label: str = ""
+    context: Context[Any], setting: Setting, statement: str, metric: str, value: float | None, note: str, label: str = ""
 ) -> dict[str, Any]:
     """A scorecard line on a deterministic run: the statement holds if the value is positive.
 

@@ -11,8 +11,9 @@ from pydantic import Field
 from partialfair.metrics.ranks import count_above
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.falling import falling
 from partialfair.verdicts import statements
-from partialfair.verdicts.results import Setting, convention
+from partialfair.verdicts.results import Setting
 
 COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
 POINTS = 301  # of the named seed's curve: finer than its line is wide
@@ -137,41 +138,6 @@ def claims(context: Context[Any]) -> list[dict[str, Any]]:
         context, settings(context), "absolute", "fall of the largest distance to the diagonal inside I",
         "inside I the curve is nearer to the diagonal than {before}",
     )  # fmt: skip
-
-
-def falling(
-    context: Context[Any], shown: dict[str, list[Setting]], scale: str, metric: str, statement: str
-) -> list[dict[str, Any]]:
-    """Scorecard lines of a violation that falls from each setting to the next, by paired differences over seeds.
-
-    Args:
-        context: of the exhibit.
-        shown: settings by dataset, tightening.
-        scale: ``absolute`` or ``relative``: which reading of the violation falls.
-        metric: name of the fall, for the scorecard.
-        statement: with ``{before}`` for the looser setting.
-    """
-    lines = []
-    for panel in shown.values():
-        for before, after in zip(panel, panel[1:], strict=False):
-            name = getattr(convention(context.config.experiment(after.experiment).constraint), scale)
-            old, new = (statements.by_seed(context.results, one, name) for one in (before, after))
-            fall = statements.differences(old, new)
-            note = "; ".join(filter(None, [_means(name, old, new), _missing(context, before, after)]))
-            words = statement.format(before=style.kappa_words(before.kappa))
-            lines.append(statements.line(context, after, metric, words, fall, note))
-    return lines
-
-
-def _means(name: str, old: dict[int, float], new: dict[int, float]) -> str:
-    if not old or not new:
-        return ""
-    return f"{name} on test {np.mean(list(old.values())):.4f} -> {np.mean(list(new.values())):.4f}"
-
-
-def _missing(context: Context[Any], *settings: Setting) -> str:
-    reasons = {context.results.reason(one) for one in settings} - {""}
-    return "; ".join(sorted(reasons))
 
 
 KIND = Kind.of(RankCurves, COLUMNS, curve_points, draw=_draw, claims=claims)

@@ -11,7 +11,7 @@ from partialfair.models.stored import load_model
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.regression_tradeoff import LOOKS
+from partialfair.reporting.regression_points import LOOKS
 from partialfair.reporting.regression_points import series
 from partialfair.tables.dataset import Dataset, Split
 

@@ -10,7 +10,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.reporting import canvas
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.regression_tradeoff import LOOKS, TITLES
+from partialfair.reporting.regression_points import LOOKS, TITLES
 from partialfair.reporting.regression_points import PUBLISHED_METRICS, published_name, series
 from partialfair.tables.files import read_json
 from partialfair.verdicts.evidence import Outcome

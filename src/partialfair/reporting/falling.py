@@ -1,0 +1,45 @@
+"""Scorecard lines of a violation that falls with every tightening of kappa, as several figures are meant to show."""
+
+from typing import Any
+
+import numpy as np
+
+from partialfair.reporting import style
+from partialfair.reporting.exhibit import Context
+from partialfair.verdicts import statements
+from partialfair.verdicts.results import Setting
+
+
+def falling(
+    context: Context[Any], shown: dict[str, list[Setting]], scale: str, metric: str, statement: str
+) -> list[dict[str, Any]]:
+    """Scorecard lines of a violation that falls from each setting to the next, by paired differences over seeds.
+
+    Args:
+        context: of the exhibit.
+        shown: settings by dataset, tightening.
+        scale: ``absolute`` or ``relative``: which reading of the violation falls.
+        metric: name of the fall, for the scorecard.
+        statement: with ``{before}`` for the looser setting.
+    """
+    lines = []
+    for panel in shown.values():
+        for before, after in zip(panel, panel[1:], strict=False):
+            name = getattr(context.convention(after.experiment), scale)
+            old, new = (statements.by_seed(context.results, one, name) for one in (before, after))
+            fall = statements.differences(old, new)
+            note = "; ".join(filter(None, [_means(name, old, new), _missing(context, before, after)]))
+            words = statement.format(before=style.kappa_words(before.kappa))
+            lines.append(statements.line(context, after, metric, words, fall, note))
+    return lines
+
+
+def _means(name: str, old: dict[int, float], new: dict[int, float]) -> str:
+    if not old or not new:
+        return ""
+    return f"{name} on test {np.mean(list(old.values())):.4f} -> {np.mean(list(new.values())):.4f}"
+
+
+def _missing(context: Context[Any], *settings: Setting) -> str:
+    reasons = {context.results.reason(one) for one in settings} - {""}
+    return "; ".join(sorted(reasons))

@@ -1,0 +1,47 @@
+"""Test AUC and gap of every method at every target tolerance, as a table."""
+
+import math
+from collections.abc import Mapping
+
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
+from partialfair.reporting.auc_points import COLUMNS, Point, lines, panels, points, title_of
+from partialfair.reporting.exhibit import Context, Kind, Options
+
+
+def target_table(context: Context[Options]) -> Table:
+    """One block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
+    by_panel = {
+        (dataset, experiment): list(points(context, experiment, dataset))
+        for dataset, experiment in panels(context)
+    }
+    kappas = sorted({p.setting.kappa for found in by_panel.values() for p in found if not math.isinf(p.setting.kappa)})
+    rows: list[list[Cell]] = []
+    breaks = set()
+    for (dataset, experiment), found in by_panel.items():
+        breaks.add(len(rows))
+        methods = dict.fromkeys(point.setting.algorithm for point in found)
+        for place, name in enumerate(methods):
+            own = {point.setting.kappa: point for point in found if point.setting.algorithm == name}
+            start = own.get(math.inf)
+            line = [cells.text(title_of(context, dataset, experiment) if not place else "")]
+            line += [cells.text(style.look(name).label)]
+            line += [_cell(own, start, kappa) for kappa in kappas]
+            rows.append(line)
+    return Table([], ["panel", "method", *(f"κ = {kappa:g}" for kappa in kappas)], rows, frozenset(breaks))
+
+
+def _cell(own: Mapping[float, Point], start: Point | None, kappa: float) -> Cell:
+    point = own.get(kappa, start)
+    if point is None or not point.auc.size:
+        return Cell("not run", "none", point.reason if point is not None else "")
+    (gap, auc), (gap_error, auc_error) = point.mean, point.error
+    mark = "!" if point.outside else ""
+    note = f"standard errors: AUC {auc_error:.4f}, gap {gap_error:.3f}; {point.auc.size} seeds"
+    if point.outside:
+        note += f"; no candidate within kappa on validation rows at {point.outside}"
+    return Cell(f"{auc:.4f} / {gap:.3f}{mark}", "number", note)
+
+
+KIND = Kind.of(Options, COLUMNS, lines, table=target_table)
