@@ -65,7 +65,7 @@ def params(text: str = "") -> dict[str, Any]:
                 },
             }
         },
-        "exhibits": {"tradeoff": {"kind": "tradeoff", "title": "Trade-off", "experiments": ["demo"]}},
+        "exhibits": {"tradeoff": {"kind": "scatter", "title": "Trade-off", "experiments": ["demo"]}},
     }
 
 

@@ -109,7 +109,7 @@ CASES = {
         grid("datasets/simulated", {"rows": "many"}), CHECK, "datasets.simulated.rows", "'many'", "whole number"
     ),
     "exhibit kind unknown": Case(
-        grid("exhibits/tradeoff/kind", "trade"), REPORT, "exhibits.tradeoff.kind", "'trade'", "did you mean 'tradeoff'"
+        grid("exhibits/tradeoff/kind", "scater"), REPORT, "exhibits.tradeoff.kind", "'scater'", "did you mean 'scatter'"
     ),
     "exhibit of nothing": Case(
         grid("exhibits/tradeoff/experiments", ["demos"]), CHECK, "exhibits.tradeoff.experiments", "'demos'", "'demo'"

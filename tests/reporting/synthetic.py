@@ -46,7 +46,7 @@ def params():
         "exhibits": {
             "table1": {"kind": "dataset_statistics", "title": "Dataset statistics", "experiments": ["psp"]},
             "figure1": {
-                "kind": "tradeoff", "title": "Trade-off", "caption": "Accuracy <and> fairness.",
+                "kind": "scatter", "title": "Trade-off", "caption": "Accuracy <and> fairness.",
                 "experiments": ["psp", "pdp"], "published_points": "table3",
             },
             "table3": {

@@ -9,7 +9,7 @@ import pytest
 
 from partialfair.grid.config import load_config
 from partialfair.reporting import auc_points, exhibit
-from partialfair.reporting.kinds import auc_findings, auc_frontiers, auc_protocol
+from partialfair.reporting.kinds import auc_findings, auc_protocol
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results
 
@@ -42,7 +42,9 @@ def context(tmp_path):
     def make(name, models=MODELS, **options):
         config = load_config(GRID)
         found = exhibit.context(config, name, tmp_path, tmp_path / "out")
-        chosen = {**found.options, "experiments": [EXPERIMENT], "panels": ["a9a"], **options}
+        wanted = {"experiments": [EXPERIMENT], "panels": ["a9a"], **options}
+        given = found.options
+        chosen = {**given, **wanted} if isinstance(given, dict) else given.model_copy(update=wanted)
         results = Results(table(models), pd.DataFrame())
         return dataclasses.replace(found, results=results, options=chosen)
 
@@ -57,7 +59,7 @@ def statement(test, algorithm="sfls", against=("proxy_lagrangian",), **more):
 
 
 def test_points_have_means_and_standard_errors(context):
-    lines = {(line["algorithm"], line["kappa"]): line for line in auc_frontiers.lines(context("auc_figure1"))}
+    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.lines(context("auc_figure1"))}
     line, pairs = lines["sfls", 0.1], np.array(MODELS["sfls", 0.1])
     assert line["n_seeds"] == 3
     assert (line["gap"], line["auc"]) == pytest.approx(pairs.mean(axis=0), abs=1e-6)
@@ -65,8 +67,11 @@ def test_points_have_means_and_standard_errors(context):
 
 
 def test_figure_and_table_are_written(context):
-    for name, render in (("auc_figure1", auc_frontiers.render), ("auc_targets", auc_frontiers.render_table)):
-        paths = render(context(name))
+    for name, kind in (
+        ("auc_figure1", exhibit.kind("scatter")["auc_gap"]),
+        ("auc_targets", exhibit.kind("auc_targets")[""]),
+    ):
+        paths = kind.render(context(name))
         assert all(path.stat().st_size > 100 for path in paths)
         assert {path.suffix for path in paths} >= {".csv"}
     text = (paths[0].parent / "auc_targets.html").read_text()

@@ -16,7 +16,6 @@ from partialfair.grid.config import load_config
 from partialfair.jobs import report
 from partialfair.reporting import exhibit, style
 from partialfair.reporting.kinds import cross_paper, kappa_scale, tables
-from partialfair.reporting.kinds import tradeoff as figures
 from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
@@ -78,12 +77,12 @@ class TestFigure:
 
         def plot(axis, x, y, *args, **options):
             if options.get("mfc") == "none":
-                faint.add((x, y))
+                faint.add((x[0], y[0]))
             return lines(axis, x, y, *args, **options)
 
         monkeypatch.setattr(Axes, "errorbar", errorbar)
         monkeypatch.setattr(Axes, "plot", plot)
-        figures.tradeoff(replace(context("figure1"), out_dir=tmp_path))
+        exhibit.kind("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
         written, published = set(), set()
         for row in read(next(path for path in files if path.suffix == ".csv")):
             if row["source"] == "published":
@@ -112,12 +111,12 @@ class TestFigure:
         paths, lines = [], Axes.plot
 
         def plot(axis, x, y, *args, **options):
-            if isinstance(x, list):
+            if isinstance(x, list) and options.get("mfc") != "none":  # not the published points
                 paths.append(x)
             return lines(axis, x, y, *args, **options)
 
         monkeypatch.setattr(Axes, "plot", plot)
-        figures.tradeoff(replace(context("figure1"), out_dir=tmp_path))
+        exhibit.kind("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
         long = [path for path in paths if len(path) > 1]
         assert all(np.all(np.diff(path) > 0) for path in long)
         starts = sorted(path[0] for path in paths if len(path) == 1)

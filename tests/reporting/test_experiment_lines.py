@@ -10,7 +10,7 @@ from partialfair.reporting.exhibit import context, kind_of
 from partialfair.verdicts.results import Setting
 
 ENTRY = {
-    "kind": "experiment_lines", "title": "Lines", "caption": "Accuracy and fairness.",
+    "kind": "scatter", "line": "experiment", "title": "Lines", "caption": "Accuracy and fairness.",
     "experiments": ["psp", "psp_full", "psp_grid20"], "algorithms": ["unconstrained", "idca"],
 }  # fmt: skip
 
@@ -42,11 +42,10 @@ def test_the_files_hold_every_point_and_say_why_one_is_missing(drawn):
 
 
 def test_lines_are_named_by_what_is_constrained(drawn):
-    from partialfair.reporting.kinds import experiment_lines
-    from partialfair.reporting.kinds.tradeoff import tradeoff_points
+    from partialfair.reporting import fairness_points
 
     found, kind = drawn
-    figure = experiment_lines._draw(found, tradeoff_points(found))
+    figure = fairness_points.draw(found, fairness_points.lines(found))
     (axis,) = figure.axes
     labels = axis.get_legend_handles_labels()[1]
     assert labels == [
@@ -55,7 +54,7 @@ def test_lines_are_named_by_what_is_constrained(drawn):
         "constraint on [0.05, 0.3] at 20 ranks",
         "no constraint",
     ]
-    (start,) = [p for p in tradeoff_points(found) if p["algorithm"] == "unconstrained"]
+    (start,) = [p for p in fairness_points.lines(found) if p["algorithm"] == "unconstrained"]
     lines = [line.get_xydata() for line in axis.get_lines() if line.get_linestyle() != "None"]
     assert [len(line) for line in lines] == [6, 5, 6], "a start and five settings, of which one has no value"
     assert all(line[0].tolist() == [start["fairness"], start["accuracy"]] for line in lines)

@@ -95,6 +95,6 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
 
 
 def test_every_option_is_described():
-    for name, kind in exhibit.kinds().items():
+    for (name, _), kind in exhibit.kinds().items():
         for key, field in (kind.options.model_fields if kind.options else {}).items():
             assert field.description, f"{name}: say what {key} is"

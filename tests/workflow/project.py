@@ -60,7 +60,7 @@ TINY: dict[str, Any] = {
     },
     "exhibits": {
         "tradeoff": {
-            "kind": "tradeoff",
+            "kind": "scatter",
             "title": "Trade-off",
             "experiments": ["demo"],
             "caption": "Trade-off with rank_gap, |differences| and stars*",

@@ -118,7 +118,7 @@ def test_an_edit_of_a_metric_evaluates_but_does_not_train(built: Project):
 
 
 def test_an_edit_of_the_reporting_draws_only(built: Project):
-    with temporarily(built.folder / "src/partialfair/reporting/kinds/tradeoff.py") as path:
+    with temporarily(built.folder / "src/partialfair/reporting/kinds/scatter.py") as path:
         path.write_text(path.read_text() + "\nADDED = 1\n")
         assert built.planned("demo") == {"exhibit": 1, "experiment_scorecard": 1}
 

@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     params["datasets"]["loans"] = ENTRY
     run = {"interval": [[0.1, 0.4]], "algorithms": ALGORITHMS}
     params["experiments"] = {"mine": {**params["experiments"]["demo"], "grid": 10, "runs": {"loans": run}}}
-    params["exhibits"] = {"tradeoff": {"kind": "tradeoff", "title": "Loans", "experiments": ["mine"]}}
+    params["exhibits"] = {"tradeoff": {"kind": "scatter", "title": "Loans", "experiments": ["mine"]}}
     made = make_project(tmp_path / "project", params)
     loans(made.folder / "loans.csv")
     monkeypatch.chdir(made.folder)

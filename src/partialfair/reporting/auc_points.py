@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-
 from pydantic import Field
 
 from partialfair import plugins
@@ -17,8 +16,8 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.files import read_json
-from partialfair.verdicts.statements import by_seed
 from partialfair.verdicts.results import Results, Setting
+from partialfair.verdicts.statements import by_seed
 
 START = "auc_unconstrained"
 QUALITY = "auc"
@@ -101,7 +100,9 @@ def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Po
 
 def point(context: Context[Any], setting: Setting) -> Point:
     """One setting."""
-    auc, gap = (by_seed(context.results, setting, metric) for metric in (QUALITY, gap_metric(context, setting.experiment)))
+    auc, gap = (
+        by_seed(context.results, setting, metric) for metric in (QUALITY, gap_metric(context, setting.experiment))
+    )
     seeds = sorted(set(auc) & set(gap))
     reason = "" if seeds else context.results.reason(setting, QUALITY)
     return Point(
@@ -221,16 +222,16 @@ def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float
     means = [entry.mean for entry in own]
     path = means if name == START else [*starts, *means]
     line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6, "alpha": 0.9}
-    yield Curve(*zip(*path, strict=True), line | {"zorder": 2 if beyond else 3})
+    yield Curve.through(path, line | {"zorder": 2 if beyond else 3})
     errors = [[0.0 if math.isnan(e) else e for e in side] for side in zip(*(entry.error for entry in own), strict=True)]
     size = 4.5 if beyond else 5.5
     marks = {"fmt": look.marker, "color": look.colour, "ms": 11 if look.marker == "*" else size, "label": look.label}
     marks |= {"elinewidth": 0.8, "capsize": 1.5, "zorder": 6 if name == START else 3 if beyond else 4}
-    yield Curve(*zip(*means, strict=True), marks, bars={"xerr": errors[0], "yerr": errors[1]})
+    yield Curve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
     outside = [entry.mean for entry in own if entry.outside]
     if outside:  # what no candidate satisfied on validation rows is hollow
         hollow = {"marker": look.marker, "mfc": "white", "mec": look.colour, "ls": "none", "ms": size, "zorder": 5}
-        yield Curve(*zip(*outside, strict=True), hollow)
+        yield Curve.through(outside, hollow)
 
 
 def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, float]]) -> None:

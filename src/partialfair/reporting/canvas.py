@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,12 @@ class Curve:
     band: tuple[Any, Any] | None = None
     shade: float = 0.13
 
+    @classmethod
+    def through(cls, points: Iterable[tuple[float, float]], look: Mapping[str, Any], bars: Any = None) -> "Curve":
+        """Return the line through points (x, y)."""
+        found = list(points)
+        return cls([x for x, _ in found], [y for _, y in found], look, bars)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -114,7 +120,9 @@ class Panel:
     finish: Callable[[Any], None] | None = None
 
 
-def figure(panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any) -> Any:
+def figure(
+    panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
+) -> Any:
     """Draw rows of panels with one legend below them.
 
     Args:

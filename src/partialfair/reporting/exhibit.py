@@ -1,8 +1,8 @@
 """What an exhibit is: an entry of ``params.yaml`` drawn by its kind.
 
 A kind is a file of ``reporting/kinds`` that binds ``KIND``, found by scanning; the file's name is the kind's. Its
-options are a model of their own, so that ``partialfair check`` refuses an entry that could not be drawn. One picture may
-be drawn from several sources of numbers: ``KIND`` is then a mapping, and the option ``source`` names the entry.
+options are a model of their own, so that ``partialfair check`` refuses an entry that could not be drawn. One picture
+may be drawn from several sources of numbers: ``KIND`` is then a mapping, and the option ``source`` names the entry.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -87,6 +87,7 @@ class Kind:
         claims: lines of the scorecard that have no published number (see ``scorecard``).
         needs_results: whether there is nothing to show before an experiment has run.
         options: what its entries take; ``None`` leaves them unchecked.
+        figure: whether it draws one.
     """
 
     render: Callable[[Context[Any]], list[Path]]
@@ -95,6 +96,7 @@ class Kind:
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
     options: type[Options] | None = None
+    figure: bool = False
 
     @classmethod
     def of(
@@ -132,7 +134,7 @@ class Kind:
             figure = canvas.inline(context) if draw is not None else ""
             return figure + (cells.html(table(context)) if table is not None else "")
 
-        return cls(render, fragment, options=options, **more)
+        return cls(render, fragment, options=options, figure=draw is not None, **more)
 
 
 def heading(context: Context[Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Models as points of fairness and accuracy: means over seeds with t-intervals, one panel per experiment and dataset."""
+"""Models as points of fairness and accuracy: means over seeds with t-intervals."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,12 @@ COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
     "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "note",
 )  # fmt: skip
-_LOOKS = (("#0072B2", "o", "-"), ("#D55E00", "s", (0, (5, 1.5))), ("#009E73", "^", (0, (1.5, 1))), ("#CC79A7", "D", "-."))
+_LOOKS = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", (0, (5, 1.5))),
+    ("#009E73", "^", (0, (1.5, 1))),
+    ("#CC79A7", "D", "-."),
+)
 
 
 class FairnessPoints(Options):
@@ -54,7 +59,10 @@ def _published(context: Context[FairnessPoints], experiment: str) -> list[Line]:
     """Published (fairness, accuracy) pairs of the datasets and intervals of one experiment."""
     if not context.options.published_points:
         return []
-    runs, metric = context.config.experiment(experiment).runs, f"{context.convention(experiment).title.lower()}_fairness"
+    runs, metric = (
+        context.config.experiment(experiment).runs,
+        f"{context.convention(experiment).title.lower()}_fairness",
+    )
     pairs: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in published.of_exhibit(context.paper, context.options.published_points):
         run = runs.get(row.dataset)
@@ -72,8 +80,10 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
     """Draw rows of experiments and columns of datasets; one row where a line is an experiment."""
     if context.options.line == "experiment":
         datasets = list(dict.fromkeys(p["dataset"] for p in found)) or [""]
-        panels = [[_of_experiments(context, dataset, [p for p in found if p["dataset"] == dataset]) for dataset in datasets]]
-        return canvas.figure(panels, (5.6 * len(datasets), 4.7), {}, columns=3)
+        panels = [
+            [_of_experiments(context, dataset, [p for p in found if p["dataset"] == dataset]) for dataset in datasets]
+        ]
+        return canvas.figure(panels, (5.6 * len(datasets), 5.2), {}, columns=1)
     datasets = list(dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs))
     panels = [
         [
@@ -91,8 +101,13 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
     title = context.convention(experiment).title
     run = context.config.experiment(experiment).runs.get(dataset)
     where = "" if run is None else f", I = {style.interval_title(run.interval)}"
-    labels = {"title": f"{style.dataset_title(dataset)}, {title}{where}", "xlabel": f"1 − max {title} violation on test"}
-    labels |= {"ylabel": "test accuracy"} if dataset == next(iter(context.config.experiment(experiment).runs), "") else {}
+    labels = {
+        "title": f"{style.dataset_title(dataset)}, {title}{where}",
+        "xlabel": f"1 − max {title} violation on test",
+    }
+    labels |= (
+        {"ylabel": "test accuracy"} if dataset == next(iter(context.config.experiment(experiment).runs), "") else {}
+    )
     names = list(dict.fromkeys(p["algorithm"] for p in points))
     drawn = [p for p in points if p["source"] == "reproduced" and not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if p["algorithm"] == "unconstrained"]
@@ -128,9 +143,12 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         own.sort(key=lambda p: p["kappa"], reverse=True)
         colour, marker, dash = _LOOKS[number % len(_LOOKS)]
         if own:
-            curves += [_line([*starts, *own], colour, dash), _marks(own, colour, marker, line_title(context, experiment))]
+            curves += [
+                _line([*starts, *own], colour, dash),
+                _marks(own, colour, marker, line_title(context, experiment), 0.4),
+            ]
             words += [(p, colour) for p in own]
-    curves += [_marks(starts, style.INK, "*", "no constraint")] if starts else []
+    curves += [_marks(starts, style.INK, "*", "no constraint", 0.4)] if starts else []
 
     def finish(axis: Any) -> None:
         for point, colour in words:
@@ -151,25 +169,23 @@ def line_title(context: Context[Any], experiment: str) -> str:
 
 
 def _line(path: Iterable[Line], colour: str, dash: Any) -> Curve:
-    points = list(path)
     look = {"color": colour, "ls": dash, "zorder": 3}
-    return Curve([p["fairness"] for p in points], [p["accuracy"] for p in points], look)
+    return Curve.through([(p["fairness"], p["accuracy"]) for p in path], look)
 
 
-def _marks(own: list[Line], colour: str, marker: str, label: str) -> Curve:
-    """Marks with intervals in both directions."""
+def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 1.0) -> Curve:
+    """Marks with intervals in both directions, ``pale`` where they would hide the marks."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
         ends = [canvas.lengths(p, name) for p in own]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
-    look = {"fmt": marker, "color": colour, "ms": 10 if marker == "*" else 5.5, "elinewidth": 0.9, "capsize": 2}
-    return Curve(
-        [p["fairness"] for p in own], [p["accuracy"] for p in own], look | {"label": label, "zorder": 4}, bars=bars
-    )
+    look = {"fmt": marker, "color": colour, "ecolor": (colour, pale), "elinewidth": 0.9, "capsize": 2, "zorder": 4}
+    look |= {"ms": 10 if marker == "*" else 5.5, "label": label}
+    return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
 
 
 def claims(context: Context[FairnessPoints]) -> list[dict[str, Any]]:
-    """Scorecard lines where a line is an experiment: along it, each tightening of kappa makes the violation on test rows smaller."""
+    """Scorecard lines where a line is an experiment: each tightening of kappa makes the violation smaller."""
     lines: list[Line] = []
     if context.options.line != "experiment":
         return lines

@@ -105,6 +105,11 @@ def kappa_words(kappa: float) -> str:
     return "without a constraint" if math.isinf(kappa) else f"at kappa {kappa:g}"
 
 
+def interval_title(interval: Any) -> str:
+    """Return an interval as it stands in titles."""
+    return " ∪ ".join(f"[{low:g}, {high:g}]" for low, high in pairs_of(interval))
+
+
 def pairs_of(interval: Any) -> Pairs:
     """Return the pairs of an interval; those of the first group where groups have their own."""
     parsed = intervals.parse(interval)

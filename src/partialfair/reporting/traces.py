@@ -33,7 +33,13 @@ def seconds(trace: Curves, iterations: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def finding(
-    context: Context[Any], setting: Setting, statement: str, metric: str, value: float | None, note: str, label: str = ""
+    context: Context[Any],
+    setting: Setting,
+    statement: str,
+    metric: str,
+    value: float | None,
+    note: str,
+    label: str = "",
 ) -> dict[str, Any]:
     """A scorecard line on a deterministic run: the statement holds if the value is positive.
 

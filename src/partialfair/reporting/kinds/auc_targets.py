@@ -13,8 +13,7 @@ from partialfair.reporting.exhibit import Context, Kind, Options
 def target_table(context: Context[Options]) -> Table:
     """One block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
     by_panel = {
-        (dataset, experiment): list(points(context, experiment, dataset))
-        for dataset, experiment in panels(context)
+        (dataset, experiment): list(points(context, experiment, dataset)) for dataset, experiment in panels(context)
     }
     kappas = sorted({p.setting.kappa for found in by_panel.values() for p in found if not math.isinf(p.setting.kappa)})
     rows: list[list[Cell]] = []

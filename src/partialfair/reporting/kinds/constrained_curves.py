@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.pages import cells
-from partialfair.reporting import canvas, style, traces
+from partialfair.reporting import canvas, runs, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.results import Setting
 
@@ -45,7 +45,7 @@ def series(context: Context, dataset: str) -> list[tuple[dict[str, str], Setting
     out: list[tuple[dict[str, str], Setting, dict[str, Any] | None, str]] = []
     seed = context.config.seeds(context.experiments[0])[0]
     for entry in context.options["series"]:
-        for setting in traces.settings(context, entry["algorithm"]):
+        for setting in runs.settings(context, [entry["algorithm"]]):
             if setting.dataset == dataset:
                 found, reason = traces.curves(context, setting, seed)
                 name = entry.get("candidate") or next(iter(found), "")

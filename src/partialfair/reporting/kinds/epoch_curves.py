@@ -7,7 +7,7 @@ import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
-from partialfair.reporting import canvas, style, traces
+from partialfair.reporting import canvas, runs, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts import statements
 from partialfair.verdicts.evidence import Outcome
@@ -20,7 +20,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (4, 1, 1, 1)),
 
 def curves_of(context: Context, entry: dict[str, str]) -> tuple[dict[int, dict[str, Any]], Any, str]:
     """Curves of one series by seed, its setting, and why seeds are missing."""
-    setting = next(traces.settings(context, entry["algorithm"]), None)
+    setting = next(runs.settings(context, [entry["algorithm"]]), None)
     if setting is None:
         return {}, None, f"no run of {entry['algorithm']}"
     found, why = {}, ""

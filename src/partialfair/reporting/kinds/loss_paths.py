@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stored import load_model
 from partialfair.pages import cells
-from partialfair.reporting import canvas, run_scores, style
+from partialfair.reporting import canvas, run_scores, runs, style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.verdicts.results import Setting
@@ -42,8 +42,9 @@ def settings(context: Context) -> list[Setting]:
 
 def curves(context: Context, setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
-    path = run_scores.folder(context, setting, seed) / "model.npz"
-    if not path.exists():
+    found, _ = runs.folder(context, setting, seed)
+    path = None if found is None else found / "model.npz"
+    if path is None or not path.exists():
         return None
     data = context.root / "data" / "processed" / setting.dataset
     return _curves(path, data, setting.experiment, seed, split, path.stat().st_mtime_ns, _fit_on(context, setting))
@@ -86,8 +87,8 @@ def points(context: Context) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for setting in settings(context):
         for split in context.options.get("splits", ["train"]):
-            runs = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
-            there = [run for run in runs if run is not None]
+            each = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+            there = [run for run in each if run is not None]
             base = {"experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa}
             if not there:
                 found.append({**base, "split": split, "note": "not run, or no points kept"})

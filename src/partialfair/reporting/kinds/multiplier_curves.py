@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.pages import cells
-from partialfair.reporting import canvas, style, traces
+from partialfair.reporting import canvas, runs, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.kinds.constrained_curves import datasets, title_of
 
@@ -37,7 +37,7 @@ def duals(trace: dict[str, Any]) -> tuple[Any, Any, Any]:
 def points(context: Context) -> list[dict[str, Any]]:
     """What the figure shows; a line with a note for a dataset that was not run."""
     out: list[dict[str, Any]] = []
-    for setting in traces.settings(context, "plada"):
+    for setting in runs.settings(context, ["plada"]):
         found, reason = traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
         best = optimal_multiplier(context, setting.dataset)
         if not found:
@@ -98,7 +98,7 @@ def render(context: Context) -> list[Path]:
 def claims(context: Context) -> list[dict[str, Any]]:
     """Scorecard lines: lambda and mu meet, and they meet at the multiplier of the exact optimum."""
     lines = []
-    for setting in traces.settings(context, "plada"):
+    for setting in runs.settings(context, ["plada"]):
         found, reason = traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
         best = optimal_multiplier(context, setting.dataset)
         for name in list(found) if found else [""]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
-from partialfair.reporting import canvas, style, traces
+from partialfair.reporting import canvas, runs, style, traces
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
@@ -22,7 +22,7 @@ SAME = 1e-3
 
 def _run(context: Context) -> tuple[Any, dict[str, Any], str]:
     """The exhibit's run: its setting, and curves by candidate."""
-    setting = next(traces.settings(context, str(context.options["algorithm"])))
+    setting = next(runs.settings(context, [str(context.options["algorithm"])]))
     found, reason = traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
     return setting, found, reason
 

@@ -11,8 +11,7 @@ from partialfair.models.stored import load_model
 from partialfair.pages import cells
 from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import LOOKS
-from partialfair.reporting.regression_points import series
+from partialfair.reporting.regression_points import LOOKS, series
 from partialfair.tables.dataset import Dataset, Split
 
 COLUMNS = ("series", "group", "prediction", "density", "mean", "n")

@@ -12,8 +12,7 @@ import numpy as np
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import TITLES
-from partialfair.reporting.regression_points import published_name, values
+from partialfair.reporting.regression_points import TITLES, published_name, values
 from partialfair.verdicts.results import Setting
 
 COLUMNS = ("finding", "dataset", "setting", "measure", "value", "std", "n_seeds", "holds")

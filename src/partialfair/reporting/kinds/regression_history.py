@@ -10,8 +10,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.reporting import canvas
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import LOOKS, TITLES
-from partialfair.reporting.regression_points import PUBLISHED_METRICS, published_name, series
+from partialfair.reporting.regression_points import LOOKS, PUBLISHED_METRICS, TITLES, published_name, series
 from partialfair.tables.files import read_json
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published

@@ -14,8 +14,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import TITLES
-from partialfair.reporting.regression_points import published_name, series
+from partialfair.reporting.regression_points import TITLES, published_name, series
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 

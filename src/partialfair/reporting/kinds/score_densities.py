@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from partialfair.pages import cells
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.falling import falling
 from partialfair.reporting.kinds import rank_curves
 from partialfair.tables.intervals import Pairs, bounds
 from partialfair.verdicts import statements
@@ -154,7 +155,7 @@ def claims(context: Context) -> list[dict[str, Any]]:
     decided = _has_threshold(context)
     metric = "fall of the difference of the shares above 0" if decided else "fall of the Kolmogorov-Smirnov distance"
     words = "the same share of the filled parts lies above 0" if decided else "the filled parts of the groups are alike"
-    return rank_curves.falling(
+    return falling(
         context, {"": settings(context)}, "relative", f"{metric}, scores inside I", f"{words}, more so than {{before}}"
     )
 
