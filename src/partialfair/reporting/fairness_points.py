@@ -11,7 +11,6 @@ from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.falling import falling
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import published
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -64,7 +63,7 @@ def _published(context: Context[FairnessPoints], experiment: str) -> list[Line]:
         f"{context.convention(experiment).title.lower()}_fairness",
     )
     pairs: dict[tuple[str, str, str], dict[str, float]] = {}
-    for row in published.of_exhibit(context.paper, context.options.published_points):
+    for row in context.published_of(context.options.published_points):
         run = runs.get(row.dataset)
         if run is not None and row.interval == format_interval(run.interval):
             pairs.setdefault((row.dataset, row.algorithm, row.setting), {})[row.metric] = row.value
