@@ -13,7 +13,9 @@ from partialfair.reporting import exhibit
 def config(tmp_path: Path, **entry: object):
     content = synthetic.params()
     content["exhibits"] = {"figure2": {"title": "x", "experiments": ["psp"], **entry}}
-    return synthetic.project(tmp_path, content)
+    root = tmp_path / str(len(list(tmp_path.iterdir())))
+    root.mkdir()
+    return synthetic.project(root, content)
 
 
 @pytest.mark.parametrize(
