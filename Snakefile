@@ -17,7 +17,7 @@ from partialfair.grid.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
 from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, set_environment, spare_time
 
-# Another grid: snakemake --config params=other.yaml. Every job reads the same one.
+# Another grid: snakemake --config params=papers/plada/grid.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))
 set_environment(workflow.basedir, PARAMS)
 try:
@@ -61,7 +61,7 @@ rule all:
     default_target: True
     input:
         GRID.reports(),
-        expand(paths.MANIFEST, what=["tables", "models"]),
+        GRID.manifests(),
 
 
 rule demo:

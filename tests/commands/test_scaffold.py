@@ -24,7 +24,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "tests" / name, folder / "tests" / name)
     for name in ("pyproject.toml", "params.yaml"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copytree(ROOT / "grids", folder / "grids")
+    shutil.copytree(ROOT / "papers", folder / "papers")
     return folder
 
 

@@ -101,7 +101,7 @@ PAGES_WITH_CODE = [
 def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    shutil.copytree(ROOT / "grids", tmp_path / "grids")
+    shutil.copytree(ROOT / "papers", tmp_path / "papers")
     page = Page(path.name, tmp_path, {})
     for kind, code in blocks(path):
         if kind == "python":

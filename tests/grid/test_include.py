@@ -29,7 +29,7 @@ def files(tmp_path):
 
 def test_entries_of_an_included_file_are_added(files):
     config = load_config(files, check_plugins=True)
-    assert list(config.experiments) == ["one", "two"]
+    assert list(config.experiments) == ["two", "one"]  # as if it stood where it is included
     assert config.algorithm_settings("one", "alm") == {"tolerance": 0.01}
     assert (config.seeds("one"), config.seeds("two")) == ([0, 1], [3])
 

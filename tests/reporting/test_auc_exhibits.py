@@ -13,7 +13,7 @@ from partialfair.reporting.kinds import auc_findings, auc_protocol
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results
 
-GRID = Path(__file__).parents[2] / "grids" / "auc_fairness.yaml"
+GRID = Path(__file__).parents[2] / "papers" / "auc_fairness" / "grid.yaml"
 EXPERIMENT = "auc_linear_group"
 
 

@@ -22,7 +22,6 @@ COPIED = (
     "workflow",
     "src",
     "profiles",
-    "grids",
     "papers",
     "dvc.yaml",
     ".dvcignore",

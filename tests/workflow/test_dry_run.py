@@ -3,7 +3,6 @@
 import compileall
 import re
 import resource
-import shutil
 from collections import Counter
 
 import pytest
@@ -20,8 +19,6 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A scratch copy with the real grid, nothing built."""
     project = make_project(tmp_path_factory.mktemp("dry") / "project")
     (project.folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
-    if not (project.folder / "grids").exists():
-        shutil.copytree(ROOT / "grids", project.folder / "grids")
     compileall.compile_dir(project.folder / "src", quiet=1)  # as after any other command
     return project
 

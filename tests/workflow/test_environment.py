@@ -76,8 +76,8 @@ def test_audit_names_the_raw_files_and_parameters_that_the_grid_uses():
     assert {name for name in stages["data"]["deps"] if name.startswith("data/raw/")} == raw
     assert {key for stage in stages.values() for key in stage["params"]} == set(ParamsModel.model_fields) - {"include"}
     included = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")).get("include", [])
-    assert all(Path(name).parent == Path("grids") and (ROOT / name).exists() for name in included)
-    assert all("grids" in stage["deps"] for stage in stages.values())  # stands for `include`, which may be absent
+    assert all(Path(name).parts[0] == "papers" for name in included)
+    assert all("papers" in stage["deps"] for stage in stages.values())  # stands for `include`, which may be absent
     for stage in stages.values():
         assert all((ROOT / name).exists() for name in stage["deps"] if name.startswith("src/")), stage["deps"]
         assert all(options["persist"] for out in stage["outs"] for options in out.values())

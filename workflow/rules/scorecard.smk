@@ -1,4 +1,5 @@
-# Published numbers beside reproduced ones, and the page with all exhibits.
+# Published numbers beside reproduced ones, and the page with all exhibits; those of one paper in a folder of its own.
+ruleorder: scorecard > experiment_scorecard
 
 
 rule scorecard:
@@ -9,18 +10,18 @@ rule scorecard:
         GRID.drawn(),
     output:
         report(
-            "reports/scorecard.csv",
+            f"{CONFIG.reports}/scorecard.csv",
             caption="../report/scorecard.rst",
             category="Overview",
             labels={"exhibit": "scorecard"},
         ),
         report(
-            "reports/index.html",
+            f"{CONFIG.reports}/index.html",
             caption="../report/page.rst",
             category="Overview",
             labels={"exhibit": "report page"},
         ),
-        "reports/metrics.json",
+        f"{CONFIG.reports}/metrics.json",
     log:
         "logs/scorecard.log",
     benchmark:
@@ -32,7 +33,7 @@ rule scorecard:
         exhibits=GRID.scorecard.settings,
         code=GRID.scorecard.code,
     shell:
-        "python -m partialfair scorecard --out reports > {log} 2>&1"
+        "python -m partialfair scorecard --out {CONFIG.reports} > {log} 2>&1"
 
 
 # The same for one experiment by itself, as the demo has it.

@@ -48,9 +48,10 @@ def scorecard(
     from partialfair.jobs.headline import write_headline
     from partialfair.jobs.report import render_page, write_scorecard
 
-    grid, folder = load_config(config), out or paths.summary_folder(experiment)
+    grid = load_config(config)
     if experiment is not None:
         grid = grid.restricted(experiment)
+    folder = out or grid.reports
     print(write_scorecard(grid, folder))
     print(render_page(grid, folder))
     print(write_headline(grid, folder))

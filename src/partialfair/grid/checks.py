@@ -66,6 +66,8 @@ def check_names(config: "Config") -> None:
         _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
     for name, experiment in params.experiments.items():
         where = f"{source}: experiments.{name}"
+        if name == config.name:
+            raise ConfigError(f"{where}: {name!r} is the folder of the report; choose another name")
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")

@@ -9,7 +9,7 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.errors import ConfigError
-from partialfair.grid import paths
+from partialfair.grid import papers, paths
 from partialfair.grid.checks import check_names, check_settings, validated
 from partialfair.grid.params import ExperimentModel, ParamsModel
 from partialfair.grid.reading import with_included
@@ -63,11 +63,19 @@ def kappa_text(kappa: float) -> str:
 
 
 class Config:
-    """A validated ``params.yaml``; ``whole`` unless it is :meth:`restricted`."""
+    """A validated ``params.yaml``, or the grid of one paper.
 
-    def __init__(self, params: ParamsModel, source: str = "params.yaml", whole: bool = True) -> None:
+    Args:
+        params: the content.
+        source: the file, for messages.
+        name: of a grid that is a part of the whole, whose scorecard and page have a folder of their own; else empty.
+        whole: whether everything that its papers print is to be accounted for.
+    """
+
+    def __init__(self, params: ParamsModel, source: str = "params.yaml", name: str = "", whole: bool = True) -> None:
         self.params = params
         self.source = source
+        self.name = name
         self.whole = whole
         self._training: dict[tuple[str, str, str], dict[str, Any]] = {}
 
@@ -75,6 +83,11 @@ class Config:
     def experiments(self) -> dict[str, ExperimentModel]:
         """Experiments by name."""
         return self.params.experiments
+
+    @property
+    def reports(self) -> Path:
+        """Folder of the scorecard and the page, relative to the project's root."""
+        return paths.summary_folder(self.name)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -101,7 +114,8 @@ class Config:
         """
         only = {experiment: self.experiment(experiment)}
         shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
-        return Config(self.params.model_copy(update={"experiments": only, "exhibits": shown}), self.source, whole=False)
+        params = self.params.model_copy(update={"experiments": only, "exhibits": shown})
+        return Config(params, self.source, experiment, whole=False)
 
     def seeds(self, experiment: str) -> list[int]:
         """Return the seeds of an experiment."""
@@ -232,8 +246,10 @@ def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False
     Raises:
         ConfigError: the file cannot be read or says something that cannot be run.
     """
-    source = Path(path).name
-    config = Config(validated(with_included(Path(path)), ParamsModel, source, ()), source)
+    name = papers.grid_name(Path(path))
+    source = "/".join(Path(path).absolute().parts[-3:]) if Path(path).name == papers.GRID else Path(path).name
+    params = validated(with_included(Path(path)), ParamsModel, source, ())
+    config = Config(params, source, name, whole=not name or Path(path).name == papers.GRID)
     check_names(config)
     if check_plugins:
         check_settings(config)

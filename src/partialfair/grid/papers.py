@@ -32,6 +32,17 @@ class Paper(StrictModel):
     verdict: str = Field("", description="what came of the central claim here, in one sentence")
 
 
+def grid_name(path: Path) -> str:
+    """Return what a grid below ``papers/`` is called: a paper's folder, or the stem of a further file; else nothing.
+
+    Its scorecard and page go to ``reports/NAME/``, where they leave those of the whole alone.
+    """
+    folders = path.absolute().parts[:-1]
+    if folders[-2:-1] == (FOLDER.name,):
+        return folders[-1] if path.name == GRID else path.stem
+    return path.stem if folders[-1:] == (FOLDER.name,) else ""
+
+
 def file(paper: str, name: str, root: Path = Path()) -> Path:
     """Return the path of one of a paper's files, there or not.
 

@@ -40,6 +40,6 @@ def collected(experiments: Iterable[str]) -> list[str]:
     return [COLLECTED.format(experiment=name, table=table) for name in experiments for table in COLLECTED_TABLES]
 
 
-def summary_folder(experiment: str | None = None) -> Path:
-    """Return where scorecard and page lie: of everything, or of one experiment by itself."""
-    return REPORTS if experiment is None else REPORTS / experiment
+def summary_folder(name: str = "") -> Path:
+    """Return where scorecard and page lie: of everything, or of one paper or experiment by itself."""
+    return REPORTS / name

@@ -13,50 +13,70 @@ INCLUDABLE = ("datasets", "algorithms", "experiments", "exhibits")
 
 
 def with_included(path: Path) -> dict[str, Any]:
-    """Return the content of a configuration with the entries of the files that it includes.
+    """Return the content of a configuration with the entries of the files that it includes, which come before its own.
 
-    An included file can also stand alone (with ``seeds``, ``bootstrap`` and the like of its own, which do not
-    count where it is included): each paper's grid is a file that runs by itself.
+    An included file can also stand alone (with ``bootstrap`` and the like of its own, which do not count where it is
+    included): each paper's grid is a file that runs by itself.
 
     Raises:
         ConfigError: a file cannot be read or is not YAML, or two files say different things of one name.
     """
     whole = _read(path)
-    for name in _list(whole.get("include"), path):
-        file = path.parent / name
-        if not file.is_file():
-            raise ConfigError(f"{path.name}: include: there is no file {file}; paths are relative to {path.name}")
-        content = _read(file)
+    found: dict[str, _Entries] = {block: {} for block in INCLUDABLE}
+    for name in _included(whole.get("include"), path):
+        content = _read(path.parent / name)
         for block in INCLUDABLE:
-            _add_entries(whole, block, content.get(block) or {}, file, path)
-        _own_values(whole, content)
+            _add_entries(found[block], block, content.get(block) or {}, name)
+        _own_seeds(found["experiments"], content)
+    for block in INCLUDABLE:
+        _add_entries(found[block], block, whole.get(block) or {}, path.name)
+        whole[block] = {name: entry for name, (entry, _) in found[block].items()}
     return whole
 
 
-def _list(names: Any, path: Path) -> list[str]:
-    """Return the names of the included files."""
+_Entries = dict[str, tuple[Any, str]]
+"""Entries of one block by name, each with the file that it stands in."""
+
+
+def _included(names: Any, path: Path) -> list[str]:
+    """Return the included files relative to the folder of ``path``: those named, and those that a pattern finds.
+
+    Files that a pattern finds are sorted; one that is also named stands where it is named.
+    """
     if not isinstance(names or [], list):
         raise ConfigError(f"{path.name}: include is {names!r}: give a list of files")
-    return [str(name) for name in names or []]
+    named = [str(name) for name in names or []]
+    chosen: dict[str, None] = {}
+    for name in named:
+        if "*" in name:
+            matches = sorted(file.relative_to(path.parent).as_posix() for file in path.parent.glob(name))
+            chosen |= dict.fromkeys(match for match in matches if match not in named)
+        elif (path.parent / name).is_file():
+            chosen[name] = None
+        else:
+            raise ConfigError(
+                f"{path.name}: include: there is no file {path.parent / name}; paths are relative to {path.name}"
+            )
+    return list(chosen)
 
 
-def _add_entries(whole: dict[str, Any], block: str, entries: Any, file: Path, path: Path) -> None:
+def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None:
     """Add the entries of one block, refusing names that exist with another content."""
     if not isinstance(entries, dict):
-        raise ConfigError(f"{file.name}: {block} is {entries!r}: give names and their entries")
-    present = whole.setdefault(block, {}) or {}
+        raise ConfigError(f"{file}: {block} is {entries!r}: give names and their entries")
     for name, entry in entries.items():
-        if name in present and present[name] != entry:
-            raise ConfigError(f"{file.name}: {block}.{name} also stands, otherwise, in {path.name}; rename one of them")
-    whole[block] = {**present, **entries}
+        if name in present and present[name][0] != entry:
+            other = present[name][1]
+            raise ConfigError(f"{file}: {block}.{name} also stands, otherwise, in {other}; rename one of them")
+        present.setdefault(name, (entry, file))
 
 
-def _own_values(whole: dict[str, Any], content: dict[str, Any]) -> None:
+def _own_seeds(experiments: _Entries, content: dict[str, Any]) -> None:
     """Give the experiments of an included file the seeds that stand at its top."""
     for name in (content.get("experiments") or {}) if "seeds" in content else ():
-        entry = whole["experiments"][name]
+        entry, file = experiments[name]
         if isinstance(entry, dict):
-            whole["experiments"][name] = {"seeds": content["seeds"], **entry}
+            experiments[name] = {"seeds": content["seeds"], **entry}, file
 
 
 class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times faster

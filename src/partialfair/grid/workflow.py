@@ -159,8 +159,8 @@ class Grid:
 
     def reports(self, experiment: str | None = None) -> list[str]:
         """Return all that is rendered: from one experiment alone, or from everything."""
-        config, folder = self._restricted(experiment), paths.summary_folder(experiment)
-        page = [f"{folder}/{name}" for name in paths.SUMMARY[:2]]
+        config = self._restricted(experiment)
+        page = [f"{config.reports}/{name}" for name in paths.SUMMARY[:2]]
         return [*self.evaluated(config.experiments), *self.drawn(experiment), *page]
 
     def drawn(self, experiment: str | None = None) -> list[str]:
@@ -179,6 +179,10 @@ class Grid:
         others = map(paths.table, self.config.params.exhibits[exhibit].datasets)
         held_against = self.papers(experiments)
         return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others, *held_against]))
+
+    def manifests(self) -> list[str]:
+        """Return the checksums of all tables and models, which the grid of one paper leaves alone."""
+        return [] if self.config.name else [paths.MANIFEST.format(what=what) for what in ("tables", "models")]
 
     def papers(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the files that the results of some experiments, or of all, are held against."""

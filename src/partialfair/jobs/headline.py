@@ -17,10 +17,10 @@ def write_headline(config: Config, out_dir: str | Path | None = None, root: str 
 
     Args:
         config: the grid.
-        out_dir: where to write; by default ``reports``.
+        out_dir: where to write; by default the report's folder.
         root: the project's root.
     """
-    folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
+    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
     target = folder / "metrics.json"
     write_json(target, headline(config, Path(root)))
     return target

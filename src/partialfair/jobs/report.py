@@ -40,7 +40,7 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, roo
 
 def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
     """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
-    folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
+    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
     return scorecard.write(answers.lines(config, Path(root)), folder / "scorecard.csv")
 
 
@@ -50,5 +50,5 @@ def render_page(config: Config, out_dir: str | Path | None = None, root: str | P
     Raises:
         DataError: a figure has not been drawn.
     """
-    folder = Path(out_dir) if out_dir is not None else Path(root) / "reports"
+    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
     return page.write(config, folder / "index.html", Path(root))

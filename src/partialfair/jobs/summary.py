@@ -26,7 +26,7 @@ def summary(config_path: str | Path, experiment: str | None = None, root: str | 
     config = load_config(config_path)
     for name in [experiment] if experiment else list(config.experiments):
         yield from _table(config, name, Path(root))
-    yield f"report: {Path('reports') / (experiment or '') / 'index.html'}"
+    yield f"report: {(config.restricted(experiment) if experiment else config).reports / 'index.html'}"
 
 
 def _table(config: Config, name: str, root: Path) -> Iterator[str]:

@@ -14,13 +14,12 @@ from partialfair.reporting import exhibit
 from partialfair.tables.files import sha256
 
 
-def check_reports(chain: Chain, config: Config, folder: Path = paths.REPORTS) -> None:
+def check_reports(chain: Chain, config: Config) -> None:
     """Collect and draw everything again in a scratch folder, and compare it with ``reports/``.
 
     Args:
         chain: receives what is found; runs that it says are broken are not collected.
         config: the grid, or its restriction to one experiment.
-        folder: where scorecard and page lie.
     """
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -34,7 +33,7 @@ def check_reports(chain: Chain, config: Config, folder: Path = paths.REPORTS) ->
             chain.progress(f"exhibit {number} of {len(config.params.exhibits)}: {exhibit_id}")
             _check_exhibit(chain, config, exhibit_id, scratch)
         chain.progress("scorecard and page")
-        _check_scorecard(chain, config, scratch, folder)
+        _check_scorecard(chain, config, scratch)
 
 
 def _check_collected(chain: Chain, config: Config, experiment: str, scratch: Path) -> None:
@@ -96,9 +95,9 @@ def _check_exhibit(chain: Chain, config: Config, exhibit_id: str, scratch: Path)
         chain.link("exhibit", csv, tie)
 
 
-def _check_scorecard(chain: Chain, config: Config, scratch: Path, folder: Path) -> None:
+def _check_scorecard(chain: Chain, config: Config, scratch: Path) -> None:
     """Write scorecard and page again and compare."""
-    out = scratch / "again"
+    out, folder = scratch / "again", config.reports
     remedy = f"delete it and run `snakemake {folder / 'scorecard.csv'}`"
     before = len(chain.breaks)
     with chain.expects(folder / "scorecard.csv", remedy):

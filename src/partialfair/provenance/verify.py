@@ -37,7 +37,7 @@ def verify(
         ConfigError: the grid cannot be read, or has no such experiment.
     """
     path = Path(config_path)
-    config, folder = load_config(path), paths.summary_folder(experiment)
+    config = load_config(path)
     if experiment is not None:
         config = config.restricted(experiment)
     chain = Chain(progress=progress) if progress is not None else Chain()
@@ -45,6 +45,6 @@ def verify(
     pins = check_lock(chain)
     check_runs(chain, config, expected, pins, deep)
     if reports:
-        check_reports(chain, config, folder)
+        check_reports(chain, config)
     chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
     return chain

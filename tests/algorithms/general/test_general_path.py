@@ -170,7 +170,7 @@ class TestParams:
         assert plugins.is_fused(settings["constraint"], settings["loss"], settings["surrogate"])
 
     def test_the_shipped_grid_of_families_has_every_family_and_loss(self):
-        config = load_config(ROOT / "grids" / "families.yaml", check_plugins=True)
+        config = load_config(ROOT / "papers" / "partial_fairness" / "families.yaml", check_plugins=True)
         experiments = config.experiments.values()
         assert {experiment.constraint for experiment in experiments} == set(PARTIAL)
         assert {plugins.chosen(experiment.loss)[0] for experiment in experiments} == set(plugins.names("losses"))
