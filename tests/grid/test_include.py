@@ -5,6 +5,7 @@ import yaml
 
 from partialfair.errors import ConfigError
 from partialfair.grid.config import evaluation_settings, job_settings, load_config
+from tests.workflow.project import ROOT
 
 EXPERIMENT = {
     "title": "One",
@@ -64,3 +65,43 @@ def test_an_unknown_metric_on_request_is_refused(tmp_path):
 
 def test_settings_of_an_evaluation_without_request_do_not_mention_any(files):
     assert "on_request" not in evaluation_settings(load_config(files), "one", "simulated")
+
+
+def test_a_pattern_finds_files_that_are_not_named(tmp_path):
+    for name in ("b", "a", "named"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "grid.yaml", seeds=[3], experiments={name: EXPERIMENT})
+    include = ["*/grid.yaml", "named/grid.yaml", "none/*.yaml"]
+    config = load_config(write(tmp_path, "params.yaml", include=include, seeds=[0], experiments={"one": EXPERIMENT}))
+    assert list(config.experiments) == ["a", "b", "named", "one"]
+
+
+GRIDS = sorted((ROOT / "papers").glob("*/grid.yaml"))
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.parent.name)
+def test_the_grid_of_a_paper_is_alone_what_it_is_in_the_whole(path):
+    whole, alone = load_config(ROOT / "params.yaml"), load_config(path)
+    assert {experiment.paper for experiment in alone.experiments.values()} == {alone.name} == {path.parent.name}
+    for name, experiment in alone.experiments.items():
+        pairs = zip(whole.jobs(name), alone.jobs(name), strict=True)
+        assert all(job_settings(whole, one) == job_settings(alone, other) for one, other in pairs), name
+        for dataset in experiment.runs:
+            assert evaluation_settings(whole, name, dataset) == evaluation_settings(alone, name, dataset)
+    exhibits = alone.params.exhibits
+    assert exhibits == {name: whole.params.exhibits[name] for name in exhibits}
+
+
+def test_the_report_of_a_paper_leaves_that_of_the_whole_alone(tmp_path):
+    (tmp_path / "papers" / "mine").mkdir(parents=True)
+    path = write(tmp_path / "papers" / "mine", "grid.yaml", seeds=[0], experiments={"one": EXPERIMENT})
+    config = load_config(path)
+    assert config.reports.as_posix() == "reports/mine" and config.whole
+    assert config.restricted("one").reports.as_posix() == "reports/one"
+    further = load_config(write(path.parent, "more.yaml", seeds=[0], experiments={"one": EXPERIMENT}))
+    assert further.reports.as_posix() == "reports/more" and not further.whole
+    assert (
+        load_config(write(tmp_path, "other.yaml", seeds=[0], experiments={"one": EXPERIMENT})).reports.name == "reports"
+    )
+    with pytest.raises(ConfigError, match="papers/mine/grid.yaml: experiments.mine: .* folder of the report"):
+        load_config(write(path.parent, "grid.yaml", seeds=[0], experiments={"mine": EXPERIMENT}))

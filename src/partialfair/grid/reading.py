@@ -30,7 +30,8 @@ def with_included(path: Path) -> dict[str, Any]:
         _own_seeds(found["experiments"], content)
     for block in INCLUDABLE:
         _add_entries(found[block], block, whole.get(block) or {}, path.name)
-        whole[block] = {name: entry for name, (entry, _) in found[block].items()}
+        if found[block]:
+            whole[block] = {name: entry for name, (entry, _) in found[block].items()}
     return whole
 
 
