@@ -30,10 +30,11 @@ rule scorecard:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
+        folder=CONFIG.reports.as_posix(),
         exhibits=GRID.scorecard.settings,
         code=GRID.scorecard.code,
     shell:
-        "python -m partialfair scorecard --out {CONFIG.reports} > {log} 2>&1"
+        "python -m partialfair scorecard --out {params.folder} > {log} 2>&1"
 
 
 # The same for one experiment by itself, as the demo has it.

@@ -43,7 +43,6 @@ def scorecard(
     out: OutOption = None,
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
-    from partialfair.grid import paths
     from partialfair.grid.config import load_config
     from partialfair.jobs.headline import write_headline
     from partialfair.jobs.report import render_page, write_scorecard

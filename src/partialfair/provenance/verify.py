@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from partialfair.grid import paths
 from partialfair.grid.config import load_config
 from partialfair.provenance.chain import Chain
 from partialfair.provenance.data import check_data
