@@ -94,7 +94,8 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
     """Draw every exhibit and the scorecard from the tables below ``root``."""
     from partialfair.errors import PartialFairError
     from partialfair.grid.config import load_config
-    from partialfair.jobs.report import render_exhibit, write_scorecard
+    from partialfair.jobs.report import render_exhibit
+    from partialfair.jobs.scorecard import write_scorecard
 
     root = _with_papers(root)
     config = load_config(root / "params.yaml")

@@ -12,18 +12,27 @@ from partialfair.grid import closure
 from tests.workflow.project import ROOT
 
 HASHES = """
-from partialfair.grid.fingerprint import dataset_hash, evaluation_hash, report_hash, training_hash
+import sys
+from partialfair.grid.config import load_config
+from partialfair.grid.fingerprint import dataset_hash, evaluation_hash, exhibit, scorecard, training_hash
+grid = load_config(sys.argv[1])
 constraint = "partial_statistical_parity"
 print(dataset_hash("a9a"), dataset_hash("bank"), training_hash("idca", constraint), training_hash("alm", constraint),
-      training_hash("alm", "partial_demographic_parity"), evaluation_hash(), report_hash())
+      training_hash("alm", "partial_demographic_parity"), evaluation_hash(),
+      *(exhibit(grid, name).code for name in ("figure2", "figure3")), scorecard(grid).code)
 """
-NAMES = ["a9a", "bank", "idca", "alm", "alm_pdp", "evaluation", "report"]
+DRAWN = {"rank_curves", "densities", "report"}
+NAMES = ["a9a", "bank", "idca", "alm", "alm_pdp", "evaluation", "rank_curves", "densities", "report"]
 
 
 def hashes(source: Path) -> dict[str, str]:
     """Hashes as a fresh process computes them from a copy of the source."""
     done = subprocess.run(
-        [sys.executable, "-c", HASHES], env={"PYTHONPATH": str(source)}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", HASHES, str(ROOT / "params.yaml")],
+        env={"PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return dict(zip(NAMES, done.stdout.split(), strict=True))
 
@@ -74,7 +83,7 @@ def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
 ):
     path = source / "partialfair" / module
     path.write_text(path.read_text() + "\nADDED = 1\n")
-    assert changed_by(source, before) - {"evaluation", "report"} == expected
+    assert changed_by(source, before) - {"evaluation", *DRAWN} == expected
 
 
 def substitute(source: Path, pairs: dict[str, str]) -> int:
@@ -136,6 +145,15 @@ def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source:
     assert not {"a9a", "idca", "alm"} & changed_by(source, before)
 
 
+def test_a_kind_of_exhibit_outdates_what_it_draws(source: Path, before: dict[str, str]):
+    path = source / "partialfair" / "reporting" / "kinds" / "score_densities.py"
+    path.write_text(path.read_text() + "\nADDED = 1\n")
+    assert changed_by(source, before) == {"densities", "report"}
+    template = source / "partialfair" / "pages" / "templates" / "page.html.j2"
+    template.write_text(template.read_text() + "<p>")
+    assert changed_by(source, before) == DRAWN
+
+
 def test_data_files_beside_a_module_count(source: Path, before: dict[str, str]):
     columns = source / "partialfair" / "datasets" / "resources" / "a9a_columns.txt"
     columns.write_text("another" + columns.read_text())
@@ -157,7 +175,7 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
         f"def f():\n    import {closure.PACKAGE}.inner as inner\n"
     )
     monkeypatch.setattr(closure, "SOURCE", tmp_path)
-    for cached in (closure._read, closure._text_hash, closure._file, closure.closure_hash):
+    for cached in (closure._read, closure._text_hash, closure._parsed, closure._file, closure.closure_hash):
         cached.cache_clear()
     try:
         found = {name.removeprefix(f"{closure.PACKAGE}.") for name in closure.closure(f"{closure.PACKAGE}.start")}
@@ -165,14 +183,14 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
         with pytest.raises(PluginError, match="no module"):
             closure.closure(f"{closure.PACKAGE}.absent")
     finally:
-        for cached in (closure._read, closure._text_hash, closure._file, closure.closure_hash):
+        for cached in (closure._read, closure._text_hash, closure._parsed, closure._file, closure.closure_hash):
             cached.cache_clear()
 
 
 def test_the_text_of_a_tree_is_that_of_every_python_version():
     # Written out, since one interpreter cannot show what another makes of the same source: 3.12 added
     # type_params to functions, 3.13 leaves out what is empty.
-    assert closure._dump(ast.parse("def f(x): return x"), closure._Names("", set())) == (
+    assert closure._Text("").of(ast.parse("def f(x): return x")) == (
         "Module(body=[FunctionDef(name='f',args=arguments(args=[arg(arg='x')]),body=[Return(value=Name(id='x'))])])"
     )
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from partialfair.jobs import report
+from partialfair.jobs import scorecard as scorecard_job
 from tests.browser import chromium, emulate
 
 VISIBLE = "return [...document.querySelectorAll('#scorecard tbody tr')].filter(row => row.offsetParent !== null)"
@@ -16,7 +16,7 @@ LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
 @pytest.fixture(scope="module")
 def page(project, tmp_path_factory):
     root, config = project
-    return report.render_page(config, tmp_path_factory.mktemp("page"), root)
+    return scorecard_job.render_page(config, tmp_path_factory.mktemp("page"), root)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from partialfair.errors import DataError
-from partialfair.jobs import report
+from partialfair.jobs import scorecard as scorecard_job
 from partialfair.reporting import answers, canvas, exhibit
 from partialfair.verdicts import scorecard
 
@@ -43,7 +43,7 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def page(project, tmp_path_factory):
     root, config = project
-    return report.render_page(config, tmp_path_factory.mktemp("page"), root).read_text(encoding="utf-8")
+    return scorecard_job.render_page(config, tmp_path_factory.mktemp("page"), root).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -173,5 +173,5 @@ def test_experiments_without_results_are_said_to_be_missing(tmp_path):
 
     config = synthetic.project(tmp_path)
     shutil.rmtree(tmp_path / "reports")
-    text = report.render_page(config, tmp_path / "out", tmp_path).read_text(encoding="utf-8")
+    text = scorecard_job.render_page(config, tmp_path / "out", tmp_path).read_text(encoding="utf-8")
     assert "Not run: there are no results of psp, pdp yet." in text and "0 of 0 trained" in text

@@ -6,7 +6,7 @@ import pytest
 
 from partialfair import plugins
 from partialfair.errors import PluginError
-from partialfair.jobs.headline import headline
+from partialfair.jobs.scorecard import headline
 from partialfair.metrics import get
 from partialfair.verdicts.results import Convention, convention
 

@@ -10,6 +10,7 @@ import synthetic
 from partialfair.errors import ConfigError
 from partialfair.grid import config as configuration
 from partialfair.jobs import report
+from partialfair.jobs import scorecard as scorecard_job
 from partialfair.reporting import answers, exhibit
 from partialfair.verdicts import published, scorecard
 from tests.workflow.project import ROOT
@@ -116,7 +117,7 @@ def test_verdict_changes_with_the_number(tmp_path):
 def test_written_file_has_the_contract_columns(project, tmp_path):
     root, config = project
     lines = answers.lines(config, root)
-    path = report.write_scorecard(config, tmp_path, root)
+    path = scorecard_job.write_scorecard(config, tmp_path, root)
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert tuple(rows[0]) == scorecard.COLUMNS and len(rows) == len(lines)

@@ -44,16 +44,13 @@ def scorecard(
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
     from partialfair.grid.config import load_config
-    from partialfair.jobs.headline import write_headline
-    from partialfair.jobs.report import render_page, write_scorecard
+    from partialfair.jobs.scorecard import write_all
 
     grid = load_config(config)
     if experiment is not None:
         grid = grid.restricted(experiment)
-    folder = out or grid.reports
-    print(write_scorecard(grid, folder))
-    print(render_page(grid, folder))
-    print(write_headline(grid, folder))
+    for path in write_all(grid, out or grid.reports):
+        print(path)
 
 
 @app.command()

@@ -39,9 +39,9 @@ class Frontier:
         """Draw accuracy against 1 - violation on training and validation rows; return the matplotlib figure."""
         from matplotlib import pyplot as plt
 
-        from partialfair.reporting import style
+        from partialfair.pages.palette import RC
 
-        with plt.rc_context(style.RC):  # type: ignore[arg-type]
+        with plt.rc_context(RC):  # type: ignore[arg-type]
             figure = axis.figure if axis is not None else plt.figure(figsize=(5.2, 3.6))
             axis = axis if axis is not None else figure.add_subplot()
             looks = (("train", "#0072B2", "o-"), ("validation", "#D55E00", "s--"))

@@ -5,12 +5,14 @@ comments, blank lines, layout and documentation do not change them, and any chan
 content, not by name or place: an import stands for the text of what it imports, so moving or renaming a module outdates
 nothing.
 
-
-any case, which leaves MEASURE
+Imports are found here rather than by grimp, which ``make lint`` uses: the trees are read for their content in any case,
+in which imports have to be replaced, so that nothing would be saved, and every job would need grimp and the tenth of a
+second that its graph takes.
 """
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -84,31 +86,35 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
 
     An import of this package stands in the hash for the text of the module that it names.
     """
-    tree, folder, package = _parsed(module)
-    nodes = _stripped(tree)
-    idle = _only_typed(nodes)
-    targets = {node: [] if node in idle else _targets(node, package) for node in nodes if _is_import(node)}
-    found = set(_parents(module)).union(
-        *targets.values(), *(_parents(name) for many in targets.values() for name in many)
-    )
-    digest = hashlib.sha256(_dump(tree, _Names(package, idle)).encode())
-    for resource in _resources(nodes, folder):
-        digest.update(resource.read_bytes())
-    return digest.hexdigest(), frozenset(found)
+    code, resources, imported = _parsed(module)
+    whole = _IMPORTS.sub(lambda found: _content(found[1]), code)
+    digest = hashlib.sha256(whole.encode())
+    for path in resources:
+        digest.update(path.read_bytes())
+    return digest.hexdigest(), imported
 
 
 @cache
 def _text_hash(module: str) -> str:
-    """Return the hash of a module's code with the imports of this package left out; plumbing counts as nothing."""
+    """Return the hash of a module's code without what its imports stand for; plumbing counts as nothing."""
     if module in PLUMBING:
         return "plumbing"
-    tree, _, package = _parsed(module)
-    nodes = _stripped(tree)
-    return hashlib.sha256(_dump(tree, _Names(package, set(nodes))).encode()).hexdigest()
+    return hashlib.sha256(_IMPORTS.sub("", _parsed(module)[0]).encode()).hexdigest()
 
 
-def _parsed(module: str) -> tuple[ast.Module, Path, str]:
-    """Return the syntax tree of a module, its folder, and the package that relative imports start from.
+_IMPORTS = re.compile("\x02([^\x03]*)\x03")
+"""In the text of a tree: a list of what is imported, each as words, a tab and a module of this package."""
+
+
+def _content(imports: str) -> str:
+    """Return what a list of imports stands for; its order follows the names of modules, which count for nothing."""
+    parts = (part.partition("\t") for part in imports.split("\n"))
+    return ",".join(sorted(f"{words}{_text_hash(module)}" for words, _, module in parts))
+
+
+@cache
+def _parsed(module: str) -> tuple[str, tuple[Path, ...], frozenset[str]]:
+    """Return the text of a module's tree, the data files that count with it, and the package modules it imports.
 
     Raises:
         PluginError: the module does not exist or is not valid Python.
@@ -120,143 +126,113 @@ def _parsed(module: str) -> tuple[ast.Module, Path, str]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise PluginError(f"{path.name}, line {error.lineno}: {error.msg}; correct it") from error
-    return tree, path.parent, module if path.name == "__init__.py" else module.rpartition(".")[0]
+    text = _Text(module if path.name == "__init__.py" else module.rpartition(".")[0])
+    code = text.of(tree)
+    found = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
+    return code, tuple(_resources(text.words, path.parent)), frozenset(found)
 
 
-def _stripped(tree: ast.Module) -> list[ast.AST]:
-    """Remove docstrings and the version number, which no result depends on; return the nodes that are left."""
-    nodes: list[ast.AST] = [tree]
-    for node in nodes:  # which grows
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [  # type: ignore[attr-defined]
-                statement for statement in body if not (_is_text(statement) or _is_version(statement))
-            ]
-        nodes.extend(ast.iter_child_nodes(node))
-    return nodes
+class _Text:
+    """Syntax trees of a module as text that is the same under all Python versions and wherever other modules stand.
 
-
-def _is_text(statement: ast.AST) -> bool:
-    """Tell a bare text: a docstring, or a note under an assignment."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
-def _is_version(statement: ast.AST) -> bool:
-    """Tell ``__version__ = ...``."""
-    return isinstance(statement, ast.Assign) and [getattr(t, "id", "") for t in statement.targets] == ["__version__"]
-
-
-class _Names:
-    """What the imports of a module stand for in its hash.
+    ``ast.dump`` is not: later versions add fields (type parameters) and leave out empty ones.
 
     Args:
         package: from which relative imports start.
-        idle: import statements that never run; they stand for nothing.
+
+    Attributes:
+        imported: modules of this package that the trees so far import.
+        words: text constants of the trees so far.
     """
 
-    def __init__(self, package: str, idle: set[ast.AST]) -> None:
-        self.package, self.idle = package, idle
-        self.modules: dict[str, str] = {}
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.imported: set[str] = set()
+        self.words: set[str] = set()
+        self._modules: dict[str, str] = {}
 
-    def of_import(self, node: ast.Import | ast.ImportFrom) -> str | None:
-        """Return what stands for an import statement; ``None`` for one of another package, which stays as it is."""
-        base = _base(node, self.package)
-        if isinstance(node, ast.Import) and not any(_file(alias.name) for alias in node.names):
-            return None
-        if isinstance(node, ast.ImportFrom) and (base is None or _file(base) is None):
-            return None
-        parts = []
+    def of(self, node: object) -> str:
+        """Return a tree, or a list of them, as text; docstrings and the version number are left out."""
+        if isinstance(node, list):
+            return self._of_list([item for item in node if not (_is_text(item) or _is_version(item))])
+        if isinstance(node, ast.Name) and node.id in self._modules:
+            return f"Name(\x02module \t{self._modules[node.id]}\x03)"
+        if isinstance(node, ast.If) and _is_for_types(node.test):
+            node.body = []  # never runs
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.words.add(node.value)
+        if isinstance(node, ast.AST):
+            fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
+            inside = ",".join(f"{name}={self.of(value)}" for name, value in fields if value is not None and value != [])
+            return f"{type(node).__name__}({inside})"
+        return repr(node)
+
+    def _of_list(self, nodes: list[object]) -> str:
+        """Return statements as text, what they import of this package first."""
+        own = {number: self._imports(node) for number, node in enumerate(nodes)}
+        parts = [part for found in own.values() for part in found]
+        texts = [self.of(node) for number, node in enumerate(nodes) if not own[number]]
+        return "[" + ",".join(["\x02" + "\n".join(parts) + "\x03"] * bool(parts) + texts) + "]"
+
+    def _imports(self, node: object) -> list[str]:
+        """Return what a statement imports of this package, as words, a tab and a module; nothing for other statements.
+
+        A module's own name in the file that imports it counts for nothing.
+        """
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            return []
+        base = _base(node, self.package) if isinstance(node, ast.ImportFrom) else ""
+        found = []
         for alias in node.names:
-            whole = alias.name if base is None else f"{base}.{alias.name}"
-            if _file(whole) is not None:  # a module: its name in this file counts for nothing
-                text = "" if node in self.idle else _text_hash(whole)
-                self.modules[alias.asname or alias.name] = f"module {text}"
-                parts.append(text)
-            else:
-                text = "" if node in self.idle or base is None else _text_hash(base)
-                parts.append(f"{alias.name} as {alias.asname or alias.name} of {text}")
-        return f"Import({','.join(sorted(parts))})"
+            whole = f"{base}.{alias.name}" if base else alias.name
+            if _file(whole) is not None:
+                self._modules[alias.asname or alias.name] = whole
+                found.append(("", whole))
+            elif _file(base) is not None:
+                found.append((f"{alias.name} as {alias.asname or alias.name} of ", base))
+        self.imported |= {module for _, module in found} | ({base} if found and base else set())
+        return [f"{words}\t{module}" for words, module in found]
 
 
-def _dump(node: object, names: _Names) -> str:
-    """Return a syntax tree as text that is the same under all Python versions and wherever imported modules stand.
-
-    ``ast.dump`` is not: later versions add fields (type parameters) and leave out empty ones.
-    """
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        stands_for = names.of_import(node)
-        if stands_for is not None:
-            return stands_for
-    if isinstance(node, ast.Name) and node.id in names.modules:
-        return f"Name({names.modules[node.id]})"
-    if isinstance(node, ast.AST):
-        fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
-        inside = ",".join(
-            f"{name}={_dump(value, names)}" for name, value in fields if value is not None and value != []
-        )
-        return f"{type(node).__name__}({inside})"
-    if isinstance(node, list):
-        if any(_is_import(item) for item in node):  # the order of imports follows the names of modules
-            imports = sorted(_dump(item, names) for item in node if _is_import(item))
-            node = [item for item in node if not _is_import(item)]
-            return "[" + ",".join([*imports, *(_dump(item, names) for item in node)]) + "]"
-        return "[" + ",".join(_dump(item, names) for item in node) + "]"
-    return repr(node)
+def _is_text(node: object) -> bool:
+    """Tell a bare text: a docstring, or a note under an assignment."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _is_import(node: object) -> bool:
-    """Tell an import statement."""
-    return isinstance(node, ast.Import | ast.ImportFrom)
+def _is_version(node: object) -> bool:
+    """Tell ``__version__ = ...``."""
+    return isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__version__"]
 
 
-def _base(node: ast.AST, package: str) -> str | None:
-    """Return the module that a ``from`` import names, in absolute form; ``None`` for other statements."""
-    if not isinstance(node, ast.ImportFrom):
-        return None
-    base = node.module or ""
-    if node.level:
-        above = package.split(".")[: len(package.split(".")) - node.level + 1]
-        base = ".".join([*above, base] if base else above)
-    return base
+def _is_for_types(test: ast.expr) -> bool:
+    """Tell the condition of ``if TYPE_CHECKING:``."""
+    return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
-def _targets(node: ast.AST, package: str) -> list[str]:
-    """Return the modules of this package that an import statement may import."""
-    base = _base(node, package)
-    names = [alias.name if base is None else f"{base}.{alias.name}" for alias in getattr(node, "names", [])]
-    return [name for name in ([] if base is None else [base]) + names if _file(name) is not None]
+def _base(node: ast.ImportFrom, package: str) -> str:
+    """Return the module that a ``from`` import names, in absolute form."""
+    if not node.level:
+        return node.module or ""
+    above = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*above, node.module] if node.module else above)
 
 
-def _only_typed(nodes: list[ast.AST]) -> set[ast.AST]:
-    """Return the nodes under ``if TYPE_CHECKING:``, which are never executed."""
-    return {
-        inside
-        for node in nodes
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-        for statement in node.body
-        for inside in ast.walk(statement)
-    }
+def _resources(words: Iterable[str], folder: Path) -> Iterator[Path]:
+    """Yield the data files that text constants of a module name: files beside it, and those of folders beside it."""
+    for word in sorted(words):
+        if not word or len(word) > 200 or "\n" in word or "\0" in word or word.strip("./") != word or word[0] == "_":
+            continue
+        path = folder / word
+        if "." in word and path.suffix != ".py" and path.is_file():
+            yield path
+        elif path.is_dir() and not any(path.glob("*.py")):
+            yield from sorted(inside for inside in path.rglob("*") if inside.is_file())
 
 
-def _resources(nodes: list[ast.AST], folder: Path) -> Iterable[Path]:
-    """Return the data files beside a module that a text constant of it names."""
-    texts = {
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value[1:]
-    }
-    named = (folder / text for text in sorted(texts) if len(text) < 200 and "\n" not in text and "\0" not in text)
-    return [path for path in named if path.suffix != ".py" and path.is_file()]
-
-
-def _parents(module: str) -> Iterator[str]:
-    """Yield the packages that hold a module."""
+def _with_parents(module: str) -> Iterator[str]:
+    """Yield a module and the packages that hold it."""
     parts = module.split(".")
-    for length in range(1, len(parts)):
+    for length in range(1, len(parts) + 1):
         yield ".".join(parts[:length])
 
 

@@ -5,7 +5,6 @@ made from are those of :class:`Wanted`. The workflow stores the first two with e
 and tells input files by their content; a job of a run writes all three into the result itself.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,10 +13,10 @@ from typing import Any
 from partialfair import plugins
 from partialfair.datasets.named import module_name
 from partialfair.grid import paths
-from partialfair.grid.closure import PACKAGE, SOURCE, closure_hash, modules_of
+from partialfair.grid.closure import PACKAGE, closure_hash, modules_of
 from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
 
-DATA_SUFFIXES = frozenset((".csv", ".html", ".css", ".js", ".json", ".txt", ".yaml", ".toml"))
+KINDS = "reporting/kinds"
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,18 @@ def manifest() -> Wanted:
 
 
 def exhibit(config: Config, name: str) -> Wanted:
-    """Of a figure or table."""
-    return Wanted(report_hash(), config.params.exhibits[name].model_dump())
+    """Of a figure or table: its entry, and the code of its kind."""
+    entry = config.params.exhibits[name]
+    shown = entry.experiments or list(config.experiments)
+    return Wanted(exhibit_hash(config, [entry.kind], shown, "report"), entry.model_dump())
 
 
 def scorecard(config: Config) -> Wanted:
     """Of scorecard, page and headline numbers of a grid, whole or restricted."""
-    return Wanted(report_hash(), {name: entry.model_dump() for name, entry in config.params.exhibits.items()})
+    entries = config.params.exhibits
+    kinds = [entry.kind for entry in entries.values()]
+    code = exhibit_hash(config, kinds, list(config.experiments), "scorecard")
+    return Wanted(code, {name: entry.model_dump() for name, entry in entries.items()})
 
 
 def dataset_hash(module: str, job: str = "prepare") -> str:
@@ -118,14 +122,16 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
     return closure_hash(*modules)
 
 
-@cache
-def report_hash() -> str:
-    """Hash for drawing exhibits: the jobs, every kind of exhibit, and their templates and published numbers."""
-    jobs = (f"{PACKAGE}.jobs.report", f"{PACKAGE}.jobs.headline")
-    modules = [module for folder in ("reporting", "reporting.kinds", "verdicts") for module in modules_of(folder)]
-    digest = hashlib.sha256(closure_hash(*jobs, *modules).encode())
-    files = [path for folder in ("reporting", "verdicts") for path in (SOURCE / PACKAGE / folder).rglob("*")]
-    for path in sorted(files, key=lambda path: path.name):
-        if path.is_file() and path.suffix in DATA_SUFFIXES:
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
+    """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
+    shown = [config.experiment(name) for name in experiments]
+    modules = {module for kind in kinds for module in _modules_of_kind(kind)}
+    modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
+    return closure_hash(f"{PACKAGE}.jobs.{job}", *sorted(modules))
+
+
+def _modules_of_kind(kind: str) -> list[str]:
+    """Return the module of a kind of exhibit; all that have kinds, where it shares one with others."""
+    if kind in plugins.names(KINDS):
+        return [plugins.module_of(KINDS, kind)]
+    return modules_of(KINDS.replace("/", "."))

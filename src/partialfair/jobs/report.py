@@ -1,11 +1,10 @@
-"""Render exhibits, the scorecard and the page from the tidy tables."""
+"""Draw exhibits from the tidy tables."""
 
 from pathlib import Path
 
 from partialfair.grid.config import Config
 from partialfair.pages import cells
-from partialfair.reporting import answers, exhibit, page
-from partialfair.verdicts import scorecard
+from partialfair.reporting import exhibit
 
 
 def render_exhibit(
@@ -36,19 +35,3 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, roo
     context = exhibit.context(config, exhibit_id, Path(root))
     title, caption = exhibit.heading(context)
     return cells.write_html(Path(target), title, caption, exhibit.body(context))
-
-
-def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
-    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
-    return scorecard.write(answers.lines(config, Path(root)), folder / "scorecard.csv")
-
-
-def render_page(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``index.html``: everything on one self-contained page.
-
-    Raises:
-        DataError: a figure has not been drawn.
-    """
-    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
-    return page.write(config, folder / "index.html", Path(root))

@@ -8,7 +8,7 @@ from typing import Any
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
 from partialfair.jobs import collect, report
-from partialfair.jobs.headline import write_headline
+from partialfair.jobs.scorecard import write_all
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.reporting import exhibit
 from partialfair.tables.files import sha256
@@ -101,8 +101,8 @@ def _check_scorecard(chain: Chain, config: Config, scratch: Path) -> None:
     remedy = f"delete it and run `snakemake {folder / 'scorecard.csv'}`"
     before = len(chain.breaks)
     with chain.expects(folder / "scorecard.csv", remedy):
-        score = report.write_scorecard(config, out, scratch)
-        for again in (score, report.render_page(config, out, scratch), write_headline(config, out, scratch)):
+        score, *others = write_all(config, out, scratch)
+        for again in (score, *others):
             _compare(chain, folder / again.name, again, remedy)
         if len(chain.breaks) == before:
             rows = len(score.read_text(encoding="utf-8").splitlines()) - 1

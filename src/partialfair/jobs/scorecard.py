@@ -1,15 +1,39 @@
-"""The main numbers as a small JSON file, which ``dvc metrics`` shows and compares between revisions."""
+"""What gathers the exhibits: scorecard.csv, the page index.html, and metrics.json.
+
+The last has the main numbers, which ``dvc metrics`` shows and compares between revisions.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from partialfair.grid.config import Config
-from partialfair.reporting import answers
+from partialfair.reporting import answers, page
 from partialfair.tables.files import write_json
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results, convention, is_estimated
 
 DIGITS = 6
+
+
+def write_all(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> list[Path]:
+    """Write the three files of a grid, whole or restricted; see below."""
+    return [write(config, out_dir, root) for write in (write_scorecard, render_page, write_headline)]
+
+
+def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
+    """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
+    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
+    return scorecard.write(answers.lines(config, Path(root)), folder / "scorecard.csv")
+
+
+def render_page(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
+    """Write ``index.html``: everything on one self-contained page.
+
+    Raises:
+        DataError: a figure has not been drawn.
+    """
+    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
+    return page.write(config, folder / "index.html", Path(root))
 
 
 def write_headline(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
