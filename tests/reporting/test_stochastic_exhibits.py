@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import f
 
 from partialfair.reporting import run_scores
-from partialfair.reporting.kinds import cross_paper, mean_std_table, stated_settings
+from partialfair.reporting.kinds import cross_paper, mean_std_table
 from partialfair.verdicts.published import load
 from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
@@ -30,11 +30,6 @@ def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_ten_runs_each():
 def test_interval_of_a_standard_deviation():
     found = run_scores.spread_interval(2.0, 10, 0.95)
     assert (found.low, found.high) == pytest.approx((1.3757, 3.6512), abs=1e-3)
-
-
-@pytest.mark.parametrize(("value", "low", "high"), [(0.308, 0.3075, 0.3085), (0.3081, 0.30805, 0.30815), (9.0, 9, 9)])
-def test_what_is_printed_as_a_value(value, low, high):
-    assert stated_settings._rounded(value) == pytest.approx((low, high), abs=1e-8)
 
 
 def test_validation_rows_choose_the_parameter():

@@ -1,7 +1,7 @@
 """Tables as data and as HTML: one row type for CSV, one template for all pages."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -65,6 +65,14 @@ def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Ce
         return Cell("no value" if "without a value" in note else "not run", "none", note)
     half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
     return Cell(f"{estimate.mean:.4f}{half}", verdict_kind(verdict, "number"), note)
+
+
+def signed(line: Mapping[str, Any], note: str = "") -> Cell:
+    """What a line of the scorecard measured, with its sign and the ends of its interval."""
+    value, low, high = (line.get(name, math.nan) for name in ("reproduced", "ci_low", "ci_high"))
+    if value is None or math.isnan(value):
+        return Cell("–", "none")
+    return Cell(f"{value:+.4f}" + ("" if math.isnan(low) else f" [{low:+.4f}, {high:+.4f}]"), "number", note)
 
 
 def verdict_kind(verdict: str, other: str = "none") -> str:

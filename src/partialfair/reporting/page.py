@@ -14,7 +14,7 @@ from partialfair.tables.files import atomic_path
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results
 
-FILTERS = ("paper", "exhibit", "dataset", "algorithm", "verdict", "claim")
+FILTERS = ("paper", "exhibit", "dataset", "algorithm", "kind", "verdict", "claim")
 
 
 def write(config: Config, target: Path, root: Path = Path()) -> Path:
@@ -74,7 +74,7 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
 
 
 def _overview(config: Config, lines: list[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
-    """One entry per paper: its title, how many experiments it has here, and how its lines were decided."""
+    """One entry per paper: its title, how many experiments it has here, and how the lines that count were decided."""
     grouped: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         grouped.setdefault(str(line["paper"]), []).append(line)
@@ -93,7 +93,7 @@ def _overview(config: Config, lines: list[dict[str, Any]], root: Path) -> list[d
 def _claims(config: Config, lines: list[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
     """Verdicts by claim, claims in words first; lines without a claim by exhibit and by what they are held against."""
     grouped: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
-    for line in lines:
+    for line in scorecard.counted(lines):
         claim = str(line.get("claim") or "")
         text = str(line["published"]) if claim else _against(config, line)
         grouped.setdefault((str(line["paper"]), str(line["exhibit"]), claim, text), []).append(line)
@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
 def _failures(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What differs or was not run: one entry per reason, with the settings it concerns."""
     grouped: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for line in lines:
+    for line in scorecard.counted(lines):
         against_definition = line["metric"].startswith("1 - ") and not isinstance(line["published"], str)
         if line["verdict"] == "reproduced" or against_definition:
             continue

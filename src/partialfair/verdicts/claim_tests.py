@@ -6,7 +6,7 @@ the convention of the published numbers; the note says what the definition's con
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,9 @@ from partialfair.metrics.statistics.frontier import LEVELS, Comparison, accuracy
 from partialfair.metrics.statistics.paired import Difference, equivalence_p, increasing_trend, paired_difference
 from partialfair.metrics.statistics.ranks import RankTest
 from partialfair.tables import intervals
-from partialfair.verdicts.claim import Claim, Finding
+from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.evidence import Evidence
+from partialfair.verdicts.finding import Finding, Line
 from partialfair.verdicts.frontiers import Side, by_seed, compare_sides, metric_of, missing, settings_of, values
 from partialfair.verdicts.hypervolumes import rank_test_of
 from partialfair.verdicts.results import Results, Setting
@@ -236,3 +237,16 @@ TESTS: Mapping[str, Callable[[Evidence, Claim], Iterator[Finding]]] = {
     "equivalent": equivalent,
     "falls_with_length": falls_with_length,
 }
+
+
+def lines(evidence: Evidence, claims: Iterable[Claim]) -> Iterator[Line]:
+    """Carry out the tests of claims: one line of the scorecard per comparison."""
+    for claim in claims:
+        absent = [name for name in claim.experiments if name not in evidence.config.experiments]
+        if absent:
+            words = claim.test.replace("_", " ")
+            found = [Finding("", "", "", "", words, note=f"params.yaml has no experiment {', '.join(absent)}")]
+        else:
+            found = list(TESTS[claim.test](evidence, claim))
+        for finding in found:
+            yield finding.line(evidence, claim.statement, claim.algorithm, claim.id, claim.exhibit)

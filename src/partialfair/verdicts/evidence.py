@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from partialfair.grid.config import Config
 from partialfair.metrics.uncertainty import Estimate
@@ -21,15 +21,19 @@ class Outcome:
     Attributes:
         estimate: over seeds; ``None`` if nothing was measured.
         note: the reason, or what a reader should know.
-        experiment, kappa: where the number comes from, for the note.
+        source: where the number comes from, for the note.
         band: the lowest and highest number that counts as reproduced, where the exhibit states one per number; else its
             tolerance counts.
+        kind: whether the paper reports a result or states a setting.
+        verdict: of a setting; numbers have theirs by band or tolerance.
     """
 
     estimate: Estimate | None
     note: str = ""
     source: str = ""
     band: tuple[float, float] | None = None
+    kind: Literal["number", "setting"] = "number"
+    verdict: str = ""
 
 
 @dataclass(frozen=True)

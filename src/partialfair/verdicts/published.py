@@ -17,6 +17,7 @@ class Published:
     Attributes:
         interval: as this package writes it (``0.05-0.3``).
         setting: which run of the exhibit: ``unconstrained``, ``row=2``, ``kappa=0.1;grid=10``.
+        split: part of the data it speaks of, in the paper's word.
     """
 
     paper: str
@@ -28,6 +29,7 @@ class Published:
     setting: str
     metric: str
     value: float
+    split: str = ""
 
     @property
     def options(self) -> dict[str, str]:
@@ -66,6 +68,7 @@ def _parse(line: dict[str, str], path: Path, number: int) -> Published:
     names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "setting", "metric")
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
-        return Published(**{name: line[name] for name in names}, interval=interval, value=float(line["value"]))
+        texts = {name: line[name] for name in names} | {"split": line.get("split") or ""}
+        return Published(**texts, interval=interval, value=float(line["value"]))
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path}, line {number}: {error}; correct the line") from error

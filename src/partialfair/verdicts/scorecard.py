@@ -2,24 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from partialfair.errors import ConfigError
 from partialfair.grid.config import Config
+from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.files import write_csv
 from partialfair.verdicts import published
 from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.finding import COLUMNS, Line
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import is_estimated
 
-COLUMNS = (
-    "paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric", "published",
-    "reproduced", "ci_low", "ci_high", "tolerance", "verdict", "claim", "test", "statistic", "p_value", "note",
-)  # fmt: skip
+__all__ = ["COLUMNS"]  # and what follows
 VERDICTS = ("reproduced", "differs", "not run")
+SETTING_VERDICTS = ("as stated", "differs from the paper", "not run")
+"""Verdicts of what a paper states of its data and settings, which are listed and not counted."""
 Reproduce = Callable[[Any, Published], Outcome]
 """What was reproduced of one published number."""
 _ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit
@@ -53,40 +54,41 @@ def line(row: Published, outcome: Outcome, tolerance: float | None) -> dict[str,
     The note says where the number comes from, how far off it is, and whether the published value lies within
     the interval over seeds, which is information besides the verdict, not part of it.
     """
-    content: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS[:8]} | {"published": row.value}
+    base = Line(**{name: getattr(row, name) for name in COLUMNS[:8]}, published=row.value, tolerance=tolerance)
     estimate = outcome.estimate
+    if outcome.kind == "setting":
+        here = None if estimate is None else estimate.mean
+        note = "; ".join(filter(None, [outcome.source, outcome.note]))
+        return replace(
+            base, kind="setting", tolerance=None, reproduced=here, verdict=outcome.verdict or "not run", note=note
+        ).row()
     if estimate is None or not is_estimated(estimate):
-        return content | {
-            "tolerance": tolerance,
-            "verdict": "not run",
-            "note": outcome.note or "no run gives this number",
-        }
-    notes = [outcome.source] if outcome.source else []
+        return replace(base, note=outcome.note or "no run gives this number").row()
     if outcome.band is None:
         found = verdict(estimate.mean, row.value, tolerance)
     else:
         low, high = outcome.band
         tolerance = max(high - row.value, row.value - low)
         found = "reproduced" if low - _ROUNDING <= estimate.mean <= high + _ROUNDING else "differs"
-        notes.append(f"reproduced if within [{low:.4g}, {high:.4g}]")
+    note = "; ".join(filter(None, _notes(row, outcome, estimate, found, tolerance)))
+    measured = replace(base, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high)
+    return replace(measured, tolerance=tolerance, verdict=found, note=note).row()
+
+
+def _notes(row: Published, outcome: Outcome, estimate: Estimate, found: str, tolerance: float | None) -> Iterator[str]:
+    """What the note of a number is made of."""
+    yield outcome.source
+    if outcome.band is not None:
+        yield f"reproduced if within [{outcome.band[0]:.4g}, {outcome.band[1]:.4g}]"
     difference = estimate.mean - row.value
     if row.metric.startswith("n_"):
-        notes += [] if found == "reproduced" else [f"{difference:+.0f}"]
+        yield "" if found == "reproduced" else f"{difference:+.0f}"
     else:
-        notes.append(f"difference {difference:+.4f}")
-        notes.append(_interval_note(estimate.low, estimate.high, row.value, estimate.n))
-    if outcome.note:
-        notes.append(outcome.note)
+        yield f"difference {difference:+.4f}"
+        yield _interval_note(estimate.low, estimate.high, row.value, estimate.n)
+    yield outcome.note
     if tolerance is None:
-        notes.append("the exhibit has no tolerance in params.yaml, so there is no verdict")
-    return content | {
-        "reproduced": estimate.mean,
-        "ci_low": estimate.low,
-        "ci_high": estimate.high,
-        "tolerance": tolerance,
-        "verdict": found,
-        "note": "; ".join(notes),
-    }
+        yield "the exhibit has no tolerance in params.yaml, so there is no verdict"
 
 
 def _interval_note(low: float, high: float, value: float, n: int) -> str:
@@ -132,9 +134,14 @@ def build(config: Config, answers: Iterable[Answers], root: Path = Path()) -> li
     return lines
 
 
-def counts(lines: list[dict[str, Any]]) -> Mapping[str, int]:
-    """How many lines have each verdict."""
-    found = Counter(line["verdict"] for line in lines)
+def counted(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines that count for a paper: its numbers and statements, without what it states of its settings."""
+    return [line for line in lines if line.get("kind") != "setting"]
+
+
+def counts(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
+    """How many of the lines that count have each verdict."""
+    found = Counter(line["verdict"] for line in counted(lines))
     return {name: found[name] for name in VERDICTS}
 
 
@@ -142,11 +149,12 @@ def write(lines: list[dict[str, Any]], target: Path) -> Path:
     """Write ``scorecard.csv``.
 
     Raises:
-        ConfigError: a line has no verdict of the three.
+        ConfigError: a line has no verdict of its kind.
     """
     for entry in lines:
-        if entry["verdict"] not in VERDICTS:
-            raise ConfigError(f"scorecard: verdict {entry['verdict']!r} is not one of {', '.join(VERDICTS)}")
+        valid = SETTING_VERDICTS if entry.get("kind") == "setting" else VERDICTS
+        if entry["verdict"] not in valid:
+            raise ConfigError(f"scorecard: verdict {entry['verdict']!r} is not one of {', '.join(valid)}")
     return write_csv(target, COLUMNS, [_rounded(entry) for entry in lines])
 
 

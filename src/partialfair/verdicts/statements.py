@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from partialfair.metrics.statistics.paired import Difference, paired_difference
-from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.evidence import Evidence
+from partialfair.verdicts.finding import SEED_TESTS, Finding, Line
 from partialfair.verdicts.results import Results, Setting
 
 TEST = "Student's paired t over seeds, one-sided"
@@ -47,37 +47,53 @@ def line(
         note: the measured numbers, or why there are no values.
         label: in place of ``kappa=...``.
     """
-    experiment = evidence.config.experiment(setting.experiment)
-    run = experiment.runs.get(setting.dataset)
-    kappa = "unconstrained" if math.isinf(setting.kappa) else f"kappa={setting.kappa:g}"
-    content: dict[str, Any] = {
-        "paper": evidence.paper,
-        "exhibit": evidence.name,
-        "dataset": setting.dataset,
-        "algorithm": setting.algorithm,
-        "constraint": experiment.constraint,
-        "interval": format_interval(run.interval) if run is not None else "",
-        "setting": label or kappa,
-        "metric": metric,
-        "published": statement,
-    }
     found = paired_difference(values, [0.0] * len(values), evidence.results.level)
-    if not found.tested:
+    head = _head(setting, metric, label, TEST if found.tested else "")
+    if found.tested:
+        words = f"{_outcome(found)} over {found.n} seeds"
+        holds, _ = SEED_TESTS["ahead"](found, math.nan)
+        head = head.decided(holds, found.p_greater, found, f"{words}; {note}" if note else words)
+    else:
         why = note or "no run gives this number"
         if found.n == 1:
             why = f"one seed gives no interval ({found.mean:+.4f}); {note}".removesuffix("; ")
-        return content | {"verdict": "not run", "note": why}
-    words = f"{_outcome(found)} over {found.n} seeds"
-    return content | {
-        "reproduced": found.mean,
-        "ci_low": found.low,
-        "ci_high": found.high,
-        "verdict": "reproduced" if found.ahead else "differs",
-        "test": TEST,
-        "statistic": found.statistic,
-        "p_value": found.p_greater,
-        "note": f"{words}; {note}" if note else words,
-    }
+        head = head.without_answer(why)
+    return head.line(evidence, statement, setting.algorithm).row()
+
+
+def single(
+    evidence: Evidence, setting: Setting, statement: str, metric: str, value: float | None, note: str, label: str = ""
+) -> dict[str, Any]:
+    """Return a line of the scorecard on a deterministic run: the statement holds if the value is positive.
+
+    Args:
+        evidence: of the exhibit.
+        setting: the run that the statement is about.
+        statement: what the paper's figure shows.
+        metric: what the value is.
+        value: positive where the statement holds; ``None`` if it was not measured.
+        note: the measured numbers, or why there is none.
+        label: which setting of the algorithm.
+    """
+    head = _head(setting, metric, label, "")
+    if value is None or math.isnan(value):
+        head = head.without_answer(note or "not run")
+    else:
+        shown = Difference(float(value), math.nan, math.nan, math.nan, math.nan, 1)
+        head = head.decided(value > 0, math.nan, shown, f"{note}; a deterministic run, so no interval")
+    return head.line(evidence, statement, setting.algorithm).row() | {"interval": ""}
+
+
+def fact(evidence: Evidence, dataset: str, algorithm: str, setting: str, metric: str, **more: Any) -> dict[str, Any]:
+    """Return a line of the scorecard on what is measured beside the runs of one setting; ``more`` as in ``Line``."""
+    return Line(
+        evidence.paper, evidence.name, dataset, algorithm, setting=setting, metric=metric, **({"kind": "claim"} | more)
+    ).row()
+
+
+def _head(setting: Setting, metric: str, label: str, test: str) -> Finding:
+    kappa = "unconstrained" if math.isinf(setting.kappa) else f"kappa={setting.kappa:g}"
+    return Finding(setting.experiment, setting.dataset, label or kappa, metric, test)
 
 
 def _outcome(found: Difference) -> str:

@@ -12,22 +12,22 @@ note says which.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from partialfair.errors import ConfigError
 from partialfair.grid.params import StrictModel
-from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.metrics.statistics.paired import Difference, paired_difference
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import auc_points, style
 from partialfair.reporting.auc_points import START
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.verdicts.finding import SEED_TESTS, Finding
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -51,69 +51,53 @@ class Statement(StrictModel):
     margin: float = Field(math.nan, description="of equivalence")
 
 
-def statements(context: Context) -> list[Statement]:
-    """The statements of an exhibit.
+class AucFindings(Options):
+    """What an entry takes."""
 
-    Raises:
-        ConfigError: an entry is not a statement.
-    """
-    try:
-        return TypeAdapter(list[Statement]).validate_python(context.options.get("statements") or [])
-    except ValidationError as error:
-        raise ConfigError(f"exhibits.{context.name}.statements: {error}; correct the entry") from error
+    statements: list[Statement] = Field(description="what is decided")
 
 
-def lines(context: Context) -> Iterator[dict[str, Any]]:
-    """One line of ``COLUMNS`` per statement, place and comparison."""
-    for statement in statements(context):
+Shown = Context[AucFindings]
+
+
+def findings(context: Shown) -> Iterator[tuple[Statement, str, Finding]]:
+    """Statement, what it compares with and what was found, for every place and comparison."""
+    for statement in context.options.statements:
         for experiment in statement.experiments:
             for dataset in statement.datasets:
                 for other in statement.against or [""]:
-                    line = {"id": statement.id, "statement": statement.statement, "source": statement.source}
-                    line |= {"experiment": experiment, "dataset": dataset, "algorithm": statement.algorithm}
-                    line |= {"against": other, "test": statement.test}
-                    yield line | _decided(context, statement, experiment, dataset, other)
+                    words = f"{statement.algorithm} against {other}" if other else statement.algorithm
+                    head = Finding(experiment, dataset, words, "auc", statement.test)
+                    yield statement, other, _decided(context, statement, other, head)
 
 
-def _decided(context: Context, statement: Statement, experiment: str, dataset: str, other: str) -> dict[str, Any]:
+def _decided(context: Shown, statement: Statement, other: str, head: Finding) -> Finding:
     if statement.test == "unreachable":
-        return _unreachable(context, statement, experiment, dataset)
+        return _unreachable(context, statement, head)
     if statement.test == "trades":
-        differences, note = _cost(context, statement, experiment, dataset), "unconstrained minus smallest tolerance"
+        differences, note = _cost(context, statement, head), "unconstrained minus smallest tolerance"
     else:
-        differences, note = _at_gaps(context, statement, experiment, dataset, other)
-    found = t_interval(differences)
-    if not found.n:
-        return _answer(found, None, note)
-    if found.n < 2:
-        return _answer(found, None, f"{note}; one seed, no interval")
-    if statement.test == "behind":
-        holds, opposite = found.high < 0, found.low > 0
-    elif statement.test == "equivalent":
-        holds, opposite = max(abs(found.low), abs(found.high)) <= statement.margin, False
-    else:
-        holds, opposite = found.low > 0, found.high < 0
-    return _answer(found, holds, note + ("" if holds else "; decided the other way" if opposite else "; not decided"))
+        differences, note = _at_gaps(context, statement, head, other)
+    found = paired_difference(differences, np.zeros(len(differences)))
+    if not found.tested:
+        note += "; one seed, no interval" if found.n else ""
+        return replace(head, estimate=found.mean, n=found.n, note=note)
+    test = SEED_TESTS["ahead" if statement.test == "trades" else statement.test]
+    holds, opposite = test(found, statement.margin)
+    note += "" if holds else "; decided the other way" if opposite else "; not decided"
+    return replace(head.decided(holds, math.nan, found, note), statistic=math.nan)
 
 
-def _answer(found: Estimate, holds: bool | None, note: str) -> dict[str, Any]:
-    verdict = "not run" if holds is None else "reproduced" if holds else "differs"
-    values = {"estimate": found.mean, "ci_low": found.low, "ci_high": found.high, "n_seeds": found.n}
-    return values | {"verdict": verdict, "note": note}
-
-
-def _at_gaps(
-    context: Context, statement: Statement, experiment: str, dataset: str, other: str
-) -> tuple[NDArray[np.float64], str]:
+def _at_gaps(context: Shown, statement: Statement, head: Finding, other: str) -> tuple[NDArray[np.float64], str]:
     """Mean difference of AUC by seed over the gaps that both frontiers reach at that seed."""
-    gaps = np.array(statement.gaps)
+    gaps, place = np.array(statement.gaps), (head.experiment, head.dataset)
     one, two = (
-        auc_points.auc_at(context, experiment, dataset, name, gaps) if _has(context, experiment, dataset, name) else {}
+        auc_points.auc_at(context, *place, name, gaps) if _has(context, *place, name) else {}
         for name in (statement.algorithm, other)
     )
     both = sorted(set(one) & set(two))
     if not both:
-        return np.zeros(0), f"no runs of {statement.algorithm} and {other} on {dataset} at the same seeds"
+        return np.zeros(0), f"no runs of {statement.algorithm} and {other} on {head.dataset} at the same seeds"
     apart = np.array([one[seed] - two[seed] for seed in both])
     usable = np.isfinite(apart).all(axis=0)
     if not usable.any():
@@ -122,23 +106,24 @@ def _at_gaps(
     return apart[:, usable].mean(axis=1), f"AUC at |Δ| = {shown}"
 
 
-def _has(context: Context, experiment: str, dataset: str, algorithm: str) -> bool:
+def _has(context: Shown, experiment: str, dataset: str, algorithm: str) -> bool:
     found = auc_points.points(context, experiment, dataset)
     return any(entry.setting.algorithm == algorithm and entry.auc.size for entry in found)
 
 
-def _smallest(context: Context, experiment: str, dataset: str, algorithm: str) -> float | None:
-    settings = context.results.settings(experiment)
-    return min((s.kappa for s in settings if (s.dataset, s.algorithm) == (dataset, algorithm)), default=None)
+def _smallest(context: Shown, statement: Statement, head: Finding) -> float | None:
+    settings = context.results.settings(head.experiment)
+    wanted = (head.dataset, statement.algorithm)
+    return min((s.kappa for s in settings if (s.dataset, s.algorithm) == wanted), default=None)
 
 
-def _cost(context: Context, statement: Statement, experiment: str, dataset: str) -> NDArray[np.float64]:
+def _cost(context: Shown, statement: Statement, head: Finding) -> NDArray[np.float64]:
     """AUC of the unconstrained model minus that of the smallest tolerance, by seed."""
-    kappa = _smallest(context, experiment, dataset, statement.algorithm)
+    kappa = _smallest(context, statement, head)
     if kappa is None:
         return np.zeros(0)
     tight, start = (
-        auc_points.point(context, Setting(experiment, dataset, name, at))
+        auc_points.point(context, Setting(head.experiment, head.dataset, name, at))
         for name, at in ((statement.algorithm, kappa), (START, math.inf))
     )
     both = sorted(set(tight.seeds.tolist()) & set(start.seeds.tolist()))
@@ -146,32 +131,37 @@ def _cost(context: Context, statement: Statement, experiment: str, dataset: str)
     return np.array([auc[0][seed] - auc[1][seed] for seed in both])
 
 
-def _unreachable(context: Context, statement: Statement, experiment: str, dataset: str) -> dict[str, Any]:
-    kappa = _smallest(context, experiment, dataset, statement.algorithm)
+def _unreachable(context: Shown, statement: Statement, head: Finding) -> Finding:
+    kappa = _smallest(context, statement, head)
     if kappa is None:
-        return _answer(t_interval([]), None, f"no runs of {statement.algorithm} on {dataset}")
-    entry = auc_points.point(context, Setting(experiment, dataset, statement.algorithm, kappa))
+        return head.without_answer(f"no runs of {statement.algorithm} on {head.dataset}")
+    entry = auc_points.point(context, Setting(head.experiment, head.dataset, statement.algorithm, kappa))
     if not entry.auc.size:
-        return _answer(t_interval([]), None, entry.reason)
+        return head.without_answer(entry.reason)
     note = f"kappa {kappa:g}: no candidate within it on validation rows at {entry.outside} of {entry.auc.size} seeds"
-    return _answer(t_interval(entry.gap), entry.outside == entry.auc.size, f"{note}; estimate: test gap")
+    gap = paired_difference(entry.gap, np.zeros(len(entry.gap)))
+    shown = Difference(gap.mean, gap.low, gap.high, math.nan, math.nan, gap.n)
+    return head.decided(entry.outside == entry.auc.size, math.nan, shown, f"{note}; estimate: test gap")
 
 
-def scorecard_lines(context: Context) -> list[dict[str, Any]]:
+def lines(context: Shown) -> Iterator[Line]:
+    """One line of ``COLUMNS`` per statement, place and comparison."""
+    for statement, other, found in findings(context):
+        line: Line = statement.model_dump(include={"id", "statement", "source", "algorithm", "test"})
+        line |= {"experiment": found.experiment, "dataset": found.dataset, "against": other, "n_seeds": found.n}
+        line |= {"estimate": found.estimate, "ci_low": found.low, "ci_high": found.high}
+        yield line | {"verdict": found.verdict, "note": found.note}
+
+
+def scorecard_lines(context: Shown) -> list[Line]:
     """Lines of the scorecard, with the statement where a published number would stand."""
-    found = []
-    for line in lines(context):
-        constraint = context.config.experiment(line["experiment"]).constraint
-        setting = f"{line['algorithm']} against {line['against']}" if line["against"] else line["algorithm"]
-        entry: dict[str, Any] = {"paper": context.paper, "exhibit": context.name, "dataset": line["dataset"]}
-        entry |= {"algorithm": line["algorithm"], "constraint": constraint, "interval": "", "setting": setting}
-        entry |= {"metric": "auc", "published": line["statement"], "claim": line["id"], "test": line["test"]}
-        entry |= {"reproduced": line["estimate"], "ci_low": line["ci_low"], "ci_high": line["ci_high"]}
-        found.append(entry | {"tolerance": None, "verdict": line["verdict"], "note": line["note"]})
-    return found
+    return [
+        found.line(context, statement.statement, statement.algorithm, statement.id).row() | {"interval": ""}
+        for statement, _, found in findings(context)
+    ]
 
 
-def table(context: Context) -> Table:
+def table(context: Shown) -> Table:
     """All lines, statement by statement."""
     rows: list[list[Cell]] = []
     breaks, previous = set(), None
@@ -180,44 +170,21 @@ def table(context: Context) -> Table:
         if new:
             breaks.add(len(rows))
         previous = line["id"]
-        rows.append(_row(context, line, new))
+        title = context.config.experiment(line["experiment"]).title
+        against = f" − {style.look(line['against']).label}" if line["against"] else ""
+        rows.append(
+            [
+                Cell(line["statement"] if new else "", "text wrap"),
+                cells.text(line["source"] if new else ""),
+                Cell(f"{style.dataset_title(line['dataset'])}; {title}", "text wrap"),
+                Cell(f"{style.look(line['algorithm']).label}{against}", "text wrap"),
+                cells.signed(line | {"reproduced": line["estimate"]}),
+                Cell(line["verdict"], cells.verdict_kind(line["verdict"])),
+                Cell(line["note"], "text wrap"),
+            ]
+        )
     columns = ["statement", "said by", "where", "comparison", "difference or gap", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
 
 
-def _row(context: Context, line: Mapping[str, Any], new: bool) -> list[Cell]:
-    title = context.config.experiment(line["experiment"]).title
-    kind = {"reproduced": "good", "differs": "bad"}.get(line["verdict"], "none")
-    label = style.look(line["algorithm"]).label
-    against = f" − {style.look(line['against']).label}" if line["against"] else ""
-    return [
-        Cell(line["statement"] if new else "", "text wrap"),
-        cells.text(line["source"] if new else ""),
-        Cell(f"{style.dataset_title(line['dataset'])}; {title}", "text wrap"),
-        Cell(f"{label}{against}", "text wrap"),
-        _interval(line),
-        Cell(line["verdict"], kind),
-        Cell(line["note"], "text wrap"),
-    ]
-
-
-def _interval(line: Mapping[str, Any]) -> Cell:
-    if math.isnan(line["estimate"]):
-        return Cell("–", "none")
-    ends = "" if math.isnan(line["ci_low"]) else f" [{line['ci_low']:+.4f}, {line['ci_high']:+.4f}]"
-    return Cell(f"{line['estimate']:+.4f}{ends}", "number")
-
-
-def render(context: Context) -> list[Path]:
-    """Write the statements as CSV and HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table(context)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, list(lines(context))), page]
-
-
-def fragment(context: Context) -> str:
-    """Return the statements as a table."""
-    return cells.html(table(context))
-
-
-KINDS = {"auc_findings": Kind(render, fragment, claims=scorecard_lines)}
+KIND = Kind.of(AucFindings, COLUMNS, lines, table=table, claims=scorecard_lines)

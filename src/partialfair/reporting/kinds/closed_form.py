@@ -16,6 +16,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.tables.intervals import format_interval
+from partialfair.verdicts.finding import Line
 from partialfair.verdicts.scorecard import verdict
 
 DATASET = "simulated"
@@ -112,19 +113,15 @@ def claims(context: Context) -> list[dict[str, Any]]:
         for metric, found in by_metric.items():
             tolerance = context.tolerance(metric, DATASET)
             estimate: Estimate = found["measured"]
+            mark = verdict(estimate.mean, found["closed_form"], tolerance)
             setting = "unconstrained" if math.isinf(kappa) else f"kappa={kappa:g}"
-            lines.append(
-                {"paper": "closed form", "exhibit": context.name, "dataset": DATASET, "algorithm": algorithm}
-                | {"constraint": run.constraint, "interval": format_interval(run.runs[DATASET].interval)}
-                | {"setting": setting, "metric": metric, "published": found["closed_form"]}
-                | {
-                    "reproduced": estimate.mean,
-                    "ci_low": estimate.low,
-                    "ci_high": estimate.high,
-                    "tolerance": tolerance,
-                }
-                | {"verdict": verdict(estimate.mean, found["closed_form"], tolerance), "note": found["inside"]}
-            )
+            interval = format_interval(run.runs[DATASET].interval)
+            line = Line(
+                "closed form", context.name, DATASET, algorithm, run.constraint, interval, setting, metric,
+                found["closed_form"], estimate.mean, estimate.low, estimate.high, tolerance, verdict=mark,
+                note=found["inside"],
+            )  # fmt: skip
+            lines.append(line.row())
     return lines
 
 

@@ -15,6 +15,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind
 from partialfair.reporting.regression_points import TITLES, published_name, series
+from partialfair.verdicts import statements
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
@@ -119,14 +120,14 @@ def claims(context: Context) -> list[dict[str, Any]]:
     for line in lines(context):
         if not line["published_ratio"] or line["published_ratio"] == 1:
             continue
-        content: dict[str, Any] = {"paper": context.paper, "exhibit": context.name, "dataset": line["dataset"]}
-        content |= {"algorithm": line["series"], "setting": "one eps threshold", "interval": "", "constraint": ""}
-        content |= {"metric": "train_time_ratio (of medians)", "published": round(line["published_ratio"], 1)}
         ratio = line.get("ratio", math.nan)
         close = not math.isnan(ratio) and 0.5 <= ratio / line["published_ratio"] <= 2
         verdict = "not run" if math.isnan(ratio) else "reproduced" if close else "differs"
         note = "within a factor of 2 counts as reproduced; both methods are vectorised here"
-        out.append(content | {"reproduced": ratio, "verdict": verdict, "note": note})
+        words = "one eps threshold", "train_time_ratio (of medians)"
+        numbers = {"kind": "number", "published": round(line["published_ratio"], 1), "reproduced": ratio}
+        more = numbers | {"verdict": verdict, "note": note}
+        out.append(statements.fact(context, line["dataset"], line["series"], *words, **more))
     return out
 
 

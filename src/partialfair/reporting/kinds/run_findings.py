@@ -5,16 +5,17 @@ hold if every pair does so by its means.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
+from partialfair.grid.params import StrictModel
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import run_scores, style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
@@ -25,132 +26,140 @@ COLUMNS = (
 Values = dict[int, float]
 
 
-def setting_of(context: Context, experiment: str, algorithm: str) -> Setting:
+class Statement(StrictModel):
+    """A sentence about a metric of runs."""
+
+    statement: str = Field(description="the sentence")
+    split: str = Field("train", description="rows that the metric is taken of")
+
+
+class Compared(Statement):
+    """A metric of one method against another's run by run, or against a limit."""
+
+    test: Literal["smaller", "below", "above"] = Field(description="than the other's; than the limit")
+    metric: str
+    algorithm: str
+    experiment: str | None = Field(None, description="where; the exhibit's first by default")
+    than_algorithm: str | None = None
+    than_experiment: str | None = None
+    limit: float = math.nan
+    absolute: bool = Field(False, description="take the metric's magnitude")
+
+
+class Ordered(Statement):
+    """Means of a metric ascend from one set of methods to the next."""
+
+    metric: str
+    order: list[list[str]]
+    experiment: str | None = None
+
+
+class Agreement(Statement):
+    """Two published exhibits give one method the same numbers in some columns and in no other."""
+
+    algorithm: str
+    published: list[str]
+    agree: list[str]
+
+
+class RunFindings(Options):
+    """What an entry takes."""
+
+    statements: list[Compared | Ordered | Agreement]
+
+
+Shown = Context[RunFindings]
+
+
+def setting_of(context: Shown, algorithm: str, experiment: str | None = None) -> Setting:
     """The setting of an algorithm in an experiment, at its first tolerance."""
-    dataset, run = next(iter(context.config.experiment(experiment).runs.items()))
-    return Setting(experiment, dataset, algorithm, run.algorithms[algorithm][0])
+    name = experiment or context.experiments[0]
+    dataset, run = next(iter(context.config.experiment(name).runs.items()))
+    return Setting(name, dataset, algorithm, run.algorithms[algorithm][0])
 
 
-def measured(context: Context, entry: Mapping[str, Any], side: str = "") -> Values:
-    """Values by seed of one side of a statement: its metric, or the metric's magnitude."""
-    experiment = str(entry.get(f"{side}experiment", entry.get("experiment", context.experiments[0])))
-    setting = setting_of(context, experiment, str(entry[f"{side}algorithm"]))
-    found = run_scores.values(context, setting, str(entry["metric"]), str(entry.get("split", "train")))
-    magnitude = abs if entry.get("absolute") else float
-    return {seed: float(magnitude(value)) for seed, value in found.items() if not math.isnan(value)}
+def _measured(context: Shown, setting: Setting, metric: str, split: str, absolute: bool = False) -> Values:
+    """A metric, or its magnitude, by seed."""
+    found = run_scores.values(context, setting, metric, split)
+    return {seed: abs(value) if absolute else value for seed, value in found.items() if not math.isnan(value)}
 
 
-def smaller(context: Context, entry: Mapping[str, Any]) -> tuple[list[float], str]:
-    """``algorithm`` has a smaller value than ``than_algorithm``, run by run."""
-    first, second = measured(context, entry), measured(context, entry, "than_")
-    return statements.differences(second, first), _means(entry, {"algorithm": first, "than_algorithm": second})
+def compared(context: Shown, entry: Compared) -> Line:
+    """The difference is on the statement's side with its whole interval."""
+    names = [(entry.algorithm, entry.experiment)]
+    if entry.test == "smaller":
+        names.append((str(entry.than_algorithm), entry.than_experiment or entry.experiment))
+    sides = [setting_of(context, *name) for name in names]
+    found = [_measured(context, setting, entry.metric, entry.split, entry.absolute) for setting in sides]
+    if entry.test == "smaller":
+        values = statements.differences(found[1], found[0])
+    else:
+        sign = 1 if entry.test == "below" else -1
+        values = [sign * (entry.limit - value) for value in found[0].values()]
+    named = zip(names, found, strict=True)
+    parts = [f"{_label(name)} {np.mean(list(own.values())):.4f}" for name, own in named if own]
+    return statements.line(context, sides[0], entry.metric, entry.statement, values, ", ".join(parts))
 
 
-def below(context: Context, entry: Mapping[str, Any]) -> tuple[list[float], str]:
-    """The value is below ``limit``."""
-    found = measured(context, entry)
-    return [float(entry["limit"]) - value for value in found.values()], _means(entry, {"algorithm": found})
+def _label(name: tuple[str, str | None]) -> str:
+    algorithm, experiment = name
+    return style.look(algorithm).label + (f" ({experiment})" if experiment else "")
 
 
-def above(context: Context, entry: Mapping[str, Any]) -> tuple[list[float], str]:
-    """The value is above ``limit``."""
-    found = measured(context, entry)
-    return [value - float(entry["limit"]) for value in found.values()], _means(entry, {"algorithm": found})
-
-
-def _means(entry: Mapping[str, Any], sides: Mapping[str, Values]) -> str:
-    parts = []
-    for name, values in sides.items():
-        if values:
-            label = style.look(str(entry[name])).label
-            side = name.removesuffix("algorithm")
-            where = entry.get(f"{side}experiment", entry.get("experiment"))
-            parts.append(f"{label}{f' ({where})' if where else ''} {np.mean(list(values.values())):.4f}")
-    return ", ".join(parts)
-
-
-TESTS: dict[str, Callable[[Context, Mapping[str, Any]], tuple[list[float], str]]] = {
-    "smaller": smaller, "below": below, "above": above,
-}  # fmt: skip
-
-
-def ordering(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Means ascend from one set of methods to the next: the smallest gap between neighbouring sets is positive."""
-    experiment = str(entry.get("experiment", context.experiments[0]))
+def ordered(context: Shown, entry: Ordered) -> Line:
+    """The smallest gap between neighbouring sets of methods is positive."""
     sets = []
-    for names in entry["order"]:
-        own = {name: measured(context, {**entry, "algorithm": name}) for name in names}
-        sets.append({name: float(np.mean(list(v.values()))) for name, v in own.items() if v})
-    setting = setting_of(context, experiment, entry["order"][0][0])
-    content = statements.line(context, setting, str(entry["metric"]), str(entry["statement"]), [])
-    if not all(sets) or any(len(s) != len(names) for s, names in zip(sets, entry["order"], strict=True)):
-        return content | {"verdict": "not run", "note": "not all methods have run"}
-    gap = min(min(b.values()) - max(a.values()) for a, b in zip(sets, sets[1:], strict=False))
+    for names in entry.order:
+        own = {
+            n: _measured(context, setting_of(context, n, entry.experiment), entry.metric, entry.split) for n in names
+        }
+        sets.append({name: float(np.mean(list(values.values()))) for name, values in own.items() if values})
+    setting = setting_of(context, entry.order[0][0], entry.experiment)
+    if any(len(found) != len(names) for found, names in zip(sets, entry.order, strict=True)):
+        return statements.line(context, setting, entry.metric, entry.statement, [], "not all methods have run")
+    gap = min(min(after.values()) - max(before.values()) for before, after in zip(sets, sets[1:], strict=False))
     words = " < ".join("{" + ", ".join(f"{style.look(n).label} {v:.4f}" for n, v in s.items()) + "}" for s in sets)
-    verdict = "reproduced" if gap > 0 else "differs"
-    note = f"means over runs: {words}; smallest gap {gap:+.4f}"
-    return content | {"reproduced": gap, "verdict": verdict, "note": note, "algorithm": "all"}
+    line = statements.line(context, setting, entry.metric, entry.statement, [])
+    verdict, note = "reproduced" if gap > 0 else "differs", f"means over runs: {words}; smallest gap {gap:+.4f}"
+    return line | {"reproduced": gap, "verdict": verdict, "note": note, "algorithm": "all"}
 
 
-def published_agreement(context: Context, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Two published tables give one method the same numbers in some columns, ``agree``, and in no other."""
-    places = [context.published_of(str(name)) for name in entry["published"]]
-    name = str(entry["algorithm"])
-    numbers = [{(r.metric, r.setting): r.value for r in rows if r.algorithm == name} for rows in places]
+def agreement(context: Shown, entry: Agreement) -> Line:
+    """The columns in which two published exhibits agree are those that are named."""
+    places = [context.published_of(name) for name in entry.published]
+    numbers = [{(r.metric, r.setting): r.value for r in rows if r.algorithm == entry.algorithm} for rows in places]
     shared = sorted(numbers[0].keys() & numbers[1].keys())
-    equal = {metric for metric, _ in shared}
-    equal -= {key[0] for key in shared if numbers[0][key] != numbers[1][key]}
-    setting = setting_of(context, context.experiments[0], name)
-    content = statements.line(context, setting, "published numbers", str(entry["statement"]), [])
-    verdict = "reproduced" if shared and equal == set(entry["agree"]) else "differs"
+    equal = {metric for metric, _ in shared} - {key[0] for key in shared if numbers[0][key] != numbers[1][key]}
+    line = statements.line(context, setting_of(context, entry.algorithm), "published numbers", entry.statement, [])
+    verdict = "reproduced" if shared and equal == set(entry.agree) else "differs"
     note = f"equal in {', '.join(sorted(equal)) or 'no column'}, of {', '.join(sorted({m for m, _ in shared}))}"
-    return content | {"verdict": verdict, "note": note}
+    return line | {"verdict": verdict, "note": note}
 
 
-def claims(context: Context) -> list[dict[str, Any]]:
-    """Lines of the scorecard, one per entry of the option ``statements``."""
-    found = []
-    for entry in context.options["statements"]:
-        if "order" in entry:
-            line = ordering(context, entry)
-        elif "agree" in entry:
-            line = published_agreement(context, entry)
-        else:
-            values, note = TESTS[str(entry["test"])](context, entry)
-            experiment = str(entry.get("experiment", context.experiments[0]))
-            setting = setting_of(context, experiment, str(entry["algorithm"]))
-            line = statements.line(context, setting, str(entry["metric"]), str(entry["statement"]), values, note)
-        found.append(line | {"setting": f"{entry.get('split', 'train')} rows"})
-    return found
+TESTS: Mapping[type[Statement], Any] = {Compared: compared, Ordered: ordered, Agreement: agreement}
 
 
-def table(context: Context) -> Table:
+def claims(context: Shown) -> list[Line]:
+    """Lines of the scorecard, one per statement."""
+    entries = context.options.statements
+    return [TESTS[type(entry)](context, entry) | {"setting": f"{entry.split} rows"} for entry in entries]
+
+
+def lines(context: Shown) -> list[Line]:
+    """One line per statement: ``COLUMNS``."""
+    found = claims(context)
+    return [{**line, "statement": line["published"], "estimate": line.get("reproduced")} for line in found]
+
+
+def table(context: Shown) -> Table:
     """One line per statement."""
+    words = {"reproduced": "holds", "differs": "does not hold"}
     rows = []
     for line in claims(context):
-        kind = {"reproduced": "good", "differs": "bad"}.get(line["verdict"], "none")
-        value, low = line.get("reproduced"), line.get("ci_low", math.nan)
-        ends = "" if low is None or math.isnan(low) else f" [{low:+.4f}, {line['ci_high']:+.4f}]"
-        rows.append(
-            [
-                Cell(str(line["published"]), "text wrap"), cells.text(line["setting"]),
-                Cell("–" if value is None else f"{value:+.4f}{ends}"), Cell(_word(line["verdict"]), kind),
-                Cell(line["note"], "text wrap"),
-            ]
-        )  # fmt: skip
+        verdict = Cell(str(words.get(line["verdict"], line["verdict"])), cells.verdict_kind(line["verdict"]))
+        head = [Cell(line["published"], "text wrap"), cells.text(line["setting"]), cells.signed(line)]
+        rows.append([*head, verdict, Cell(line["note"], "text wrap")])
     return Table([], ["statement", "where", "margin", "verdict", "measured"], rows)
 
 
-def _word(verdict: str) -> str:
-    return {"reproduced": "holds", "differs": "does not hold"}.get(verdict, verdict)
-
-
-def render(context: Context) -> list[Path]:
-    """Write the statements as CSV and HTML."""
-    found = [{**line, "statement": line["published"], "estimate": line.get("reproduced")} for line in claims(context)]
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table(context)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, found), page]
-
-
-KINDS = {"run_findings": Kind(render, lambda context: cells.html(table(context)), claims=claims)}
+KIND = Kind.of(RunFindings, COLUMNS, lines, table=table, claims=claims)
