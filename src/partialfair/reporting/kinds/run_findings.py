@@ -65,7 +65,7 @@ class Agreement(Statement):
 class RunFindings(Options):
     """What an entry takes."""
 
-    statements: list[Compared | Ordered | Agreement]
+    statements: list[Compared | Ordered | Agreement] = Field(description="what is decided, one line each")
 
 
 Shown = Context[RunFindings]
