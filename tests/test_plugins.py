@@ -16,7 +16,7 @@ def test_names_are_found_without_import_and_helpers_are_not_among_them():
 def test_discover_is_lazy_and_complete():
     found = plugins.discover("algorithms")
     assert len(found) == len(list(found)) >= 3
-    assert found["idca"].ALGORITHM.settings_model is not None
+    assert found["idca"].ALGORITHM.settings is not None
     assert "no_such_algorithm" not in found
 
 

@@ -72,7 +72,7 @@ def _address(file: Any) -> str:
 
 def settings(name: str) -> str:
     """Return the settings of an algorithm with their defaults and meaning."""
-    model = plugins.load("algorithms", name).ALGORITHM.settings_model
+    model = plugins.load("algorithms", name).ALGORITHM.settings
     rows = [
         (f"`{key}`", f"`{_plain(field.get_default(call_default_factory=True))}`")
         for key, field in model.model_fields.items()

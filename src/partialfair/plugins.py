@@ -35,13 +35,7 @@ MARKERS = {
 
 CONTRACT = {
     "datasets": ("SPEC.name", "SPEC.files", "SPEC.split", "load"),
-    "algorithms": (
-        "ALGORITHM.needs_gpu",
-        "ALGORITHM.constrained",
-        "ALGORITHM.settings_model",
-        "ALGORITHM.applies_to",
-        "ALGORITHM.fit",
-    ),
+    "algorithms": ("ALGORITHM.settings", "ALGORITHM.fit"),
     "constraints": ("VIOLATION", "build"),
 }
 """What a plug-in of each folder must offer."""
@@ -148,15 +142,6 @@ def _has_kernels(module: str) -> bool:
     """Tell whether a module of constraints does not bind ``FUSED = False``."""
     text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
     return not re.search(r"^FUSED\s*=\s*False", text, re.MULTILINE)
-
-
-def general_path() -> ModuleType:
-    """Import and return the general path (``partialfair.algorithms.general.general``).
-
-    It is named here and nowhere imported, so that the hash of a job that the kernels serve does not depend on it;
-    ``closure.training_hash`` adds it to those that use it.
-    """
-    return import_module("partialfair.algorithms.general.general")
 
 
 def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None:

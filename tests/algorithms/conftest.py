@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from partialfair import plugins
+from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.models.features import Standardiser
 
@@ -30,6 +31,11 @@ def make_problem(
     X = X.astype(np.float64)
     X[:, 4:] = standardiser.values(X)
     return problem, X, y, group
+
+
+def witness(problem, found, **options):
+    """A solution as a witness: objective, violation and certificate are computed from it."""
+    return LinearPoint(problem, found.params, found.aux, **options)
 
 
 @pytest.fixture

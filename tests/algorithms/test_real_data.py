@@ -6,7 +6,9 @@ import pytest
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear.problem import linear_problem
 from partialfair.datasets.splits import make_split
+from partialfair.jobs.train import attempt
 from partialfair.metrics import evaluate_all
 
 pytestmark = pytest.mark.real_data
@@ -28,11 +30,11 @@ def make_task(data, constraint, interval, kappa, seed=0):
 
 def fit(name, task, **settings):
     algorithm = plugins.load("algorithms", name).ALGORITHM
-    return algorithm.fit(task, algorithm.settings_model(**settings))
+    return attempt(algorithm, task, algorithm.settings(**settings))
 
 
 def measured(found, rows, interval):
-    scores = found.model.scores(rows.X, rows.group)
+    scores = found.fit.model.scores(rows.X, rows.group)
     return evaluate_all(scores, rows.y, rows.group, interval, 0.0, ["accuracy", "rank_gap", "dp_gap", "positive_rate"])[
         0
     ]
@@ -44,19 +46,19 @@ def test_unconstrained_a9a(dataset):
     values = measured(found, test, task.interval)
     assert values["accuracy"] == pytest.approx(0.8498, abs=0.001)
     assert values["positive_rate"] == pytest.approx(0.199, abs=0.003)
-    assert found.solution.certificate.kkt_residual < 1e-5
+    assert found.measured.kkt_residual < 1e-5
 
 
 def test_idca_comes_within_two_percent_of_the_direct_solver_on_a9a(dataset):
     task, test = make_task(dataset("a9a"), "partial_statistical_parity", [[0.05, 0.3]], 0.1)
     direct = fit("alm", task)
     tuned = fit("idca", task, inner_steps=[200], tolerances=[5e-3], tuning_rounds=50, rounds=[50])
-    assert direct.solution.status == "ok" and direct.solution.certificate.max_violation <= 1e-4
-    assert tuned.solution.certificate.max_violation <= 5e-3
-    assert tuned.solution.certificate.objective <= 1.02 * direct.solution.certificate.objective
-    assert direct.solution.certificate.objective <= tuned.solution.certificate.objective
-    assert direct.solution.certificate.kkt_residual < 0.005
-    assert tuned.solution.certificate.kkt_residual < 0.02
+    assert direct.status == "ok" and direct.measured.max_violation <= 1e-4
+    assert tuned.measured.max_violation <= 5e-3
+    assert tuned.measured.objective <= 1.02 * direct.measured.objective
+    assert direct.measured.objective <= tuned.measured.objective
+    assert direct.measured.kkt_residual < 0.005
+    assert tuned.measured.kkt_residual < 0.02
     values = measured(tuned, test, task.interval)
     assert values["accuracy"] == pytest.approx(0.8445, abs=0.01)  # published, Table 3
     assert 1 - values["rank_gap"] == pytest.approx(0.8732, abs=0.05)
@@ -68,7 +70,7 @@ def test_rate_constraints_keep_to_the_good_branch_on_bank(dataset, name):
     task, test = make_task(dataset("bank"), "partial_demographic_parity", [[0.0, 0.25]], 0.1)
     settings = {"inner_steps": [200], "tolerances": [5e-3], "tuning_rounds": 30, "rounds": [30]}
     found = fit(name, task, **(settings if name == "idca" else {}))
-    assert found.solution.certificate.objective < 0.213
+    assert found.measured.objective < 0.213
     assert measured(found, test, task.interval)["accuracy"] > 0.905
 
 
@@ -76,8 +78,8 @@ def test_every_certificate_is_of_the_rows_it_was_fitted_on(dataset):
     task, _ = make_task(dataset("law_school"), "partial_statistical_parity", [[0.7, 1.0]], 0.1)
     found = fit("alm", task)
     other = dataclasses.replace(task, train=task.validation)
-    state = other.problem.state(found.solution.params, found.solution.aux)
-    assert other.problem.loss(state)[0] != pytest.approx(found.solution.certificate.objective, abs=1e-4)
+    elsewhere = dataclasses.replace(found.fit.witness, problem=linear_problem(other))
+    assert elsewhere.objective() != pytest.approx(found.measured.objective, abs=1e-4)
 
 
 def test_group_thresholds_are_as_accurate_as_the_reductions_library_at_equal_parity(dataset):

@@ -11,6 +11,7 @@ import json, resource, sys, time
 sys.path[:0] = [".", "src"]
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.measure import measure
 from partialfair.datasets.splits import make_split
 from tests.benchmarks.common import real_dataset
 data = real_dataset("acs_income")
@@ -20,12 +21,13 @@ task = Task(data.take(split.train), data.take(split.validation), "partial_statis
             kappa_scale="absolute", report=lambda line: print(line, file=sys.stderr))
 del data
 algorithm = plugins.load("algorithms", "alm").ALGORITHM
-fit = algorithm.fit(task, algorithm.settings_model())
+fit = algorithm.fit(task, algorithm.settings())
+measured = measure(algorithm, task, fit)
 print(json.dumps({
     "seconds": time.perf_counter() - start, "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-    "rows": task.train.n_rows, "features": task.train.n_features, "objective": fit.solution.certificate.objective,
-    "violation": fit.solution.certificate.max_violation, "kkt": fit.solution.certificate.kkt_residual,
-    "evaluations": fit.solution.history[-1].inner_steps, "status": fit.solution.status}))
+    "rows": task.train.n_rows, "features": task.train.n_features, "objective": measured.objective,
+    "violation": measured.max_violation, "kkt": measured.kkt_residual,
+    "evaluations": fit.trace.records[-1].work, "status": measured.status}))
 """
 
 

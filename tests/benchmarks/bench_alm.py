@@ -3,10 +3,10 @@
 import time
 from statistics import median
 
+from partialfair.algorithms.contract import Record
 from partialfair.algorithms.linear import augmented_lagrangian
 from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.solution import Record
 from tests.benchmarks.common import Result, psp_problem, real_dataset, result, training_rows
 
 # The pair (T, eps) that IDCA's own tuning chooses on this problem; the other tolerances are reported beside it.
@@ -23,7 +23,7 @@ def seconds_to_reach(problem: LinearProblem, objective: float, violation: float)
     start = time.process_time()
 
     def check(record: Record) -> None:
-        if record.objective <= objective and record.max_violation <= violation:
+        if record.objective <= objective and record.violation <= violation:
             raise _GoalReachedError
 
     try:
@@ -38,14 +38,14 @@ def compare(configuration: Configuration, rounds: int = 400, repeats: int = 3) -
     train, standardiser = training_rows(real_dataset("a9a"))
     problem = psp_problem(train, standardiser, [[0.05, 0.3]], 0.1)
     advance(problem, start_runs(problem, [configuration]), 1)  # compile
-    augmented_lagrangian.solve(problem, budget=augmented_lagrangian.Budget(rounds=1))
+    augmented_lagrangian.solve(problem, settings=augmented_lagrangian.ALMSettings(rounds=1))
     slow, fast = [], []
     for _ in range(repeats):
         start = time.process_time()
         (found,) = runs = start_runs(problem, [configuration])
         advance(problem, runs, rounds)
         slow.append(time.process_time() - start)
-        fast.append(seconds_to_reach(problem, found.history[-1].objective, found.history[-1].max_violation))
+        fast.append(seconds_to_reach(problem, found.history[-1].objective, found.history[-1].violation))
     return median(slow), median(fast), found.history[-1], found.fixed
 
 
@@ -60,7 +60,7 @@ def run() -> list[Result]:
         how = (
             f"a9a, kappa 0.1: processor seconds of one IDCA run (T={configuration.inner_steps}, "
             f"eps={configuration.tolerance:g}, {end}, {slow:.2f} s, loss {reached.objective:.5f}, violation "
-            f"{reached.max_violation:.1e}) over those of the direct solver to no larger loss and violation "
+            f"{reached.violation:.1e}) over those of the direct solver to no larger loss and violation "
             f"({fast:.3f} s); {'medians of 3 alternating runs' if target else 'one run each'}"
         )
         out.append(result(name, slow / fast, "times", target, how))

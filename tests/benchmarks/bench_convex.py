@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import BFGS, NonlinearConstraint, minimize
 
 from partialfair.algorithms.linear import augmented_lagrangian
+from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.solution import Solution
 from partialfair.constraints.program import Side
 from tests.benchmarks.common import Result, dense_rows, psp_problem, real_dataset, result, seconds, training_rows
 
@@ -39,18 +39,18 @@ class Watch:
         best: smallest loss seen at a violation within ``CLOSE`` of the goal's.
     """
 
-    def __init__(self, problem: LinearProblem, goal: Solution) -> None:
-        self.problem, self.goal = problem, goal.certificate
+    def __init__(self, problem: LinearProblem, goal: LinearPoint) -> None:
+        self.problem, self.loss, self.violation = problem, goal.objective(), max(goal.violation(), 0.0)
         self.began = time.process_time()
         self.spent, self.best = math.nan, math.inf
 
     def __call__(self, x: Vector, *_: object) -> None:
         params, aux = unpack(self.problem, x)
         state = self.problem.state(params, aux)
-        if self.problem.constraints(state).max() <= self.goal.max_violation + CLOSE:
+        if self.problem.constraints(state).max() <= self.violation + CLOSE:
             self.best = min(self.best, self.problem.loss(state)[0])
         now = time.process_time() - self.began
-        if self.best <= self.goal.objective + CLOSE:
+        if self.best <= self.loss + CLOSE:
             self.spent = now
             raise _EndError
         if now > LIMIT:
@@ -62,7 +62,7 @@ def unpack(problem: LinearProblem, x: Vector) -> tuple[Vector, Vector]:
     return x[: problem.model.size].reshape(problem.model.shape), x[problem.model.size :]
 
 
-def general(problem: LinearProblem, goal: Solution, method: str) -> Watch:
+def general(problem: LinearProblem, goal: LinearPoint, method: str) -> Watch:
     """Run a method of scipy from the direct solver's start."""
 
     def objective(x: Vector) -> tuple[float, Vector]:
@@ -100,14 +100,15 @@ def compare_general() -> list[Result]:
     """trust-constr and SLSQP against the direct solver on a9a."""
     train, standardiser = training_rows(real_dataset("a9a"))
     problem = psp_problem(train, standardiser, [[0.05, 0.3]], 0.1)
-    augmented_lagrangian.solve(problem, budget=augmented_lagrangian.Budget(rounds=1))  # compile
-    own, goal = seconds(lambda: augmented_lagrangian.solve(problem))
+    augmented_lagrangian.solve(problem, settings=augmented_lagrangian.ALMSettings(rounds=1))  # compile
+    own, found = seconds(lambda: augmented_lagrangian.solve(problem))
+    goal = LinearPoint(problem, found.params, found.aux)
     out = []
     for method, id_ in (("trust-constr", "vs_trust_constr_time"), ("SLSQP", "vs_slsqp_time")):
         watch = general(problem, goal, method)
         start = (
             f"a9a, kappa 0.1, {problem.n_constraints} constraints: the direct solver takes {own:.2f} s to loss "
-            f"{goal.certificate.objective:.5f}, violation {goal.certificate.max_violation:.1e}; scipy's {method}, "
+            f"{goal.objective():.5f}, violation {max(goal.violation(), 0.0):.1e}; scipy's {method}, "
             f"given "
             "this project's values, derivatives and starting point, "
         )
@@ -132,8 +133,9 @@ def compare_cvxpy() -> Result:
     train, standardiser = training_rows(real_dataset("law_school"))
     part = train.take(np.sort(np.random.default_rng(0).permutation(train.n_rows)[:ROWS]))
     problem = psp_problem(part, standardiser, [[0.7, 1.0]], 0.1)
-    augmented_lagrangian.solve(problem, budget=augmented_lagrangian.Budget(rounds=1))  # compile
-    own, goal = seconds(lambda: augmented_lagrangian.solve(problem))
+    augmented_lagrangian.solve(problem, settings=augmented_lagrangian.ALMSettings(rounds=1))  # compile
+    own, found = seconds(lambda: augmented_lagrangian.solve(problem))
+    goal = LinearPoint(problem, found.params, found.aux)
     step = ConvexStep(problem, dense_rows(part, standardiser)[problem.design.order])
     x, began, done, good = problem.start(), time.process_time(), 0, False
     reached = "gives up at the first step"
@@ -146,12 +148,12 @@ def compare_cvxpy() -> Result:
         done += 1
         state = problem.state(*x)
         loss, worst = problem.loss(state)[0], max(float(problem.constraints(state).max()), 0.0)
-        good = loss <= goal.certificate.objective + CLOSE and worst <= goal.certificate.max_violation + CLOSE
+        good = loss <= goal.objective() + CLOSE and worst <= max(goal.violation(), 0.0) + CLOSE
         reached = f"is at loss {loss:.5f}, violation {worst:.1e} after {done} steps"
     spent = time.process_time() - began
     how = (
         f"{ROWS:,} rows of law school, kappa 0.1: the direct solver takes {own:.2f} s to loss "
-        f"{goal.certificate.objective:.5f}; the convex-concave procedure, every step solved to optimality by cvxpy and "
+        f"{goal.objective():.5f}; the convex-concave procedure, every step solved to optimality by cvxpy and "
         f"Clarabel, {reached}, {spent:.1f} s"
     )
     return result("vs_cvxpy_time", spent / own if good else math.nan, "times", None, how)

@@ -12,6 +12,7 @@ FIRST_STEP = """
 import time
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear.problem import linear_problem
 from partialfair.grid.config import job_settings, load_config
 from partialfair.tables.dataset import Dataset, Split
 import partialfair.jobs.train
@@ -19,7 +20,7 @@ config = load_config("params.yaml")
 settings = job_settings(config, config.job("psp", "a9a", "idca", "0.1", 0))
 data, split = Dataset.load("data/processed/a9a/table.npz"), Split.load("data/processed/a9a/splits/seed=0.npz")
 task = Task(data.take(split.train), data.take(split.validation), settings["constraint"], settings["interval"], 0.1)
-problem = task.problem
+problem = linear_problem(task)
 problem.loss(problem.state(*problem.start()))
 """
 

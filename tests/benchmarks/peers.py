@@ -106,7 +106,7 @@ def ours(name: str, slack: float, repeats: int = 5) -> Outcome:
         data, data.take(np.zeros(0, np.int64)), "partial_demographic_parity", [[0.0, 1.0]], max(slack, 1e-9),
         kappa_scale="absolute", report=lambda line: None,
     )  # fmt: skip
-    settings = algorithm.settings_model(**SETTINGS)
+    settings = algorithm.settings(**SETTINGS)
     algorithm.fit(task, settings)  # compile
     # A task keeps its problem once it is built, so every fit gets a task of its own.
     runs = [seconds(lambda: algorithm.fit(replace(task), settings)) for _ in range(repeats)]

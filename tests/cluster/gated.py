@@ -6,10 +6,9 @@ Copied into the algorithms of a scratch project. It needs no real GPU.
 import os
 import time
 from pathlib import Path
-from typing import ClassVar
 
-from partialfair.algorithms.contract import Fit, Settings, Task
-from partialfair.algorithms.linear.unconstrained import Unconstrained
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.linear.unconstrained import Unconstrained, UnconstrainedSettings
 
 LIMIT = 7200.0  # seconds at the gate
 
@@ -17,9 +16,9 @@ LIMIT = 7200.0  # seconds at the gate
 class Gated(Unconstrained):
     """The unconstrained fit, once the file ``gate/SEED`` is gone."""
 
-    needs_gpu: ClassVar[bool] = True
+    needs_gpu = True
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
         task.report(f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}")
         start = time.monotonic()
         while Path(f"gate/{task.seed}").exists():

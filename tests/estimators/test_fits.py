@@ -173,7 +173,7 @@ def test_a_fit_that_its_neighbour_leads_astray_begins_anew(rows: Any, monkeypatc
         if start is None:
             return found
         stuck.append(task.kappa)
-        return replace(found, solution=replace(found.solution, status="infeasible: held by its start"))
+        return replace(found, failure="held by its start")
 
     monkeypatch.setattr(ALM, "fit", fit)
     estimator = PartialFairClassifier(interval=[(0.1, 0.4)], kappa_scale="absolute")

@@ -10,39 +10,30 @@ from tests.faults.lab import JOB, ROOT, Lab, params
 from tests.faults.spoil import ALM, PREPARE, files, grid
 
 BAD_ALGORITHM = """
-from typing import ClassVar
 import numpy as np
-from partialfair.algorithms.contract import Fit, Settings
-from partialfair.algorithms.solution import Certificate, Solution
+from partialfair.algorithms.contract import Algorithm, Fit, Settings, linear_score
 
-class Bad:
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = Settings
-
-    def applies_to(self, constraint, dataset):
-        return True, ""
+class Bad(Algorithm[Settings]):
+    settings = Settings
 
     def fit(self, task, settings):
         {body}
 
 def answer(task, weights):
-    found = Solution(weights, np.zeros(0), Certificate(0.0, 0.0, 0.0, np.zeros(0)))
-    return Fit(found, task.linear_score(np.zeros(task.problem.model.shape), np.zeros(0)).__class__(
-        weights, task.standardiser, np.zeros(0), task.train.group_names, task.train.feature_names))
+    return Fit(linear_score(task, weights))
 
 ALGORITHM = Bad()
 """
 PLUGINS = {
     # name: file of algorithms/, or of datasets/ where the name says so; fragments
-    "raises": (BAD_ALGORITHM.format(body='raise ValueError("no such luck")'), ["raises.py, line 16", "no such luck"]),
+    "raises": (BAD_ALGORITHM.format(body='raise ValueError("no such luck")'), ["raises.py, line 9", "no such luck"]),
     "nothing": (BAD_ALGORITHM.format(body="return None"), ["fit returned NoneType", "correct the plug-in"]),
     "shape": (BAD_ALGORITHM.format(body="return answer(task, np.zeros((2, 2)))"), ["(2, 2), not (2, 5)", "correct"]),
     "nan": (BAD_ALGORITHM.format(body="return answer(task, np.full((2, 5), np.nan))"), ["not finite", "correct"]),
     "syntax": ("ALGORITHM = (\n", ["algorithms/syntax.py, line 1", "correct it"]),
     "lacking": (
-        "class Lacking:\n    needs_gpu = False\n\nALGORITHM = Lacking()\n",
-        ["ALGORITHM.constrained", "add it"],
+        "class Lacking:\n    settings = dict\n\nALGORITHM = Lacking()\n",
+        ["ALGORITHM.fit", "add it"],
     ),
     "needing": ("import no_such_package\nALGORITHM = 1\n", ["needs the package 'no_such_package'", "install it"]),
     "importing": ("x = 1 / 0\nALGORITHM = 1\n", ["algorithms/importing.py, line 1", "ZeroDivisionError", "correct it"]),

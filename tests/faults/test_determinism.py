@@ -35,7 +35,7 @@ for name, settings, kappa in (
     task = Task(data.take(split.train), data.take(split.validation), "partial_statistical_parity", [[0.1, 0.4]],
                 kappa, kappa_scale="absolute", report=lambda line: None)
     algorithm = plugins.load("algorithms", name).ALGORITHM
-    model = algorithm.fit(task, algorithm.settings_model(**settings)).model
+    model = algorithm.fit(task, algorithm.settings(**settings)).model
     weights = model.weights
     test = data.take(split.test)
     values, _ = evaluate_all(np.asarray(model.scores(test.X, test.group), np.float32), test.y, test.group, [[0.1, 0.4]])

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.measure import measure
 from partialfair.commands.cli import app
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
@@ -39,16 +40,11 @@ def run(rows: tuple[Path, Dataset, Split], algorithm: str, kappa: float, **chang
         interval=[[0.1, 0.4]], kappa=kappa, kappa_scale="absolute", report=lambda line: None,
     )  # fmt: skip
     plugin = load("algorithms", algorithm).ALGORITHM
-    fit = plugin.fit(task, plugin.settings_model())
+    fit = plugin.fit(task, plugin.settings())
     out = folder / algorithm
     out.mkdir(exist_ok=True)
     fit.model.save(out / "model.npz")
-    certificate = {
-        "objective": fit.solution.certificate.objective,
-        "max_violation": fit.solution.certificate.max_violation,
-        "kkt_residual": fit.solution.certificate.kkt_residual,
-        "true_violation": 0.0125,
-    }
+    certificate = measure(plugin, task, fit).entries() | {"true_violation": 0.0125}
     content = {
         "experiment": "demo", "dataset": "simulated", "algorithm": algorithm, "seed": 0, "status": "ok", "reason": None,
         "kappa": None if math.isinf(kappa) else kappa, "kappa_scale": "absolute", "interval": [[0.1, 0.4]], "grid": 10,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from partialfair.algorithms.linear.kernels.switching import hinge_slopes
+from partialfair.algorithms.linear.kernels.pointwise import hinge_slopes
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
 from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one

@@ -6,10 +6,9 @@ Copied into the algorithms of a scratch project. It needs no real GPU.
 import json
 import time
 from pathlib import Path
-from typing import ClassVar
 
-from partialfair.algorithms.contract import Fit, Settings, Task
-from partialfair.algorithms.linear.unconstrained import Unconstrained
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.linear.unconstrained import Unconstrained, UnconstrainedSettings
 
 FOLDER = Path("timed")
 
@@ -17,9 +16,9 @@ FOLDER = Path("timed")
 class Timed(Unconstrained):
     """The unconstrained fit, one second long."""
 
-    needs_gpu: ClassVar[bool] = True
+    needs_gpu = True
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
         FOLDER.mkdir(exist_ok=True)
         assert not (FOLDER / "fail").exists(), "told to fail"
         start = time.time()

@@ -15,10 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.contract import Fit, Task, algorithm_for, served
 from partialfair.algorithms.linear.alm import ALM
-from partialfair.algorithms.linear.augmented_lagrangian import Point
-from partialfair.algorithms.solution import Certificate
+from partialfair.algorithms.linear.problem import Point
+from partialfair.algorithms.measure import Measured, measure
 from partialfair.errors import DataError
 from partialfair.estimators.inputs import (
     InputError,
@@ -29,7 +29,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.on_device import task_class
+from partialfair.estimators.on_device import placement
 from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import codes_for, group_labels
@@ -78,7 +78,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         groups_: names of the groups, in the order of their codes.
         n_features_in_, feature_names_in_: as in scikit-learn.
         model_: the score model; ``model_.save(path)`` writes it.
-        certificate_: objective, largest violation and optimality residual on the training rows.
+        certificate_: what was measured on the training rows: objective, largest violations and optimality.
         thresholds_: score thresholds theta of the constraint's rank grid, (grid,); empty for other families.
         selected_: hyper-parameters chosen on held-out rows.
         status_: "ok", or why the constraint is not satisfied.
@@ -131,7 +131,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         task = self._task(self._training_rows(X, y, sensitive_features), sensitive_features is not None)
         with value_errors():
             check_group_sizes(task, self.classes_)
-            return self._adopt(task, self._solve(task, None))
+            return self._adopt(*self._solve(task, None))
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
@@ -228,8 +228,8 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         train, validation = self._parts(data, not math.isinf(kappa))
         with value_errors():
             fused = math.isinf(kappa) or plugins.is_fused(str(self.constraint))
-            kind = task_class(self.device, self.solver, fused)
-        return kind(
+            place = placement(self.device, self.solver, fused)
+        return Task(
             train=train,
             validation=validation,
             constraint=self.constraint or "",
@@ -240,6 +240,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             device=self.device,
             uses_group=self.uses_group,
             report=_silent,
+            place=place,
         )
 
     def _parts(self, data: Dataset, constrained: bool) -> tuple[Dataset, Dataset]:
@@ -254,29 +255,32 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise InputError(f"X has {data.n_rows} rows, too few to hold out validation rows; use solver='alm'")
         return data.take(kept), data.take(held)
 
-    def _solve(self, task: Task, start: Point | None) -> Fit:
-        """Train; ``start`` is where the direct solver begins.
+    def _solve(self, task: Task, start: Point | None) -> tuple[Fit, Measured]:
+        """Train and measure; ``start`` is where the direct solver begins.
 
         Where that leads to no point within the tolerance, it begins anew from a start of its own: near the solution at
         a neighbouring kappa the piecewise-linear constraints can be flat, and hold it for ever.
         """
         name = "unconstrained" if math.isinf(task.kappa) else self.solver
-        plugin = plugins.load("algorithms", name).ALGORITHM
+        algorithm = algorithm_for(name, task)
         options = dict(self.solver_options or {}) if name == self.solver else {}
-        settings = solver_settings(plugin, options)
-        if start is None or name != "alm" or not task.fused:
-            return plugin.fit(task, settings)
-        fit = ALM().fit(task, settings, start)
-        return fit if fit.solution.status == "ok" else plugin.fit(task, settings)
+        settings: Any = solver_settings(algorithm, options)
+        if start is not None and isinstance(algorithm, ALM) and served(task):
+            fit = algorithm.fit(task, settings, start)
+            measured = measure(algorithm, task, fit)
+            if measured.status == "ok":
+                return fit, measured
+        fit = algorithm.fit(task, settings)
+        return fit, measure(algorithm, task, fit)
 
-    def _adopt(self, task: Task, fit: Fit) -> Self:
+    def _adopt(self, fit: Fit, measured: Measured) -> Self:
         """Set the fitted attributes."""
         self.model_ = fit.model
-        self.certificate_: Certificate = fit.solution.certificate
-        self.thresholds_ = fit.solution.aux
-        self.selected_ = fit.selected
-        self.status_ = fit.solution.status
-        if self.status_ != "ok":
+        self.certificate_ = measured
+        self.thresholds_ = fit.model.aux  # type: ignore[attr-defined]  # every solver here makes a linear score
+        self.selected_ = dict(fit.chosen)
+        self.status_ = measured.status if measured.reason is None else f"{measured.status}: {measured.reason}"
+        if measured.status != "ok":
             message = f"the constraint is not satisfied on the training rows: {self.status_}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Task
+from partialfair.algorithms.contract import Fit, Task
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.problem import Point
+from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import InputError, check_group_sizes, stratified_rows, value_errors
 from partialfair.metrics import evaluate_all
@@ -98,11 +101,17 @@ def frontier(
         began = time.perf_counter()
         with value_errors():
             check_group_sizes(at, own.classes_)
-            fit = own._solve(at, start)
-        start = None if math.isinf(kappa) else (fit.solution.params, fit.solution.aux)
-        fitted.append(own._adopt(at, fit))
-        rows.append(_row(at, own, fit, metric) | {"seconds": time.perf_counter() - began})
+            fit, measured = own._solve(at, start)
+        start = None if math.isinf(kappa) else _point(fit)
+        fitted.append(own._adopt(fit, measured))
+        rows.append(_row(at, own, measured, metric) | {"seconds": time.perf_counter() - began})
     return Frontier(pd.DataFrame(rows), fitted, metric)
+
+
+def _point(fit: Fit) -> Point | None:
+    """Parameters and thresholds of a fit."""
+    found = fit.witness
+    return (found.params, found.aux) if isinstance(found, LinearPoint) else None
 
 
 def _prepare(
@@ -141,15 +150,14 @@ def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
     return own
 
 
-def _row(task: Task, estimator: PartialFairClassifier, fit: Any, metric: str) -> dict[str, Any]:
+def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metric: str) -> dict[str, Any]:
     """One line of the table."""
-    solution = fit.solution
     row: dict[str, Any] = {
         "kappa": task.kappa,
-        "status": solution.status,
-        "objective": solution.certificate.objective,
-        "surrogate_violation": solution.certificate.max_violation,
-        "true_violation": task.problem.true_violation(solution.params, solution.aux),
+        "status": estimator.status_,
+        "objective": measured.objective,
+        "surrogate_violation": measured.max_violation,
+        "true_violation": measured.true_violation,
     }
     for part, data in (("train", task.train), ("validation", task.validation)):
         scores = estimator.model_.scores(data.X, data.group)

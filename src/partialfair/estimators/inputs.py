@@ -41,11 +41,11 @@ def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
     from pydantic import ValidationError
 
     try:
-        settings: Settings = plugin.settings_model(**options)
+        settings: Settings = plugin.settings(**options)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "solver_options"
-        known = ", ".join(plugin.settings_model.model_fields)
+        known = ", ".join(plugin.settings.model_fields)
         what = f"{where}: {first['msg']} (value {first.get('input')!r})"
         raise InputError(f"solver_options: {what}; settings are {known}") from error
     return settings

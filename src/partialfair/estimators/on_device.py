@@ -1,29 +1,24 @@
-"""Training tasks of the estimators whose rows lie on a GPU."""
+"""Where an estimator's training problem is solved: on the CPU, or with its rows on a GPU."""
 
-from functools import cached_property
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
-from partialfair.algorithms.contract import Task
-from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.estimators.inputs import InputError
 from partialfair.models import torch_backend
 
 DEVICES = ("auto", "cpu", "cuda")
 
 
-class DeviceTask(Task):
-    """A task that is solved on its device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
+def on_device(device: str) -> Callable[[Any], Any]:
+    """What moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
+    from partialfair.algorithms.linear.torch_problem import TorchProblem
 
-    @cached_property
-    def problem(self) -> LinearProblem:
-        """The training problem, its rows on the device."""
-        from partialfair.algorithms.linear.torch_problem import TorchProblem
-
-        return TorchProblem.of(super().problem, self.device)
+    return lambda problem: TorchProblem.of(problem, device)
 
 
-def task_class(device: str, solver: str, fused: bool) -> type[Task]:
-    """Where a task is solved: by the compiled kernels, or by PyTorch where a GPU is asked for, or "auto" finds one.
+def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | None:
+    """What moves a problem to a GPU, where one is asked for, or "auto" finds one; ``None``: it stays on the CPU.
 
     Args:
         device: "cpu", "cuda" or "auto".
@@ -38,13 +33,13 @@ def task_class(device: str, solver: str, fused: bool) -> type[Task]:
         raise InputError(f"device is {device!r}; choose from {', '.join(DEVICES)}")
     able = solver == "alm" and fused
     if device == "cpu" or (device == "auto" and not (able and find_spec("torch") is not None and _has_gpu())):
-        return Task
+        return None
     if not able:
         what = f"solver={solver!r}" if solver != "alm" else "this constraint"
         raise InputError(f"device is 'cuda', and {what} runs on the CPU only; use device='cpu' or 'auto'")
     torch_backend.require("device='cuda'")
     torch_backend.pick_device(device)
-    return DeviceTask
+    return on_device(device)
 
 
 def _has_gpu() -> bool:

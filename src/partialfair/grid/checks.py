@@ -152,12 +152,12 @@ def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> No
 def check_settings(config: "Config") -> None:
     """Check metrics on request, the settings of every algorithm by its own model, and which take no tolerance."""
     for algorithm, settings in config.params.algorithms.items():
-        validated(settings, _algorithm(algorithm).settings_model, config.source, ("algorithms", algorithm))
+        validated(settings, _algorithm(algorithm).settings, config.source, ("algorithms", algorithm))
     for name, experiment in config.experiments.items():
         _check_metrics(experiment.metrics, f"{config.source}: experiments.{name}.metrics")
         for algorithm in experiment.algorithms:
             merged, prefix = config.algorithm_settings(name, algorithm), ("experiments", name, "algorithms", algorithm)
-            validated(merged, _algorithm(algorithm).settings_model, config.source, prefix)
+            validated(merged, _algorithm(algorithm).settings, config.source, prefix)
         for dataset, run in experiment.runs.items():
             for algorithm, tolerances in run.algorithms.items():
                 where = f"{config.source}: experiments.{name}.runs.{dataset}.algorithms.{algorithm}"

@@ -151,7 +151,7 @@ def blocks(config: Config, jobs: Sequence[Job]) -> list[list[Job]]:
     for job in jobs:
         key: tuple[object, ...] = (job.experiment, job.dataset, job.algorithm)
         seeds = config.training(job.experiment, job.dataset, job.algorithm)["settings"].get("seed_batch", 1)
-        if hasattr(plugins.load("algorithms", job.algorithm).ALGORITHM, "fit_together"):
+        if "kappa" in getattr(plugins.load("algorithms", job.algorithm).ALGORITHM, "together", ()):
             key = (*key, job.seed)
         elif seeds > 1:
             key = (*key, job.kappa_text, job.seed // seeds)

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, algorithm_for, served
+from partialfair.algorithms.measure import Measured, measure, witness_of
 from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginError
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job
@@ -64,47 +63,53 @@ def train(config: Config, job: Job, files: Files | None = None) -> dict[str, Any
 
 
 def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] | None = None) -> list[dict[str, Any]]:
-    """Run training jobs that differ in kappa alone; return the content of their fit.json.
+    """Run training jobs that differ in kappa or seed alone; return the content of their fit.json.
 
-    Each has the result it has by itself. An algorithm with ``fit_together`` computes them as one; each then records an
-    equal share of the time that this took.
+    Each has the result it has by itself. An algorithm that can computes them as one (see ``Algorithm.together``); each
+    then records an equal share of the time that this took.
 
     Args:
         config: the grid.
-        jobs: of one experiment, dataset, algorithm and seed.
-        files: other files than the workflow's, one per job; they read the same ones.
+        jobs: of one experiment, dataset and algorithm.
+        files: other files than the workflow's, one per job.
 
     Raises:
         ConfigError, DataError, PluginError: as in :func:`train`.
     """
     clock = Stopwatch()
     files = files or [Files.of(job) for job in jobs]
-    table, split = files[0].table, files[0].split
-    data = Dataset.load(table)
-    parts = _parts(split, data)
-    rows = data.take(parts.train), data.take(parts.validation)
-    inputs = {"table": sha256(table), "split": sha256(split)}
-    plugin = plugins.load("algorithms", jobs[0].algorithm).ALGORITHM
+    name = jobs[0].algorithm
+    rows = {of.split: _rows(of) for of in files}
     every = [fingerprint.run(config, job) for job in jobs]
     folders = [Path(of.folder) for of in files]
-    tasks = [_task(*rows, wanted, folder) for wanted, folder in zip(every, folders, strict=True)]
-    found = attempt_together(plugin, tasks, validated(plugin, jobs[0].algorithm, every[0].settings["settings"]))
+    tasks = [
+        _task(*rows[of.split][:2], wanted, folder) for of, wanted, folder in zip(files, every, folders, strict=True)
+    ]
+    algorithm = algorithm_for(name, tasks[0])
+    found = attempt_together(algorithm, tasks, validated(algorithm, name, every[0].settings["settings"]))
     clock.share(len(jobs))
     contents = []
-    for wanted, folder, task, (fit, status, reason) in zip(every, folders, tasks, found, strict=True):
-        model = fit.model if fit else _no_model(data, status)
-        violation = _true_violation(plugin, task, fit)
-        content = _fit_json(wanted, fit, violation, status, reason, clock.lap())
-        _write_history(folder / "history.parquet", fit, violation)
+    for of, wanted, folder, task, outcome in zip(files, every, folders, tasks, found, strict=True):
+        content = _fit_json(wanted, outcome, clock.lap())
+        _write_history(folder / "history.parquet", algorithm, task, outcome.fit)
+        model = outcome.fit.model if outcome.fit else _no_model(task.train, outcome.status)
         model.save(folder / "model.npz")
         # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
-        content["inputs"] = inputs
+        content["inputs"] = rows[of.split][2]
         content["outputs"] = {name: sha256(folder / name) for name in ("model.npz", "history.parquet")}
         contents.append(sealed(content))
         write_json(folder / "fit.json", contents[-1])
         assert task.checkpoint is not None
         task.checkpoint.discard()
     return contents
+
+
+def _rows(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
+    """Training and validation rows of a job, and the checksums of the files that they are from."""
+    data = Dataset.load(files.table)
+    parts = _parts(files.split, data)
+    inputs = {"table": sha256(files.table), "split": sha256(files.split)}
+    return data.take(parts.train), data.take(parts.validation), inputs
 
 
 class Stopwatch:
@@ -164,56 +169,69 @@ def _task(train_rows: Dataset, validation_rows: Dataset, wanted: Wanted, folder:
     )
 
 
-def attempt_together(
-    plugin: Any, tasks: Sequence[Task], settings: Settings
-) -> list[tuple[Fit | None, str, str | None]]:
-    """Fit tasks that differ in kappa alone; see :func:`attempt`."""
-    together = getattr(plugin, "fit_together", None)
-    if together is None or len(tasks) == 1 or not all(_unfit(plugin, task) is None for task in tasks):
-        return [attempt(plugin, task, settings) for task in tasks]
-    name = f"algorithm {type(plugin).__name__}"
-    fits = run_plugin(f"{name}: fit_together", _source(plugin), together, tasks, settings)
-    return [_outcome(fit, task, name) for fit, task in zip(fits, tasks, strict=True)]
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: a fit and what was measured of it, or why there is none."""
+
+    fit: Fit | None
+    measured: Measured | None
+    status: str
+    reason: str | None
 
 
-def attempt(plugin: Any, task: Task, settings: Settings) -> tuple[Fit | None, str, str | None]:
-    """Fit, and return (fit, status, reason).
+def attempt_together(algorithm: Algorithm[Any], tasks: Sequence[Task], settings: Settings) -> list[Outcome]:
+    """Fit tasks that differ in kappa or seed alone; see :func:`attempt`."""
+    if len(tasks) == 1 or not _can_share(algorithm, tasks) or any(_unfit(algorithm, task) for task in tasks):
+        return [attempt(algorithm, task, settings) for task in tasks]
+    name = f"algorithm {type(algorithm).__name__}"
+    fits = run_plugin(f"{name}: fit_together", _source(algorithm), algorithm.fit_together, tasks, settings)
+    return [_outcome(algorithm, fit, task, name) for fit, task in zip(fits, tasks, strict=True)]
+
+
+def _can_share(algorithm: Algorithm[Any], tasks: Sequence[Task]) -> bool:
+    """Whether tasks differ in nothing but what the algorithm says it computes together."""
+    differ = {name for name in ("kappa", "seed") if len({getattr(task, name) for task in tasks}) > 1}
+    return bool(algorithm.together) and differ <= algorithm.together
+
+
+def attempt(algorithm: Algorithm[Any], task: Task, settings: Settings) -> Outcome:
+    """Fit and measure.
 
     Raises:
         PluginError: the algorithm raised an error of its own, or returned something else than a usable fit.
     """
-    reason = _unfit(plugin, task)
+    reason = _unfit(algorithm, task)
     if reason is not None:
-        return None, "not_applicable", reason
-    name = f"algorithm {type(plugin).__name__}"
+        return Outcome(None, None, "not_applicable", reason)
+    name = f"algorithm {type(algorithm).__name__}"
     try:
-        fit = run_plugin(f"{name}: fit", _source(plugin), plugin.fit, task, settings)
+        fit = run_plugin(f"{name}: fit", _source(algorithm), algorithm.fit, task, settings)
     except InfeasibleError as error:
-        return None, "infeasible", str(error)
-    return _outcome(fit, task, name)
+        return Outcome(None, None, "infeasible", str(error))
+    return _outcome(algorithm, fit, task, name)
 
 
-def _unfit(plugin: Any, task: Task) -> str | None:
+def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
     """Why the algorithm does not apply to the task; ``None`` if it does."""
-    name = f"algorithm {type(plugin).__name__}: applies_to"
-    applies, why = run_plugin(name, _source(plugin), plugin.applies_to, task.constraint, task.train)
-    if not applies:
-        return str(why)
-    if not task.fused and not getattr(plugin, "general", False):
+    name = f"algorithm {type(algorithm).__name__}: applies_to"
+    reason = run_plugin(name, _source(algorithm), algorithm.applies_to, task.constraint, task.train)
+    if reason is not None:
+        return str(reason)
+    if algorithm.general is False and not served(task):
         return "it knows the logistic loss and hinge-mean constraints alone"
     return None
 
 
-def _outcome(fit: Any, task: Task, name: str) -> tuple[Fit, str, str | None]:
-    """A fit that can be stored, its status and the reason for it."""
+def _outcome(algorithm: Algorithm[Any], fit: Any, task: Task, name: str) -> Outcome:
+    """A fit that can be stored, with what was measured of it."""
     _check_fit(fit, task, name)
-    status, _, reason = fit.solution.status.partition(": ")
-    return fit, status, None if status == "ok" else reason
+    measured = run_plugin(f"{name}: measuring its fit", _source(algorithm), measure, algorithm, task, fit)
+    return Outcome(fit, measured, measured.status, measured.reason)
 
 
-def _source(plugin: Any) -> str | None:
+def _source(algorithm: Any) -> str | None:
     """The file of a plug-in."""
-    return getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+    return getattr(sys.modules.get(type(algorithm).__module__), "__file__", None)
 
 
 def _check_fit(fit: Any, task: Task, name: str) -> None:
@@ -223,22 +241,23 @@ def _check_fit(fit: Any, task: Task, name: str) -> None:
         raise PluginError(f"{name}: fit returned {type(fit).__name__}, not a Fit; {remedy}")
     if not isinstance(fit.model, LinearScore):
         return
-    weights, status = fit.model.weights, fit.solution.status
+    weights = fit.model.weights
     expected = (task.train.n_groups, task.train.n_features + 1)
     if weights.size and weights.shape != expected:
         raise PluginError(
             f"{name}: fit returned weights of shape {weights.shape}, not {expected} (groups, features + 1); {remedy}"
         )
-    if status == "ok" and not (weights.size and np.isfinite(weights).all()):
-        raise PluginError(f"{name}: fit returned weights that are absent or not finite with status 'ok'; {remedy}")
+    if not fit.failure and not (weights.size and np.isfinite(weights).all()):
+        raise PluginError(f"{name}: fit returned weights that are absent or not finite, and no failure; {remedy}")
 
 
-def validated(plugin: Any, name: str, settings: dict[str, Any]) -> Settings:
+def validated(algorithm: Algorithm[Any], name: str, settings: dict[str, Any]) -> Settings:
     """Settings of an algorithm, checked by its own model."""
     from pydantic import ValidationError
 
     try:
-        return plugin.settings_model(**settings)
+        found: Settings = algorithm.settings(**settings)
+        return found
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["algorithms", name, *map(str, first["loc"])])
@@ -263,39 +282,16 @@ def _no_model(data: Dataset, status: str) -> LinearScore:
     return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)
 
 
-def _true_violation(plugin: Any, task: Task, fit: Fit | None) -> Callable[[NDArray, NDArray], float | None]:
-    """The indicator violation of a point; ``None`` everywhere if kappa is no slack of the task's constraint."""
-    if fit is None or not plugin.kappa_is_slack:
-        return lambda params, aux: None
-    return fit.true_violation or task.problem.true_violation
-
-
-def _fit_json(
-    wanted: Wanted,
-    fit: Fit | None,
-    violation: Callable[[NDArray, NDArray], float | None],
-    status: str,
-    reason: str | None,
-    spent: dict[str, Any],
-) -> dict[str, Any]:
+def _fit_json(wanted: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
     """Everything worth knowing about a training job besides its model."""
-    certificate = None
-    if fit is not None:
-        found = fit.solution.certificate
-        certificate = {
-            "objective": found.objective,
-            "max_violation": found.max_violation,
-            "kkt_residual": found.kkt_residual,
-            "true_violation": violation(fit.solution.params, fit.solution.aux),
-            "multipliers": found.multipliers.tolist(),
-        }
+    fit, measured = outcome.fit, outcome.measured
     return {
         **wanted.settings,
-        "status": status,
-        "reason": reason,
-        "selected": fit.selected if fit else {},
-        "chosen": fit.chosen if fit else None,
-        "certificate": certificate,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "selected": dict(fit.chosen) if fit else {},
+        "chosen": fit.trace.result if fit else None,
+        "certificate": measured.entries() if measured else None,
         "time": spent,
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
@@ -328,21 +324,29 @@ def versions() -> dict[str, str]:
     }
 
 
-def _write_history(path: Path, fit: Fit | None, violation: Callable[[NDArray, NDArray], float | None]) -> None:
-    """Write the history of every candidate; the true violation is computed for the chosen one."""
+def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit | None) -> None:
+    """Write the records of every candidate; the indicator violation is computed for the one that was chosen."""
     from partialfair.tables.arrow import column, write
 
-    rows = [(name, record) for name, records in (fit.histories if fit else {}).items() for record in records]
-    true = [violation(record.params, record.aux) if fit and name == fit.chosen else None for name, record in rows]
+    trace = fit.trace if fit else Trace()
+    columns = trace.columns()
+    indicator: list[float | None] = [None] * len(columns["candidate"])
+    if fit is not None and algorithm.kappa == "tolerance":
+        witness = witness_of(algorithm, task, fit)
+        points = [(name, record.point) for name, records in trace.candidates.items() for record in records]
+        indicator = [
+            witness.indicator_violation(point) if name == trace.result and point is not None else None
+            for name, point in points
+        ]
     write(
         path,
         {
-            "candidate": column([name for name, _ in rows]),
-            "iteration": column(np.array([record.iteration for _, record in rows], np.int64)),
-            "inner_steps": column(np.array([record.inner_steps for _, record in rows], np.int64)),
-            "objective": column(np.array([record.objective for _, record in rows], np.float64)),
-            "max_violation": column(np.array([record.max_violation for _, record in rows], np.float64)),
-            "true_violation": column(np.array([math.nan if v is None else v for v in true], np.float64)),
-            "cpu_seconds": column(np.array([record.cpu_seconds for _, record in rows], np.float64)),
+            "candidate": column(columns["candidate"]),
+            "iteration": column(np.array(columns["step"], np.int64)),
+            "inner_steps": column(np.array(columns["work"], np.int64)),
+            "objective": column(np.array(columns["objective"], np.float64)),
+            "max_violation": column(np.array(columns["violation"], np.float64)),
+            "true_violation": column(np.array([math.nan if v is None else v for v in indicator], np.float64)),
+            "cpu_seconds": column(np.array(columns["seconds"], np.float64)),
         },
     )

@@ -57,7 +57,7 @@ def inline(context: "Context[Any]") -> str:
 def _themed(svg: str, name: str) -> str:
     """Return an SVG whose ink, grid and blue are the page's, with identifiers that differ from other figures'."""
     svg = svg[svg.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
-    svg = svg.replace(style.ALGORITHMS["idca"].colour.lower(), "var(--blue)")
+    svg = svg.replace(style.BLUE.lower(), "var(--blue)")
     for mark in ('id="', 'href="#', "url(#"):
         svg = svg.replace(mark, f"{mark}{name}-")
     return svg

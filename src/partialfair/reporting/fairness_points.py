@@ -113,7 +113,7 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
     curves: list[Curve] = []
     for name in sorted(names, key=lambda n: n == "unconstrained"):
         own = sorted((p for p in drawn if p["algorithm"] == name), key=lambda p: p["kappa"], reverse=True)
-        own = own[::-1] if name in style.ASCENDING else own
+        own = own[::-1] if style.ascending(name) else own
         look = style.look(name, names)
         if own:
             path = own if name == "unconstrained" else [*starts, *own]

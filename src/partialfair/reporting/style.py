@@ -9,14 +9,17 @@ import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from partialfair import plugins
 from partialfair.pages.palette import DPI, GRID, INK, applied
 from partialfair.tables import intervals
 from partialfair.tables.intervals import Pairs
 
 __all__ = ["DPI", "GRID", "INK", "applied"]  # and what follows
 
+BLUE = "#0072B2"
 INSIDE = "#c8102e"  # what lies inside the interval of ranks
 
 
@@ -31,14 +34,6 @@ class Look:
 
 
 ALGORITHMS: Mapping[str, Look] = {
-    "unconstrained": Look("Unconstrained", INK, "*"),
-    "idca": Look("IDCA", "#0072B2", "o"),
-    "alm": Look("Augmented Lagrangian", "#D55E00", "s", (0, (5, 1.5))),
-    "group_auc": Look("Group AUC", "#009E73", "^", (0, (4, 1, 1, 1))),
-    "inter_group": Look("Inter-group", "#CC79A7", "D", (0, (3, 1))),
-    "intra_group": Look("Intra-group", "#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
-    "regularization": Look("Regularization", "#56B4E9", "P", (0, (1.5, 1))),
-    "ssg": Look("SSG direct", "#7a6a00", "d", (0, (4, 1.5))),
     "auc_unconstrained": Look("Unconstrained", INK, "*"),
     "sfls": Look("Level-set (SFLS)", "#0072B2", "o"),
     "iqrc": Look("Level-set (IQRC)", "#56B4E9", "P"),
@@ -67,24 +62,40 @@ ALGORITHMS: Mapping[str, Look] = {
     "dp_postproc": Look("Post-processing", "#0072B2", "o"),
     "plug_in_regression": Look("Base models", INK, "*"),
     "regression_reduction": Look("Reduction (ADW)", "#D55E00", "s", (0, (5, 1.5))),
-    "group_thresholds": Look("Group thresholds", "#6b6b6b", "x", (0, (8, 2))),
 }
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
 )  # fmt: skip
 
-# A larger parameter means a tighter model for penalties, a looser one for tolerances.
-ASCENDING = frozenset({"regularization"})
-
 
 def look(algorithm: str, others: list[str] | None = None) -> Look:
-    """Return the look of an algorithm; one without an entry takes the next free one, by its place in ``others``."""
-    if algorithm in ALGORITHMS:
-        return ALGORITHMS[algorithm]
-    unknown = sorted(name for name in (others or [algorithm]) if name not in ALGORITHMS)
+    """Return how an algorithm is drawn: as its plug-in says, else by the next free look, by place in ``others``."""
+    own = _declared(algorithm)
+    if own is not None and own.colour:
+        return own
+    unknown = sorted(name for name in (others or [algorithm]) if not getattr(_declared(name), "colour", ""))
     place = unknown.index(algorithm) if algorithm in unknown else 0
     colour, marker = _OTHERS[place % len(_OTHERS)]
-    return Look(algorithm.replace("_", " "), colour, marker, (0, (2, 1 + place % 3)))
+    label = own.label if own is not None else algorithm.replace("_", " ")
+    return Look(label, colour, marker, (0, (2, 1 + place % 3)))
+
+
+@cache
+def _declared(algorithm: str) -> Look | None:
+    """Return what a plug-in declares, without a colour if it leaves that open; ``None`` if there is no such plug-in."""
+    if algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm]
+    if algorithm not in plugins.names("algorithms"):
+        return None
+    plugin = plugins.load("algorithms", algorithm).ALGORITHM
+    label = plugin.label or algorithm.replace("_", " ")
+    return Look(label, plugin.look.colour, plugin.look.marker, plugin.look.dash) if plugin.look else Look(label, "", "")
+
+
+def ascending(algorithm: str) -> bool:
+    """Tell whether a larger parameter means a tighter model, as for weights of penalties; a tolerance loosens it."""
+    known = algorithm in plugins.names("algorithms")
+    return known and getattr(plugins.load("algorithms", algorithm).ALGORITHM, "kappa", "") == "weight"
 
 
 def dataset_title(dataset: str) -> str:

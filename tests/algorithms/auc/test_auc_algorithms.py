@@ -43,7 +43,7 @@ def make_task(data, kappa=0.1, constraint="auc_gap_inter_group"):
 
 def fitted(name, task, **options):
     algorithm = plugins.load("algorithms", name).ALGORITHM
-    return algorithm.fit(task, algorithm.settings_model(**(QUICK.get(name, {}) | options)))
+    return algorithm.fit(task, algorithm.settings(**(QUICK.get(name, {}) | options)))
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -55,7 +55,7 @@ class Failing(Checkpoint):
 @pytest.mark.parametrize("survived", [1, 2, 3, 4, 6], ids=lambda n: f"{n} checkpoints")
 def test_an_interrupted_fit_goes_on_to_the_same_bits(faces, tmp_path, survived):
     """Three epochs, then four outer iterations: interruptions fall into each phase and between them."""
-    settings = IDCA.settings_model(**SHORT, start="constant")
+    settings = IDCA.settings(**SHORT, start="constant")
     whole = IDCA.fit(make_task(faces), settings)
     Failing.left = survived
     path = tmp_path / "checkpoint.npz"
@@ -82,16 +82,16 @@ def test_a_checkpoint_of_other_settings_is_not_taken_up(faces, tmp_path):
     Failing.left = 2
     path = tmp_path / "checkpoint.npz"
     with pytest.raises(InterruptedFitError):
-        UNCONSTRAINED.fit(make_task(faces, checkpoint=Failing(path, "a")), UNCONSTRAINED.settings_model(**TINY))
+        UNCONSTRAINED.fit(make_task(faces, checkpoint=Failing(path, "a")), UNCONSTRAINED.settings(**TINY))
     task = make_task(faces, math.inf, checkpoint=Checkpoint(path, "b"), report=lines.append)
-    UNCONSTRAINED.fit(task, UNCONSTRAINED.settings_model(**TINY))
+    UNCONSTRAINED.fit(task, UNCONSTRAINED.settings(**TINY))
     assert not any("taken up" in line for line in lines) and len(lines) == 3
 
 
 @with_torch
 def test_the_constrained_fit_starts_from_the_unconstrained_one(faces):
-    plain = UNCONSTRAINED.fit(make_task(faces, math.inf), UNCONSTRAINED.settings_model(**TINY))
-    settings = IDCA.settings_model(**SHORT | {"rounds": 1, "inner_steps": 1}, start="unconstrained")
+    plain = UNCONSTRAINED.fit(make_task(faces, math.inf), UNCONSTRAINED.settings(**TINY))
+    settings = IDCA.settings(**SHORT | {"rounds": 1, "inner_steps": 1}, start="unconstrained")
     fit = IDCA.fit(make_task(faces), settings)
     first = fit.histories["idca"][0]
     train = make_task(faces).train
@@ -103,7 +103,7 @@ def test_the_constrained_fit_starts_from_the_unconstrained_one(faces):
 def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces):
     task = make_task(faces)
     lines = []
-    fit = IDCA.fit(dataclasses.replace(task, report=lines.append), IDCA.settings_model(**SHORT))
+    fit = IDCA.fit(dataclasses.replace(task, report=lines.append), IDCA.settings(**SHORT))
     records = fit.histories["idca"]
     accuracies = [float(line.split()[-1]) for line in lines if line.startswith("round")]
     feasible = [i for i, record in enumerate(records) if i > 0 and record.max_violation <= 0.01]
@@ -123,7 +123,7 @@ def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces)
 
 @with_torch
 def test_nothing_feasible_returns_the_smallest_violation_and_says_so(faces):
-    settings = IDCA.settings_model(**SHORT | {"tolerance": 1e-9}, start="unconstrained")
+    settings = IDCA.settings(**SHORT | {"tolerance": 1e-9}, start="unconstrained")
     fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
     violations = [record.max_violation for record in fit.histories["idca"]]
     assert not fit.selected["within_tolerance"]
@@ -132,7 +132,7 @@ def test_nothing_feasible_returns_the_smallest_violation_and_says_so(faces):
 
 @with_torch
 def test_constant_start_is_not_returned_though_it_alone_satisfies_the_constraints(faces):
-    settings = IDCA.settings_model(**SHORT | {"tolerance": 1e-9}, start="constant")
+    settings = IDCA.settings(**SHORT | {"tolerance": 1e-9}, start="constant")
     fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
     violations = [record.max_violation for record in fit.histories["idca"]]
     assert violations[0] <= 0.0 < min(violations[1:])
@@ -142,7 +142,7 @@ def test_constant_start_is_not_returned_though_it_alone_satisfies_the_constraint
 @with_torch
 def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
     lines = []
-    settings = IDCA.settings_model(**SHORT | {"step_scale": 1e9})
+    settings = IDCA.settings(**SHORT | {"step_scale": 1e9})
     fit = IDCA.fit(make_task(faces, report=lines.append), settings)
     assert any("lower step_scale" in line for line in lines)
     assert np.isfinite(fit.solution.certificate.objective) and fit.selected["round"] == 0
@@ -161,7 +161,7 @@ def test_iteration_that_diverges_is_made_again_with_half_the_step(faces, monkeyp
 
     monkeypatch.setattr(stochastic_idca, "outer_iteration", spoilt)
     lines = []
-    settings = IDCA.settings_model(**SHORT)
+    settings = IDCA.settings(**SHORT)
     fit = IDCA.fit(make_task(faces, report=lines.append), settings)
     first = settings.step_scale
     assert scales == [first, first, first / 2, *[first / 4] * (settings.rounds - 1)]
@@ -172,16 +172,16 @@ def test_iteration_that_diverges_is_made_again_with_half_the_step(faces, monkeyp
 @with_torch
 def test_tables_get_the_linear_network_and_images_do_not():
     data = simulated.load(rows=300)
-    settings = IDCA.settings_model(**SHORT)
+    settings = IDCA.settings(**SHORT)
     fit = IDCA.fit(make_task(data), settings)
     assert fit.model.architecture == "linear" and fit.model.uses_group
     with pytest.raises(ConfigError, match="set network to auto"):
-        IDCA.fit(make_task(data), IDCA.settings_model(**SHORT, network="resnet18"))
+        IDCA.fit(make_task(data), IDCA.settings(**SHORT, network="resnet18"))
 
 
 def test_without_pytorch_the_run_is_a_row_with_the_reason(faces, monkeypatch):
     monkeypatch.setattr(torch_backend, "find_spec", lambda name: None)
     for algorithm in (IDCA, UNCONSTRAINED):
-        fit, status, reason = attempt(algorithm, make_task(faces), algorithm.settings_model())
+        fit, status, reason = attempt(algorithm, make_task(faces), algorithm.settings())
         assert fit is None and status == "not_applicable" and reason == "needs PyTorch: run `make torch`"
     assert IDCA.needs_gpu and UNCONSTRAINED.needs_gpu

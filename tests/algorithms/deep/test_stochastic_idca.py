@@ -171,7 +171,7 @@ def test_the_result_agrees_with_the_exact_method_on_a_linear_score():
         kappa_scale="absolute",
         report=lambda line: None,
     )
-    settings = EXACT.settings_model(inner_steps=[150], tolerances=[0.001], tuning_rounds=50, rounds=[100])
+    settings = EXACT.settings(inner_steps=[150], tolerances=[0.001], tuning_rounds=50, rounds=[100])
     exact = EXACT.fit(task, settings).solution.certificate
     network = LinearNetwork(6, 2)
     network.centre.copy_(torch.as_tensor(task.standardiser.mean))

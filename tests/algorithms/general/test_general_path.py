@@ -9,13 +9,14 @@ import pytest
 import yaml
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Task
+from partialfair.algorithms.contract import Task, algorithm_for, served
+from partialfair.algorithms.general.general import GeneralUnconstrained
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
 from partialfair.estimators import PartialFairClassifier
-from partialfair.grid.config import job_settings, load_config
 from partialfair.grid.closure import closure
+from partialfair.grid.config import job_settings, load_config
 from partialfair.grid.fingerprint import training_hash
 from partialfair.jobs.train import attempt, validated
 from partialfair.metrics import get
@@ -55,7 +56,7 @@ def make_task(data, constraint="partial_group_auc", kappa=0.1, **options):
 
 
 def fit(name, task):
-    algorithm = plugins.load("algorithms", name).ALGORITHM
+    algorithm = algorithm_for(name, task)
     return attempt(algorithm, task, validated(algorithm, name, QUICK.get(name, {})))
 
 
@@ -70,47 +71,46 @@ def test_every_combination_is_trained_by_both_solvers(data, algorithm, constrain
         assert np.isfinite(scores).all()
         return metric(scores, rows.y, rows.group, INTERVAL, 0.0)
 
-    free = fit("unconstrained", task)[0]
-    before = measured(free)
+    free = fit("unconstrained", task)
+    before = measured(free.fit)
     kappa = 0.1 if constraint in (*PARTIAL, *SATISFIED) else 0.4 * before
-    found, status, _ = fit(algorithm, dataclasses.replace(task, kappa=kappa))
-    assert status == "ok"
-    certificate, least = found.solution.certificate, free.solution.certificate.objective
-    assert certificate.max_violation <= (1e-4 if algorithm == "alm" else 3e-3) + 1e-9
-    assert certificate.objective >= least - 1e-3
+    found = fit(algorithm, dataclasses.replace(task, kappa=kappa))
+    assert found.status == "ok"
+    objective, least = found.measured.objective, free.measured.objective
+    assert found.measured.max_violation <= (1e-4 if algorithm == "alm" else 3e-3) + 1e-9
+    assert objective >= least - 1e-3
     if constraint in SATISFIED:
-        assert before <= 0 and certificate.objective <= least + 1e-3
+        assert before <= 0 and objective <= least + 1e-3
         return
     # The certificate is about the surrogate; the indicators on 960 rows follow it roughly.
-    assert before > 2 * kappa and measured(found) < max(0.75 * before, 0.2 if constraint in PARTIAL else 0.0)
+    assert before > 2 * kappa and measured(found.fit) < max(0.75 * before, 0.2 if constraint in PARTIAL else 0.0)
 
 
 def test_a_wide_tolerance_gives_the_unconstrained_model(data):
     for loss in ("hinge", "quadratic", "auc"):
         task = make_task(data, "partial_demographic_parity", kappa=1.5, loss=loss)
-        found, free = fit("alm", task)[0], fit("unconstrained", dataclasses.replace(task, kappa=math.inf))[0]
-        assert found.solution.certificate.objective == pytest.approx(free.solution.certificate.objective, abs=2e-3)
+        found, free = (
+            fit("alm", task).measured,
+            fit("unconstrained", dataclasses.replace(task, kappa=math.inf)).measured,
+        )
+        assert found.objective == pytest.approx(free.objective, abs=2e-3)
 
 
 def test_the_unconstrained_fit_is_the_same_on_both_paths(data):
     task = make_task(data, kappa=math.inf)
-    assert task.fused
-    usual = fit("unconstrained", task)[0].solution.certificate.objective
-
-    class General(Task):
-        fused = False  # type: ignore[assignment]
-
-    task = General(**{field.name: getattr(task, field.name) for field in dataclasses.fields(task)})
-    settings = plugins.load("algorithms", "unconstrained").UnconstrainedSettings()
-    found = plugins.general_path().fit_unconstrained(task, settings)
-    assert found.solution.certificate.objective == pytest.approx(usual, abs=1e-6)
+    assert served(task)
+    usual = fit("unconstrained", task)
+    general = GeneralUnconstrained()
+    found = attempt(general, task, general.settings())
+    assert found.measured.objective == pytest.approx(usual.measured.objective, abs=1e-6)
+    assert not np.array_equal(found.fit.model.weights, usual.fit.model.weights)
 
 
 def test_algorithms_that_know_the_kernels_alone_say_so(data):
-    found, status, reason = fit("ssg", make_task(data))
-    assert found is None and status == "not_applicable" and "hinge-mean" in reason
-    found, status, reason = fit("regularization", make_task(data, "partial_demographic_parity", loss="hinge"))
-    assert found is None and status == "not_applicable" and "logistic loss" in reason
+    found = fit("ssg", make_task(data))
+    assert found.fit is None and found.status == "not_applicable" and "hinge-mean" in found.reason
+    found = fit("regularization", make_task(data, "partial_demographic_parity", loss="hinge"))
+    assert found.fit is None and found.status == "not_applicable" and "logistic loss" in found.reason
 
 
 def test_the_estimator_takes_a_family_of_the_general_path(data):

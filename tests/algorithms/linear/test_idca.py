@@ -47,7 +47,7 @@ def test_columns_of_a_batch_equal_single_runs(problem_factory):
 def test_every_iterate_is_feasible_within_its_tolerance(problem_factory, family):
     problem, *_ = problem_factory(family, interval=((0.0, 0.4),))
     for found in run(problem, CONFIGURATIONS, 15):
-        assert all(record.max_violation <= found.configuration.tolerance + 1e-5 for record in found.history)
+        assert all(record.violation <= found.configuration.tolerance + 1e-5 for record in found.history)
         assert found.history[-1].objective < found.history[0].objective
 
 
@@ -84,7 +84,7 @@ def test_the_certificate_names_active_constraints_only(problem_factory):
     assert np.all(certificate.multipliers >= 0)
     assert np.all(certificate.multipliers[values < -5e-3] == 0)
     assert certificate.multipliers.max() > 0
-    assert certificate.kkt_residual < 0.05
+    assert certificate.kind == "kkt" and certificate.value < 0.05
 
 
 def test_a_column_is_the_same_whatever_is_computed_beside_it(problem_factory):

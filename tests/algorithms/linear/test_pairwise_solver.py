@@ -14,6 +14,7 @@ from partialfair.algorithms.linear.newton import minimise_loss
 from partialfair.algorithms.linear.pairwise_moments import subsets_by_class, subsets_by_group
 from partialfair.errors import InfeasibleError
 from partialfair.models.features import Standardiser
+from tests.algorithms.conftest import witness
 
 # Clarabel stops short of its own tolerance on some of these; the comparison to 1e-5 says whether that matters.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -128,14 +129,21 @@ def slsqp_optimum(name, data, kappa):
     return found.fun
 
 
+def solved(problem):
+    """The point that the solver finds, and its certificate."""
+    solution = pairwise.solve(problem)
+    assert not solution.failure
+    found = witness(problem, solution, active_within=1e-3 * problem.moments.kappa)
+    return found, found.certificate()
+
+
 def check_against_others(name, data, kappa):
     problem = make_problem(name, data, kappa)
-    found = pairwise.solve(problem)
-    certificate = found.certificate
-    assert found.status == "ok" and certificate.max_violation == 0 and certificate.kkt_residual < 1e-4
+    found, certificate = solved(problem)
+    assert found.violation() <= 0 and certificate.value < 1e-4
     assert certificate.multipliers.max() > 1e-4, "the constraint must matter for this comparison to mean anything"
-    assert certificate.objective == pytest.approx(clarabel_optimum(name, data, kappa), abs=1e-5)
-    assert certificate.objective == pytest.approx(slsqp_optimum(name, data, kappa), abs=1e-5)
+    assert found.objective() == pytest.approx(clarabel_optimum(name, data, kappa), abs=1e-5)
+    assert found.objective() == pytest.approx(slsqp_optimum(name, data, kappa), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,43 +166,43 @@ def test_optimum_on_real_rows(name, which, dataset):
 def test_three_groups_equal_clarabel():
     data = simulated_rows(groups=3)
     for name in NAMES:
-        found = pairwise.solve(make_problem(name, data, 0.2))
-        assert found.certificate.multipliers.size == 6
-        assert found.certificate.objective == pytest.approx(clarabel_optimum(name, data, 0.2), abs=1e-5)
+        found, certificate = solved(make_problem(name, data, 0.2))
+        assert certificate.multipliers.size == 6
+        assert found.objective() == pytest.approx(clarabel_optimum(name, data, 0.2), abs=1e-5)
 
 
 def test_the_augmented_lagrangian_finds_the_same_optimum():
     problem = make_problem("inter_group", simulated_rows(), 0.3)
     start = minimise_loss(problem), np.zeros(0)
-    other = augmented_lagrangian.solve(problem, start=start, budget=augmented_lagrangian.Budget(tolerance=1e-6))
-    assert pairwise.solve(problem).certificate.objective == pytest.approx(other.certificate.objective, abs=2e-5)
+    other = augmented_lagrangian.solve(problem, start=start, settings=augmented_lagrangian.ALMSettings(tolerance=1e-6))
+    assert solved(problem)[0].objective() == pytest.approx(witness(problem, other).objective(), abs=2e-5)
 
 
 def test_wide_kappa_gives_the_unconstrained_optimum():
     problem = make_problem("group_auc", simulated_rows(), 1e4)
-    found = pairwise.solve(problem)
+    found, certificate = solved(problem)
     free = minimise_loss(problem, tolerance=1e-12)
-    assert found.certificate.objective == pytest.approx(problem.loss(problem.state(free, np.zeros(0)))[0], abs=1e-8)
-    assert not found.certificate.multipliers.any() and found.certificate.kkt_residual < 1e-3
+    assert found.objective() == pytest.approx(problem.loss(problem.state(free, np.zeros(0)))[0], abs=1e-8)
+    assert not certificate.multipliers.any() and certificate.value < 1e-3
 
 
 def test_loss_falls_as_kappa_grows_and_no_constraint_is_violated():
     losses = []
     for kappa in (1e-4, 0.01, 0.1, 0.5, 2.0, 8.0):
         problem = make_problem("intra_group", simulated_rows(), kappa)
-        found = pairwise.solve(problem)
-        values = problem.constraints(problem.state(found.params, found.aux))
-        assert values.max() <= 0
-        losses.append(found.certificate.objective)
+        found, _ = solved(problem)
+        assert found.violation() <= 0
+        losses.append(found.objective())
     assert np.all(np.diff(losses) <= 1e-7) and losses[0] > losses[-1] + 0.05
 
 
 def test_a_score_that_ignores_the_group_costs_loss():
     data = simulated_rows()
-    free, shared = (pairwise.solve(make_problem("group_auc", data, 0.2, uses_group=g)) for g in (True, False))
-    assert shared.params.shape == (1, 8) and shared.certificate.max_violation == 0
-    assert shared.certificate.kkt_residual < 1e-4
-    assert shared.certificate.objective > free.certificate.objective
+    (free, _), (shared, certificate) = (
+        solved(make_problem("group_auc", data, 0.2, uses_group=g)) for g in (True, False)
+    )
+    assert shared.params.shape == (1, 8) and shared.violation() <= 0 and certificate.value < 1e-4
+    assert shared.objective() > free.objective()
 
 
 @pytest.mark.parametrize("kappa", [0.0, -0.1])
@@ -205,14 +213,14 @@ def test_a_kappa_without_interior_is_infeasible(kappa):
 
 def test_the_certificate_notices_a_point_that_is_not_optimal():
     problem = make_problem("group_auc", simulated_rows(), 0.3)
-    found = pairwise.solve(problem)
-    worse = pairwise.certify(problem, 0.7 * found.params, np.zeros(0), active_within=3e-4)
-    assert worse.kkt_residual > 100 * max(found.certificate.kkt_residual, 1e-5)
-    assert worse.objective > found.certificate.objective
+    found, certificate = solved(problem)
+    worse = dataclasses.replace(found, params=0.7 * found.params)
+    assert worse.certificate().value > 100 * max(certificate.value, 1e-5)
+    assert worse.objective() > found.objective()
 
 
 def test_too_few_newton_steps_are_reported():
-    budget = pairwise.BarrierBudget(newton_steps=1)
-    found = pairwise.solve(make_problem("group_auc", simulated_rows(), 0.3), budget=budget)
-    assert found.status.startswith("failed: ") and "1 steps" in found.status
-    assert dataclasses.asdict(found.certificate)["max_violation"] == 0
+    settings, problem = pairwise.PairwiseSettings(newton_steps=1), make_problem("group_auc", simulated_rows(), 0.3)
+    found = pairwise.solve(problem, settings=settings)
+    assert "1 steps" in found.failure
+    assert witness(problem, found).violation() <= 0

@@ -8,10 +8,12 @@ from pydantic import ValidationError
 
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear import regularization, ssg
-from partialfair.algorithms.linear.subgradient import Switching, start_runs
+from partialfair.algorithms.linear.problem import score_at
+from partialfair.algorithms.measure import measure
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
+from partialfair.jobs.train import attempt
 
 INTERVAL = [[0.1, 0.4]]
 REGULARIZATION, SSG = regularization.ALGORITHM, ssg.ALGORITHM
@@ -39,7 +41,7 @@ def test_penalty_of_statistical_parity_is_that_of_the_paper(data):
     problem, weight = regularization.penalised(task)
     rng = np.random.default_rng(0)
     params, aux = rng.normal(size=problem.model.shape), rng.normal(size=10)
-    scores = task.linear_score(params, aux).scores(task.train.X, task.train.group)
+    scores = score_at(task, params).scores(task.train.X, task.train.group)
     shares = np.array([[smoothed_share(scores[task.train.group == k], t) for t in aux] for k in (0, 1)])
     expected = np.abs(shares - (0.1 + 0.3 * np.arange(10) / 10)).max()
     assert problem.constraints(problem.state(params, aux)).max() == pytest.approx(expected, abs=1e-6)
@@ -50,7 +52,7 @@ def test_penalty_of_demographic_parity_is_that_of_the_paper(data):
     task = make_task(data, 0.6, "partial_demographic_parity")
     problem, weight = regularization.penalised(task)
     params = np.random.default_rng(0).normal(size=problem.model.shape)
-    scores = task.linear_score(params, np.zeros(0)).scores(task.train.X, task.train.group)
+    scores = score_at(task, params).scores(task.train.X, task.train.group)
     c = [smoothed_share(scores[task.train.group == k], 0.0) for k in (0, 1)]
     rates = [min(share, 0.4) - min(share, 0.1) for share in c]
     largest = problem.constraints(problem.state(params, np.zeros(0))).max()
@@ -59,50 +61,55 @@ def test_penalty_of_demographic_parity_is_that_of_the_paper(data):
 
 
 def test_a_larger_lambda_gives_a_smaller_penalty(data):
-    settings = REGULARIZATION.settings_model(steps=[5e-3], tuning_steps=2000, total_steps=10_000)
-    weak, strong = (REGULARIZATION.fit(make_task(data, value), settings) for value in (0.001, 1.0))
-    assert strong.solution.certificate.max_violation < 0.3 * weak.solution.certificate.max_violation
-    assert strong.solution.certificate.objective > weak.solution.certificate.objective
+    settings = REGULARIZATION.settings(steps=[5e-3], tuning_steps=2000, total_steps=10_000)
+    weak, strong = (attempt(REGULARIZATION, make_task(data, value), settings).measured for value in (0.001, 1.0))
+    assert strong.max_violation < 0.3 * weak.max_violation and strong.objective > weak.objective
+    assert strong.status == "ok" and strong.true_violation is None, "a weight promises no violation"
 
 
 def test_step_length_is_chosen_on_validation_rows(data):
     task = make_task(data, 0.3)
-    settings = REGULARIZATION.settings_model(steps=[1e-6, 5e-3], tuning_steps=1000, total_steps=2000)
+    settings = REGULARIZATION.settings(steps=[1e-6, 5e-3], tuning_steps=1000, total_steps=2000)
     fit = REGULARIZATION.fit(task, settings)
-    last = {name: records[-1] for name, records in fit.histories.items()}
-    assert fit.chosen == "step=0.005" and fit.selected["step"] == 0.005
-    assert {name: record.inner_steps for name, record in last.items()} == {"step=1e-06": 1000, "step=0.005": 2000}
+    last = {name: records[-1] for name, records in fit.trace.candidates.items()}
+    assert fit.trace.result == "step=0.005" and fit.chosen["step"] == 0.005
+    assert {name: record.work for name, record in last.items()} == {"step=1e-06": 1000, "step=0.005": 2000}
     upside_down = dataclasses.replace(task, validation=dataclasses.replace(task.validation, y=-task.validation.y))
-    assert REGULARIZATION.fit(upside_down, settings).chosen == "step=1e-06"
+    assert REGULARIZATION.fit(upside_down, settings).trace.result == "step=1e-06"
 
 
 def test_ssg_chooses_by_loss_and_stays_within_its_tolerance(data):
     task = make_task(data, 0.1)
-    settings = SSG.settings_model(static=[1e-4, 5e-3], diminishing=[0.2, 2.0], tuning_steps=1000, total_steps=3000)
+    settings = SSG.settings(static=[1e-4, 5e-3], diminishing=[0.2, 2.0], tuning_steps=1000, total_steps=3000)
     fit = SSG.fit(task, settings)
-    assert set(fit.histories) == {"eps=0.0001", "eps=0.005", "eps=0.2/(t+1)", "eps=2/(t+1)"}
-    at_tuning = {name: records[-1].objective for name, records in fit.histories.items() if name.startswith("eps=0.0")}
-    assert fit.solution.status == "ok" and fit.chosen == "eps=0.005" == min(at_tuning, key=at_tuning.get)
-    assert fit.solution.certificate.max_violation <= 5e-3 + 1e-5
-    assert [record.inner_steps for record in fit.histories[fit.chosen]] == list(range(0, 3001, 250))
-    assert max(records[-1].inner_steps for name, records in fit.histories.items() if name != fit.chosen) == 1000
+    assert set(fit.trace.candidates) == {"eps=0.0001", "eps=0.005", "eps=0.2/(t+1)", "eps=2/(t+1)"}
+    at_tuning = {
+        name: records[-1].objective for name, records in fit.trace.candidates.items() if name.startswith("eps=0.0")
+    }
+    assert fit.trace.result == "eps=0.005" == min(at_tuning, key=at_tuning.get)
+    measured = measure(SSG, task, fit)
+    assert measured.status == "ok" and measured.max_violation <= 5e-3 + 1e-5
+    assert [record.work for record in fit.trace.records] == list(range(0, 3001, 250))
+    assert max(records[-1].work for name, records in fit.trace.candidates.items() if name != fit.trace.result) == 1000
 
 
 def test_a_result_outside_the_tolerance_is_infeasible(data):
-    run = start_runs(make_task(data, 0.1).problem, [Switching(diminishing=2.0)])[0]
-    run.taken = 1000
-    assert ssg._status(run, 0.3) == "infeasible: largest constraint value 0.3 after 1000 steps; use static tolerances"
-    assert ssg._status(run, 9e-4) == "ok"
-    run.remembered = (0.5, 1e-3, *run.current)
-    assert ssg._status(run, 0.3) == "ok"
+    task = make_task(data, 0.1)
+    settings = SSG.settings(static=[5e-3], diminishing=[], tuning_steps=1000, total_steps=1000)
+    fit = SSG.fit(task, settings)
+    assert fit.witness.accepted == pytest.approx(5e-3, abs=2e-5)
+    moved = dataclasses.replace(fit.witness, aux=fit.witness.aux + 1.0)
+    found = measure(SSG, task, dataclasses.replace(fit, witness=moved))
+    assert found.status == "infeasible" and "use static tolerances" in found.reason
+    assert f"{found.max_violation:.2g}, accepted 0.005" in found.reason
 
 
 def test_settings_that_cannot_be_used_are_refused(data):
     with pytest.raises(ValidationError, match="total_steps"):
-        REGULARIZATION.settings_model(tuning_steps=100, total_steps=50)
+        REGULARIZATION.settings(tuning_steps=100, total_steps=50)
     with pytest.raises(ValidationError, match="total_steps"):
-        SSG.settings_model(tuning_steps=100, total_steps=50)
+        SSG.settings(tuning_steps=100, total_steps=50)
     with pytest.raises(ValidationError, match="both empty"):
-        SSG.settings_model(static=[], diminishing=[])
+        SSG.settings(static=[], diminishing=[])
     with pytest.raises(ConfigError, match="lambda"):
-        REGULARIZATION.fit(make_task(data, 0.0), REGULARIZATION.settings_model())
+        REGULARIZATION.fit(make_task(data, 0.0), REGULARIZATION.settings())

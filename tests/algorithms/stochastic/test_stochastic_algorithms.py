@@ -40,7 +40,7 @@ def task_of(data, seed=0, folder=None, kappa=0.02, lines=None):
 def test_a_seed_of_a_batch_gives_what_it_gives_alone(name, data, tmp_path):
     algorithm = plugins.load("algorithms", name).ALGORITHM
     kappa = 0.02 if algorithm.constrained else math.inf
-    together, alone = (algorithm.settings_model(**NETWORK, seed_batch=size) for size in (3, 1))
+    together, alone = (algorithm.settings(**NETWORK, seed_batch=size) for size in (3, 1))
     for seed in (4, 3):
         lines = []
         found = algorithm.fit(task_of(data, seed, tmp_path, kappa, lines), together)
@@ -52,7 +52,7 @@ def test_a_seed_of_a_batch_gives_what_it_gives_alone(name, data, tmp_path):
 
 def test_a_batch_of_other_rows_or_settings_is_not_taken_up(data, tmp_path):
     algorithm = plugins.load("algorithms", "sgd").ALGORITHM
-    settings = algorithm.settings_model(**NETWORK, seed_batch=2)
+    settings = algorithm.settings(**NETWORK, seed_batch=2)
     algorithm.fit(task_of(data, 0, tmp_path, math.inf), settings)
     lines = []
     other = task_of(data, 1, tmp_path, math.inf, lines)
@@ -132,7 +132,7 @@ def test_ten_runs_of_ssl_alm_end_where_the_paper_has_them(dataset):
     table = dataset("acs_income_ok_race")
     split = acs_income_ok_race.split(table, 0)
     algorithm = plugins.load("algorithms", "ssl_alm").ALGORITHM
-    settings = algorithm.settings_model(
+    settings = algorithm.settings(
         hidden=[64, 32], uses_group=False, fit_on="train_and_validation", steps=4250, records=1, cyclic=True
     )
     task = Task(

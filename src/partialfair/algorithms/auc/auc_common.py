@@ -24,8 +24,9 @@ from partialfair.algorithms.auc.level_set import Rows
 from partialfair.algorithms.auc.pair_descent import DescentBudget
 from partialfair.algorithms.auc.pair_networks import NetworkRows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import features, group_indicators
 from partialfair.models.linear import LinearScore
@@ -243,7 +244,7 @@ class AUCAlgorithm(ABC):
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
     loss: ClassVar[str] = "quadratic_auc"
-    settings_model: ClassVar[type[Settings]] = AUCSettings
+    settings: ClassVar[type[Settings]] = AUCSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Constraints on AUC gaps, on datasets with two groups."""

@@ -35,7 +35,7 @@ class AUCPostProcessing(AUCAlgorithm):
     comparison within a group as it was, so it cannot change an intra-group gap.
     """
 
-    settings_model: ClassVar[type[Settings]] = PostProcessingSettings
+    settings: ClassVar[type[Settings]] = PostProcessingSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Gaps that compare rows of different groups."""

@@ -13,7 +13,7 @@ class AUCUnconstrained(AUCAlgorithm):
 
     constrained: ClassVar[bool] = False
     kappa_is_slack: ClassVar[bool] = False
-    settings_model: ClassVar[type[Settings]] = ModelSettings
+    settings: ClassVar[type[Settings]] = ModelSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """The minimiser of f0, or snapshots of a descent on it."""

@@ -20,7 +20,7 @@ class CorrelationPenaltySettings(ModelSettings):
 class CorrelationPenalty(AUCAlgorithm):
     """``f0 + lambda |corr(h, protected)|`` on every batch, for the group AUC gap (AUC fairness paper, section 6)."""
 
-    settings_model: ClassVar[type[Settings]] = CorrelationPenaltySettings
+    settings: ClassVar[type[Settings]] = CorrelationPenaltySettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """The group AUC gap alone: the correlation does not see labels."""

@@ -30,7 +30,7 @@ class ExactSurrogate(AUCAlgorithm):
     Beyond the AUC fairness paper, which solves the same problem by stochastic steps.
     """
 
-    settings_model: ClassVar[type[Settings]] = ExactSurrogateSettings
+    settings: ClassVar[type[Settings]] = ExactSurrogateSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """One candidate per slack, and the unconstrained model."""

@@ -26,7 +26,7 @@ class IQRCSettings(LevelSetSettings):
 class IQRC(AUCAlgorithm):
     """Runs for every training tolerance and step constant, all from one start (AUC fairness paper, Algorithm 3)."""
 
-    settings_model: ClassVar[type[Settings]] = IQRCSettings
+    settings: ClassVar[type[Settings]] = IQRCSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""

@@ -32,7 +32,7 @@ class MeanGapLine(AUCAlgorithm):
     true gap, and may overshoot.
     """
 
-    settings_model: ClassVar[type[Settings]] = MeanGapLineSettings
+    settings: ClassVar[type[Settings]] = MeanGapLineSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """One candidate per point of the line."""

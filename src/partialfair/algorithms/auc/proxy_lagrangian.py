@@ -14,7 +14,7 @@ class ProxyLagrangian(AUCAlgorithm):
     Source: AUC fairness paper, section 6, after Cotter et al. (2019) and Narasimhan et al. (2020).
     """
 
-    settings_model: ClassVar[type[Settings]] = ModelSettings
+    settings: ClassVar[type[Settings]] = ModelSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""

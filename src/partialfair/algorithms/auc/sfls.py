@@ -61,7 +61,7 @@ class LevelSetSettings(AUCSettings):
 class SFLS(AUCAlgorithm):
     """Runs for every training tolerance and step constant at once (AUC fairness paper, Algorithms 1 and 2)."""
 
-    settings_model: ClassVar[type[Settings]] = LevelSetSettings
+    settings: ClassVar[type[Settings]] = LevelSetSettings
 
     def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""

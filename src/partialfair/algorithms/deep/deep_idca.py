@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.deep.networks import (
     Arrays,
     NetworkSettings,
@@ -19,6 +19,7 @@ from partialfair.algorithms.deep.networks import (
     validation_accuracy,
 )
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit
 from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
 
@@ -60,7 +61,7 @@ class DeepIDCA:
     needs_gpu: ClassVar[bool] = True
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = DeepIDCASettings
+    settings: ClassVar[type[Settings]] = DeepIDCASettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Families of hinge-mean constraints on a classification dataset, where PyTorch is installed."""

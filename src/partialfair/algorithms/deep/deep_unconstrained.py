@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.deep.networks import NetworkSettings, Training, applies
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 
@@ -17,7 +18,7 @@ class DeepUnconstrained:
     needs_gpu: ClassVar[bool] = True
     constrained: ClassVar[bool] = False
     kappa_is_slack: ClassVar[bool] = False
-    settings_model: ClassVar[type[Settings]] = NetworkSettings
+    settings: ClassVar[type[Settings]] = NetworkSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Any classification dataset of images or of a table, where PyTorch is installed."""

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.transition import classification_only
 from partialfair.errors import ConfigError
 from partialfair.models import torch_backend
 from partialfair.models.network import NetworkScore

@@ -5,11 +5,12 @@ from typing import ClassVar
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_reference import Accuracy, optimum
 from partialfair.algorithms.gaps.gap_runs import Curve
 from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 
@@ -32,7 +33,7 @@ class GapOptimum:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = GapOptimumSettings
+    settings: ClassVar[type[Settings]] = GapOptimumSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Gaps between rates."""

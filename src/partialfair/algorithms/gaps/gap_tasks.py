@@ -15,12 +15,13 @@ import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps.gap_problem import Array, kkt_residuals, worst
 from partialfair.algorithms.gaps.gap_reference import near_stationarity
 from partialfair.algorithms.gaps.gap_runs import Curve
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import Standardiser, features, group_indicators

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps.group_losses import Array, GroupLosses, Loss, Reading, group_gaps, loss_of
 from partialfair.algorithms.gaps.network_plada import Network
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
 from partialfair.models.features import dense_features
 from partialfair.models.mlp_score import MLPScore

@@ -34,7 +34,7 @@ class IPPConExSettings(ProximalSettings):
 class IPPConEx(ProximalAlgorithm):
     """Inexact proximal point, inner solver constraint extrapolation."""
 
-    settings_model: ClassVar[type[Settings]] = IPPConExSettings
+    settings: ClassVar[type[Settings]] = IPPConExSettings
 
 
 ALGORITHM = IPPConEx()

@@ -31,7 +31,7 @@ class IPPSSGSettings(ProximalSettings):
 class IPPSSG(ProximalAlgorithm):
     """Inexact proximal point, inner solver switching subgradient."""
 
-    settings_model: ClassVar[type[Settings]] = IPPSSGSettings
+    settings: ClassVar[type[Settings]] = IPPSSGSettings
 
 
 ALGORITHM = IPPSSG()

@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import group_networks
 from partialfair.algorithms.gaps.group_networks import GroupTask, NetworkSettings, Recorder
 from partialfair.algorithms.gaps.network_plada import MultiplierModel, best_candidate
+from partialfair.algorithms.transition import Fit
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
@@ -36,7 +37,7 @@ class MultiplierModelAlgorithm:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = MultiplierModelSettings
+    settings: ClassVar[type[Settings]] = MultiplierModelSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """The intersectional loss."""

@@ -4,10 +4,11 @@ from typing import ClassVar
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import ranking_tasks
 from partialfair.algorithms.gaps.query_pairs import RankingMultiplierModel
 from partialfair.algorithms.gaps.ranking_tasks import RankingSettings, RankingTask
+from partialfair.algorithms.transition import Fit
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
@@ -34,7 +35,7 @@ class MultiplierRanking:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = MultiplierRankingSettings
+    settings: ClassVar[type[Settings]] = MultiplierRankingSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """The gap of pairwise errors between two groups."""

@@ -6,12 +6,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
 from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 Step = PositiveFloat | Literal["theory"]
@@ -69,7 +70,7 @@ class PLADA:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = PladaSettings
+    settings: ClassVar[type[Settings]] = PladaSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Gaps between rates."""

@@ -5,12 +5,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import group_networks
 from partialfair.algorithms.gaps.group_losses import Reading
 from partialfair.algorithms.gaps.group_networks import GroupTask, NetworkSettings, Recorder
 from partialfair.algorithms.gaps.network_plada import NetworkPlada
 from partialfair.algorithms.gaps.plada_solver import Parameters
+from partialfair.algorithms.transition import Fit
 from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
 
@@ -56,7 +57,7 @@ class PladaNetwork:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = PladaNetworkSettings
+    settings: ClassVar[type[Settings]] = PladaNetworkSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """The intersectional loss."""

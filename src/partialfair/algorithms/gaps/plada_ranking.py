@@ -5,11 +5,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import ranking_tasks
 from partialfair.algorithms.gaps.plada_network import NetworkVariant
 from partialfair.algorithms.gaps.query_pairs import RankingPlada
 from partialfair.algorithms.gaps.ranking_tasks import RankingSettings, RankingTask
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 
@@ -26,7 +27,7 @@ class PladaRanking:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = PladaRankingSettings
+    settings: ClassVar[type[Settings]] = PladaRankingSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """The gap of pairwise errors between two groups."""

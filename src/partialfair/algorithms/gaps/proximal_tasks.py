@@ -6,11 +6,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
 from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
 from partialfair.algorithms.gaps.proximal_point import ProximalPoint, ProximalRule
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 
@@ -40,7 +41,7 @@ class ProximalAlgorithm:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = ProximalSettings
+    settings: ClassVar[type[Settings]] = ProximalSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Gaps between rates."""

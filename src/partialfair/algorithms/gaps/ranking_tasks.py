@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps.query_pairs import Query, Ranker, ndcg
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.errors import InfeasibleError, NotEstimableError
 from partialfair.models.query_ranker import QueryRanker, inputs_of
 from partialfair.models.stacked import StackedMLP

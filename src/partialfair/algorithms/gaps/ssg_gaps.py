@@ -5,11 +5,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
 from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
+from partialfair.algorithms.transition import Fit
 from partialfair.tables.dataset import Dataset
 
 
@@ -53,7 +54,7 @@ class SSGGaps:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = SSGGapsSettings
+    settings: ClassVar[type[Settings]] = SSGGapsSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Gaps between rates."""

@@ -1,9 +1,8 @@
 """IDCA on the general path: one configuration at a time, in double precision.
 
 The method is that of :mod:`partialfair.algorithms.linear.idca_solver`, which runs columns of configurations through
-compiled kernels;
-the two give the same iterates on the problems that both can solve. A loss that is itself a difference of convex
-functions is majorised like the constraints are.
+compiled kernels; the two give the same iterates on the problems that both can solve. A loss that is itself a
+difference of convex functions is majorised like the constraints are.
 """
 
 import time
@@ -11,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from partialfair.algorithms.contract import Record
 from partialfair.algorithms.general.dc_problem import DCProblem, State
 from partialfair.algorithms.linear.idca_solver import Run
-from partialfair.algorithms.solution import Record
 
 
 def advance(
@@ -81,4 +80,4 @@ def _same(found: State, anchor: State) -> bool:
 def _record(problem: DCProblem, run: Run, state: State) -> None:
     """Add a line to the history of a run."""
     loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
-    run.history.append(Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux))
+    run.history.append(Record(run.round, run.inner_steps, loss, worst, time.process_time(), (run.params, run.aux)))

@@ -1,12 +1,14 @@
 """The general path of IDCA, the direct solver and the unconstrained fit: any loss, surrogate and constraint family.
 
-Tasks that the compiled kernels serve (``Task.fused``) never come here. The algorithms find this module by
-:func:`partialfair.plugins.general_path`.
+The plug-ins name these classes (``Algorithm.general``), which get the tasks that the compiled kernels do not serve and
+are imported for those alone.
 """
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +16,21 @@ from scipy.linalg import cholesky
 from scipy.optimize import minimize
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Fit, Record, Task, Trace
 from partialfair.algorithms.general.dc_idca import advance
 from partialfair.algorithms.general.dc_problem import DCProblem
 from partialfair.algorithms.general.score_functions import LinearScores
-from partialfair.algorithms.linear.alm import ALMSettings
-from partialfair.algorithms.linear.augmented_lagrangian import solve
-from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.linear.alm import ALM, fit_at, progress
+from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, solve
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.idca import IDCA
+from partialfair.algorithms.linear.idca import progress as outer_progress
+from partialfair.algorithms.linear.idca_solver import Run
 from partialfair.algorithms.linear.newton import LARGEST, RIDGE, Scaling
-from partialfair.algorithms.solution import Record, Solution
+from partialfair.algorithms.linear.problem import Point, Solution, score_at
+from partialfair.algorithms.linear.unconstrained import Unconstrained, UnconstrainedSettings
 from partialfair.constraints import surrogates
 from partialfair.constraints.parts import constraints_of
-
-__all__ = ["advance", "build_problem", "fit_alm", "fit_unconstrained"]
 
 Vector = NDArray[np.float64]
 WARM_ITERATIONS = 80  # L-BFGS steps on the loss alone for a starting point
@@ -58,36 +62,64 @@ def build_problem(task: Task) -> DCProblem:
     return problem
 
 
-def fit_alm(task: Task, settings: Settings) -> Fit:
-    """Solve the problem directly, by the solver that serves the usual combination, too."""
-    assert isinstance(settings, ALMSettings)
-    task = settings.task(task)
-    problem: Any = task.problem
-    budget = settings.budget()
-
-    def report(record: Record) -> None:
-        task.report(
-            f"round {record.iteration}/{budget.rounds}: loss {record.objective:.5f}, "
-            f"violation {record.max_violation:.1e}, {record.inner_steps} evaluations"
-        )
-
-    start = problem.begin or suited(task, problem, minimise_loss(problem, WARM_ITERATIONS)[0])
-    found = solve(problem, budget=budget, start=start, scaling=scaling_at(problem, start[0]), report=report)
-    params, aux = problem.placed(found.params, found.aux)
-    solution = Solution(params, aux, found.certificate, found.history, found.status)
-    return Fit(solution, task.linear_score(params, aux), {}, {"alm": found.history}, "alm", problem.true_violation)
+_BUILT: WeakKeyDictionary[Task, DCProblem] = WeakKeyDictionary()
 
 
-def fit_unconstrained(task: Task, settings: Any) -> Fit:
-    """Minimise the loss by L-BFGS; a loss that is not convex gets a local minimum."""
-    problem: Any = task.problem
-    params, steps = minimise_loss(problem, 20 * settings.iterations, settings.tolerance)
-    params, aux = problem.placed(params, np.zeros(0))
-    certificate = certify(problem, params, aux)
-    record = Record(1, steps, certificate.objective, 0.0, time.process_time(), params, aux)
-    task.report(f"loss {certificate.objective:.5f}")
-    solution = Solution(params, aux, certificate, [record])
-    return Fit(solution, task.linear_score(params, aux), {}, {"lbfgs": [record]}, "lbfgs")
+def dc_problem(task: Task) -> Any:
+    """The training problem of a task, built once; it has the methods of a linear problem."""
+    found = _BUILT.get(task)
+    if found is None:
+        found = _BUILT[task] = build_problem(task)
+    return found
+
+
+class GeneralUnconstrained(Unconstrained):
+    """The loss minimised by L-BFGS; one that is not convex gets a local minimum."""
+
+    general = True
+
+    def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
+        """Minimise the loss on the training rows; nothing is tuned."""
+        problem = dc_problem(task)
+        params, steps = minimise_loss(problem, 20 * settings.iterations, settings.tolerance)
+        point = problem.placed(params, np.zeros(problem.n_aux))
+        witness = LinearPoint(problem, *point)
+        record = Record(1, steps, witness.objective(), witness.violation(), time.process_time(), point)
+        task.report(f"loss {record.objective:.5f}")
+        return Fit(score_at(task, *point), trace=Trace({"lbfgs": [record]}, "lbfgs"), witness=witness)
+
+
+class GeneralALM(ALM):
+    """The direct solver, the same that serves the usual combination."""
+
+    general = True
+
+    def fit(self, task: Task, settings: ALMSettings, start: Point | None = None) -> Fit:
+        """Solve on the training rows; validation rows are not used."""
+        task = dataclasses.replace(task, closed_grid=settings.closed_grid)
+        problem = dc_problem(task)
+        start = start or problem.begin or suited(task, problem, minimise_loss(problem, WARM_ITERATIONS)[0])
+        scaling = scaling_at(problem, start[0])
+        found = solve(problem, settings=settings, start=start, scaling=scaling, report=progress(task, settings))
+        params, aux = problem.placed(found.params, found.aux)
+        return fit_at(task, settings, problem, Solution(params, aux, found.records))
+
+
+class GeneralIDCA(IDCA):
+    """IDCA, one configuration at a time."""
+
+    general = True
+    together = frozenset()
+
+    def problem(self, task: Task) -> Any:
+        """The training problem of a task."""
+        return dc_problem(task)
+
+    def advance(
+        self, tasks: Sequence[Task], runs: Sequence[Run], rounds: int, lanes: int = 1, keep: Sequence[int] = ()
+    ) -> None:
+        """Bring runs, all of one task, to ``rounds`` outer iterations."""
+        advance(dc_problem(tasks[0]), runs, rounds, keep=keep, report=outer_progress(tasks, runs))
 
 
 def minimise_loss(problem: DCProblem, iterations: int, tolerance: float = 1e-9) -> tuple[Vector, int]:

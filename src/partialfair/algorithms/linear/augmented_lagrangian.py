@@ -7,34 +7,33 @@ averaged over thousands of rows they behave like smooth functions, and the class
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PositiveFloat, PositiveInt
 from scipy.optimize import minimize
 
-from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.contract import Record, Settings
 from partialfair.algorithms.linear.correction import correct
 from partialfair.algorithms.linear.newton import MANY_ROWS, SAMPLE, Scaling, newton_steps
-from partialfair.algorithms.linear.problem import LinearProblem, State
-from partialfair.algorithms.solution import Record, Solution
+from partialfair.algorithms.linear.problem import LinearProblem, Point, Solution, State
 
 Vector = NDArray[np.float64]
-Point = tuple[Vector, Vector]
-
 
 # Iterations of the first round after which a first point is made that nearly satisfies the constraints. On a9a it comes
 # after 30 ms instead of 53 ms, and is better than what IDCA reaches in 2.6 s; the round goes on as if nothing were.
 HALFWAY = 20
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Settings of the method.
+class ALMSettings(Settings):
+    """Settings of the method and of its problem.
 
     Attributes:
+        closed_grid: constrain the end of the interval, too. On the paper's half-open grid the optimum uses the
+            freedom of the ranks above the last one: on a9a, kappa .1, the largest difference inside I is .166
+            with it and .106 without, at the same accuracy.
         tolerance: largest constraint value accepted.
-        stationarity: KKT residual (see ``Certificate``) at which to stop.
+        stationarity: KKT residual at which to stop.
         rounds: at most so many multiplier updates.
         inner_iterations: L-BFGS iterations between two updates; with 30 instead of 50 the multipliers are too
             inaccurate to settle on bank.
@@ -43,19 +42,20 @@ class Budget:
         warm_iterations: Newton steps on the loss alone for the starting point.
     """
 
-    tolerance: float = 1e-4
-    stationarity: float = 1e-3
-    rounds: int = 40
-    inner_iterations: int = 50
-    penalty: float = 10.0
-    growth: float = 3.0
-    warm_iterations: int = 4
+    closed_grid: bool = True
+    tolerance: PositiveFloat = 1e-4
+    stationarity: PositiveFloat = 1e-3
+    rounds: PositiveInt = 40
+    inner_iterations: PositiveInt = 50
+    penalty: PositiveFloat = 10.0
+    growth: PositiveFloat = 3.0
+    warm_iterations: PositiveInt = 4
 
 
 def solve(
     problem: LinearProblem,
     *,
-    budget: Budget | None = None,
+    settings: ALMSettings | None = None,
     start: Point | None = None,
     scaling: Scaling | None = None,
     report: Callable[[Record], None] | None = None,
@@ -64,7 +64,7 @@ def solve(
 
     Args:
         problem: the problem, with constraints.
-        budget: settings; see :class:`Budget`.
+        settings: see :class:`ALMSettings`.
         start: (params, aux) to start from, for instance the solution at a neighbouring kappa; by default the
             nearly unconstrained model with the thresholds at which the groups together have the wanted shares.
         scaling: coordinates of the inner solves; by default those of the logistic loss near the start.
@@ -72,23 +72,23 @@ def solve(
 
     Returns:
         The point with the lowest loss among those within the tolerance, or, if there is none, the one that
-        violates the constraints least, with a status that says so.
+        violates the constraints least.
     """
-    budget = budget or Budget()
+    settings = settings or ALMSettings()
     if start is None:
-        params, aux, own = warm_start(problem, budget.warm_iterations)
+        params, aux, own = warm_start(problem, settings.warm_iterations)
         scaling = scaling or own
     else:
         params, aux = start
-    method = _Multipliers(problem, budget, scaling or Scaling.at(problem, params))
+    method = _Multipliers(problem, settings, scaling or Scaling.at(problem, params))
     flat = method.pack(params, aux)
-    found = _Found(budget.tolerance, report)
-    for round_ in range(1, budget.rounds + 1):
+    found = _Found(settings.tolerance, report)
+    for round_ in range(1, settings.rounds + 1):
         early = problem.n_aux > 0 and round_ == 1
         flat = method.minimise(flat, (lambda now: found.add(1, method, method.corrected(now))) if early else None)
         state, loss, worst, stationarity = method.update(flat)
         points = [(flat, state, loss, worst)]
-        done = worst <= budget.tolerance and stationarity <= budget.stationarity * problem.unit
+        done = worst <= settings.tolerance and stationarity <= settings.stationarity * problem.unit
         if not done and (problem.n_aux == 0 or round_ == 1):
             points += method.corrected(flat)
             if problem.n_aux == 0:
@@ -96,17 +96,8 @@ def solve(
         found.add(round_, method, points)
         if done:
             break
-    best, history = found.best, found.history
-    assert best is not None
-    params, aux = method.unpack(best[1])
-    certificate = certify(problem, params, aux)
-    status = "ok"
-    if best[0][0]:
-        status = (
-            f"infeasible: largest constraint value {certificate.max_violation:.2g} after {budget.rounds} rounds, "
-            f"tolerance {budget.tolerance:g}; raise kappa or the number of rounds"
-        )
-    return Solution(params, aux, certificate, history, status)
+    assert found.best is not None
+    return Solution(*method.unpack(found.best[1]), found.history)
 
 
 def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector, Scaling]:
@@ -186,7 +177,7 @@ class _Found:
         for point, state, loss, worst in points:
             now = time.process_time()
             self.history.append(
-                Record(round_, method.evaluations, loss, worst, now, state.params.copy(), state.aux.copy())
+                Record(round_, method.evaluations, loss, worst, now, (state.params.copy(), state.aux.copy()))
             )
             if self.report is not None:
                 self.report(self.history[-1])
@@ -199,10 +190,10 @@ class _Found:
 class _Multipliers:
     """The augmented Lagrangian and its multipliers."""
 
-    def __init__(self, problem: LinearProblem, budget: Budget, scaling: Scaling) -> None:
-        self.problem, self.budget, self.scaling = problem, budget, scaling
+    def __init__(self, problem: LinearProblem, settings: ALMSettings, scaling: Scaling) -> None:
+        self.problem, self.settings, self.scaling = problem, settings, scaling
         self.multipliers = np.zeros(problem.n_constraints)
-        self.penalty = budget.penalty
+        self.penalty = settings.penalty
         self.evaluations = 0
         self.last = np.inf
 
@@ -243,7 +234,7 @@ class _Multipliers:
 
     def minimise(self, flat: Vector, halfway: Callable[[Vector], None] | None = None) -> Vector:
         """Minimise over the point with the multipliers fixed, from ``flat``; ``halfway`` sees the point midway."""
-        iterations = self.budget.inner_iterations
+        iterations = self.settings.inner_iterations
         if self.problem.n_aux == 0:  # corrections make up for what an inaccurate minimum does to the multipliers
             iterations = (iterations + 1) // 2
         options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-6}
@@ -265,7 +256,7 @@ class _Multipliers:
         worst = float(values.max())
         self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
         loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)
-        if worst > max(0.5 * self.last, self.budget.tolerance):
-            self.penalty *= self.budget.growth
+        if worst > max(0.5 * self.last, self.settings.tolerance):
+            self.penalty *= self.settings.growth
         self.last = max(worst, 0.0)
         return state, loss, worst, float(np.hypot(np.linalg.norm(by_params), np.linalg.norm(by_aux)))

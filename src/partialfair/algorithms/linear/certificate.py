@@ -1,13 +1,59 @@
-"""Karush-Kuhn-Tucker certificate of a point of a training problem."""
+"""A point of a problem with constraints, and its Karush-Kuhn-Tucker certificate."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.solution import Certificate
 
 Vector = NDArray[np.float64]
+AT_ZERO = "the norm of the loss gradient where all weights are zero"
+SMALL = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPoint(Witness):
+    """A point (params (R, d+1), aux (P,)) of a problem.
+
+    Attributes:
+        active_within: how close to its bound a constraint counts as active.
+        accepted, remedy: see :class:`partialfair.algorithms.contract.Witness`.
+    """
+
+    problem: LinearProblem
+    params: Vector
+    aux: Vector
+    active_within: float = 1e-3
+    accepted: float = math.inf
+    remedy: str = "raise kappa"
+
+    @cached_property
+    def state(self) -> Any:
+        """Scores and hinge means there."""
+        return self.problem.state(self.params, self.aux)
+
+    def objective(self) -> float:
+        """The loss f0."""
+        return float(self.problem.loss(self.state)[0])
+
+    def violation(self) -> float:
+        """Largest f_i; 0 without constraints."""
+        values = self.problem.constraints(self.state)
+        return float(values.max()) if values.size else 0.0
+
+    def indicator_violation(self, point: Any = None) -> float:
+        """Largest f_i with indicators, here or at another pair (params, aux)."""
+        return self.problem.true_violation(*((self.params, self.aux) if point is None else point))
+
+    def certificate(self) -> Certificate:
+        """KKT residual."""
+        return certify(self.problem, self.params, self.aux, active_within=self.active_within)
 
 
 def certify(problem: LinearProblem, params: Vector, aux: Vector, *, active_within: float = 1e-3) -> Certificate:
@@ -23,7 +69,7 @@ def certify(problem: LinearProblem, params: Vector, aux: Vector, *, active_withi
         active_within: how close to its bound a constraint counts as active.
     """
     state = problem.state(params, aux)
-    objective, by_params = problem.loss(state)
+    by_params = problem.loss(state)[1]
     values = problem.constraints(state)
     gradient = np.concatenate([by_params.ravel(), np.zeros(problem.n_aux)])
     multipliers = np.zeros(values.size)
@@ -33,9 +79,4 @@ def certify(problem: LinearProblem, params: Vector, aux: Vector, *, active_withi
         jacobian_params, jacobian_aux = problem.jacobian(state)
         rows = np.hstack([jacobian_params[active].reshape(active.size, -1), jacobian_aux[active]])
         multipliers[active], residual = nnls(rows.T, -gradient)
-    return Certificate(
-        objective=float(objective),
-        max_violation=float(max(values.max(initial=0.0), 0.0)),
-        kkt_residual=float(residual) / problem.unit,
-        multipliers=multipliers,
-    )
+    return Certificate("kkt", float(residual) / problem.unit, AT_ZERO, SMALL, multipliers)

@@ -1,8 +1,8 @@
 """Group AUC baseline: scores of two groups are to win against each other equally often."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
+from partialfair.algorithms.contract import Look
 from partialfair.algorithms.linear.pairwise_baseline import PairwiseBaseline
 from partialfair.algorithms.linear.pairwise_moments import Pair
 
@@ -10,7 +10,9 @@ from partialfair.algorithms.linear.pairwise_moments import Pair
 class GroupAUC(PairwiseBaseline):
     """``E sigma(s_k - s_k') - 1/2 <= kappa`` for all pairs of rows (Partial fairness paper, section 3)."""
 
-    by_class: ClassVar[bool] = False
+    label = "Group AUC"
+    look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
+    by_class = False
 
     def pairs(self, k: int, other: int) -> Sequence[Pair]:
         """Rows of group k against rows of the other group; subset k is group k."""
@@ -18,4 +20,3 @@ class GroupAUC(PairwiseBaseline):
 
 
 ALGORITHM = GroupAUC()
-"""Group AUC baseline."""

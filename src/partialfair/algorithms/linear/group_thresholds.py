@@ -1,67 +1,66 @@
-"""Group thresholds on the unconstrained model: most accurate among those with rates within the slack."""
+"""Group thresholds on the unconstrained model: the most accurate ones whose positive rates differ by at most a slack.
 
-from typing import ClassVar
+For fixed scores, accuracy and rates depend on a group's threshold only through its rank, so the optimum over all
+rows is found exactly: for every window of rates as wide as the slack, the best rank of each group inside it.
+
+Source: Hardt, Price and Srebro, Equality of Opportunity in Supervised Learning (2016), section 4, with the rates
+cut off at the ends of the interval as in the Partial fairness paper, section 2.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
-from partialfair.algorithms.linear.certificate import certify
-from partialfair.algorithms.linear.rate_thresholds import best_thresholds, group_curve
-from partialfair.algorithms.linear.unconstrained_solver import solve
-from partialfair.algorithms.solution import Solution
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Task, Trace, unsuitable
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.problem import linear_problem, score_at
+from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError
 from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset
-from partialfair.tables.intervals import for_groups, measure
+from partialfair.tables.intervals import Pairs, for_groups, measure
 
 FAMILY = "partial_demographic_parity"
+Vector = NDArray[np.float64]
 
 
-class GroupThresholdsSettings(Settings):
-    """Settings of the unconstrained fit; see :func:`partialfair.algorithms.linear.unconstrained_solver.solve`."""
-
-    iterations: PositiveInt = 50
-    tolerance: PositiveFloat = 1e-9
-
-
-class GroupThresholds:
+class GroupThresholds(Algorithm[UnconstrainedSettings]):
     """Fit without constraint, then move each group's intercept so that 0 is its threshold.
 
     Beyond the Partial fairness paper, whose loss does not see the decision threshold: at tight parity this is
-    more accurate (see :mod:`partialfair.algorithms.linear.rate_thresholds`). The thresholds are chosen on training and
-    validation rows together. Scores above and below the threshold stay as they were, so nothing is promised
-    about any other threshold.
+    more accurate. The thresholds are chosen on training and validation rows together. Scores above and below the
+    threshold stay as they were, so nothing is promised about any other threshold.
     """
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = GroupThresholdsSettings
+    settings = UnconstrainedSettings
+    label = "Group thresholds"
+    paper = "Hardt, Price and Srebro (2016), section 4"
+    look = Look("#6b6b6b", "x", (0, (8, 2)))
+    general = False
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Demographic parity only: the one family that looks at one threshold and at all rows of a group."""
         if constraint != FAMILY:
-            return False, f"group thresholds can meet {FAMILY} only, not {constraint}"
-        return classification_only(dataset)
+            return f"group thresholds can meet {FAMILY} only, not {constraint}"
+        return unsuitable(data)
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
         """Train on the training rows; place thresholds on training and validation rows.
 
         Raises:
             ConfigError: the score may not depend on the group.
         """
-        assert isinstance(settings, GroupThresholdsSettings)
         if not task.uses_group:
             raise ConfigError("group_thresholds needs the group at prediction time; choose another algorithm")
-        start = solve(task.problem, iterations=settings.iterations, tolerance=settings.tolerance)
-        thresholds = self._thresholds(task, task.linear_score(start.params, start.aux))
+        problem = linear_problem(task)
+        start, record = minimum(problem, settings)
+        thresholds = self._thresholds(task, score_at(task, start.params, start.aux))
         params = start.params.copy()
         params[:, 0] -= np.concatenate([thresholds[:1], thresholds[1:] - thresholds[0]])
-        solution = Solution(params, start.aux, certify(task.problem, params, start.aux), start.history)
-        return Fit(solution, task.linear_score(params, start.aux), {}, {"newton": start.history}, "newton")
+        witness = LinearPoint(problem, params, start.aux)
+        return Fit(score_at(task, params, start.aux), trace=Trace({"newton": [record]}, "newton"), witness=witness)
 
     def _thresholds(self, task: Task, model: LinearScore) -> NDArray[np.float64]:
         """The most accurate thresholds (G,) that keep the rates of training and validation rows within the slack."""
@@ -78,6 +77,79 @@ class GroupThresholds:
         thresholds, correct = best_thresholds(curves, slack)
         task.report(f"accuracy {correct / y.size:.4f} on training and validation rows, rates within {slack:.3g}")
         return thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCurve:
+    """What a group's threshold can do: one entry per distinct cut between sorted scores.
+
+    Attributes:
+        thresholds: (c,) decreasing thresholds.
+        rates: (c,) non-decreasing rates inside the interval.
+        correct: (c,) rows on the right side.
+    """
+
+    thresholds: Vector
+    rates: Vector
+    correct: NDArray[np.int64]
+
+
+def group_curve(scores: Vector, y: Vector, interval: Pairs, scale: float = 1.0) -> GroupCurve:
+    """Curve of one group's rows: scores (n,), labels (n,).
+
+    Args:
+        scores: scores of the group; y: labels -1/+1.
+        interval: pairs [alpha, beta); a rate r counts as the sum of min(r, beta) - min(r, alpha).
+        scale: factor on the rates, for groups whose intervals differ in length.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, positive = scores[order], y[order] > 0
+    correct = np.concatenate([[0], np.cumsum(np.where(positive, 1, -1))]) + np.count_nonzero(~positive)
+    between = np.concatenate([[ranked[0] + 1], (ranked[1:] + ranked[:-1]) / 2, [ranked[-1] - 1]])
+    cuts = np.concatenate([[True], ranked[1:] < ranked[:-1], [True]])  # equal scores are not told apart
+    share = np.arange(scores.size + 1)[cuts] / scores.size
+    rates = sum((np.minimum(share, beta) - np.minimum(share, alpha) for alpha, beta in interval), np.zeros(share.size))
+    return GroupCurve(between[cuts], scale * rates, correct[cuts])
+
+
+def best_thresholds(curves: list[GroupCurve], slack: float) -> tuple[Vector, int]:
+    """Thresholds (G,) and the rows they classify correctly, over all choices with rates within ``slack``.
+
+    Cost O(c G log c) for c cuts in all. Always feasible: at rates of zero all groups agree.
+    """
+    lows = np.unique(np.concatenate([curve.rates for curve in curves]))
+    total = np.zeros(lows.size, np.int64)
+    picks = []
+    for curve in curves:
+        first = np.searchsorted(curve.rates, lows - 1e-12, side="left")
+        last = np.searchsorted(curve.rates, lows + slack + 1e-12, side="right")
+        pick = _window_argmax(curve.correct, first, last)
+        total += np.where(last > first, curve.correct[pick], np.iinfo(np.int32).min)
+        picks.append(pick)
+    best = int(np.argmax(total))
+    chosen = np.array([curve.thresholds[pick[best]] for curve, pick in zip(curves, picks, strict=True)])
+    return chosen, int(total[best])
+
+
+def _window_argmax(values: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Position of the largest of ``values[first:last]`` for every window (the first one of empty windows).
+
+    A sparse table: the best of every run of 2^k entries, and two overlapping runs for each window.
+    """
+    table = [np.arange(values.size)]
+    while 2 ** len(table) <= values.size:
+        half, previous = 2 ** (len(table) - 1), table[-1]
+        left, right = previous[:-half], previous[half:]
+        table.append(np.where(values[right] > values[left], right, left))
+    length = np.maximum(last - first, 1)
+    level = np.floor(np.log2(length)).astype(np.int64)
+    start = np.minimum(first, values.size - 1)
+    out = np.empty(first.size, np.int64)
+    for k, best in enumerate(table):
+        at = level == k
+        left, right = best[start[at]], best[np.maximum(start[at] + length[at] - 2**k, start[at])]
+        out[at] = np.where(values[right] > values[left], right, left)
+    return out
 
 
 ALGORITHM = GroupThresholds()

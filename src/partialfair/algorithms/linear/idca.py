@@ -1,16 +1,16 @@
 """IDCA with the tuning protocol of the Partial fairness paper, section 3."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
-from partialfair.algorithms.linear.certificate import certify
-from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, lanes_for, start_runs
-from partialfair.algorithms.solution import Solution
-from partialfair.tables.dataset import Dataset
+from partialfair.algorithms import tuning
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, start_runs
+from partialfair.algorithms.linear.kernels.columns import lanes_for
+from partialfair.algorithms.linear.problem import linear_problem, score_at
 
 
 class IDCASettings(Settings):
@@ -34,20 +34,17 @@ class IDCASettings(Settings):
         return self
 
 
-class IDCA:
+class IDCA(Algorithm[IDCASettings]):
     """Inexact difference-of-convex algorithm, tuned on validation accuracy; ties take the smaller violation."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = IDCASettings
+    settings = IDCASettings
+    label = "IDCA"
+    paper = "Partial fairness paper, section 3"
+    look = Look("#0072B2", "o")
+    general: ClassVar[bool | str] = "general.general:GeneralIDCA"
+    together = frozenset({"kappa"})
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
-        return classification_only(dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: IDCASettings) -> Fit:
         """Tune (T, eps), then K, on validation accuracy.
 
         The chosen pair's run is continued, not started again: the method is deterministic, so one run with
@@ -55,66 +52,76 @@ class IDCA:
         """
         return self.fit_together([task], settings)[0]
 
-    def fit_together(self, tasks: Sequence[Task], settings: Settings) -> list[Fit]:
+    def fit_together(self, tasks: Sequence[Task], settings: IDCASettings) -> list[Fit]:
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
-        assert isinstance(settings, IDCASettings)
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
-        candidates = [start_runs(task.problem, pairs) for task in tasks]
+        candidates = [start_runs(self.problem(task), pairs) for task in tasks]
         for task in tasks:
             task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
-        _advance(tasks, candidates, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
-        return [_continued(task, runs, settings) for task, runs in zip(tasks, candidates, strict=True)]
+        owners = [task for task, runs in zip(tasks, candidates, strict=True) for _ in runs]
+        every = [run for runs in candidates for run in runs]
+        self.advance(owners, every, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
+        return [self._continued(task, runs, settings) for task, runs in zip(tasks, candidates, strict=True)]
+
+    def problem(self, task: Task) -> Any:
+        """The training problem of a task."""
+        return linear_problem(task)
+
+    def advance(
+        self, tasks: Sequence[Task], runs: Sequence[Run], rounds: int, lanes: int = 1, keep: Sequence[int] = ()
+    ) -> None:
+        """Bring runs, each of its task, to ``rounds`` outer iterations; see the solver's function of that name."""
+        problems = [self.problem(task) for task in tasks]
+        advance(problems, runs, rounds, keep=keep, report=progress(tasks, runs), lanes=lanes)
+
+    def _continued(self, task: Task, runs: Sequence[Run], settings: IDCASettings) -> Fit:
+        """The fit from a task's tuned candidates: the best goes on alone, and K is chosen."""
+        problem = self.problem(task)
+        accuracies = [_accuracy(task, run.params) for run in runs]
+        violations = [run.history[-1].violation for run in runs]
+        choice = tuning.select(
+            {"validation_accuracy": accuracies, "violation": violations}, tuning.VALIDATION_ACCURACY
+        ).index
+        best = runs[choice]
+        task.report(f"chosen {_name(best)}, validation accuracy {accuracies[choice]:.4f}")
+        self.advance([task], [best], max(settings.rounds), keep=settings.rounds)
+        candidates = sorted(settings.rounds)
+        points = [best.checkpoints[rounds] for rounds in candidates]
+        accuracies = [_accuracy(task, params) for params, _ in points]
+        violations = [float(problem.constraints(problem.state(*point)).max()) for point in points]
+        choice = tuning.select(
+            {"validation_accuracy": accuracies, "violation": violations}, tuning.VALIDATION_ACCURACY
+        ).index
+        eps = best.configuration.tolerance
+        chosen = {
+            "inner_steps": best.configuration.inner_steps,
+            "tolerance": eps,
+            "rounds": candidates[choice],
+            "fixed_point_after": best.round if best.fixed else None,
+            "validation_accuracy": accuracies[choice],
+        }
+        trace = Trace({_name(run): run.history for run in runs}, _name(best))
+        witness = LinearPoint(problem, *points[choice], active_within=2 * eps)
+        return Fit(score_at(task, *points[choice]), chosen, trace, witness)
 
 
-def _advance(
-    tasks: Sequence[Task], candidates: Sequence[Sequence[Run]], rounds: int, lanes: int = 1, keep: Sequence[int] = ()
-) -> None:
-    """Bring the runs of all tasks to ``rounds`` outer iterations; a task of the general path is alone."""
-    owner = {id(run): task for task, runs in zip(tasks, candidates, strict=True) for run in runs}
-    runs = [run for one in candidates for run in one]
+def _accuracy(task: Task, params: Any) -> float:
+    """Accuracy on validation rows."""
+    return tuning.accuracy(score_at(task, params), task.validation)
 
-    def progress(run: Run) -> None:
+
+def progress(tasks: Sequence[Task], runs: Sequence[Run]) -> Callable[[Run], None]:
+    """What reports an outer iteration of a run to its task."""
+    owner = {id(run): task for task, run in zip(tasks, runs, strict=True)}
+
+    def report(run: Run) -> None:
         if run.round % 10 == 0 or run.fixed:
             record, state = run.history[-1], ", at a fixed point" if run.fixed else ""
             owner[id(run)].report(
-                f"{_name(run)} round {run.round}: loss {record.objective:.5f}, "
-                f"violation {record.max_violation:.1e}{state}"
+                f"{_name(run)} round {run.round}: loss {record.objective:.5f}, violation {record.violation:.1e}{state}"
             )
 
-    if tasks[0].fused:
-        problems = [owner[id(run)].problem for run in runs]
-        advance(problems, runs, rounds, keep=keep, report=progress, lanes=lanes)
-    else:
-        plugins.general_path().advance(tasks[0].problem, runs, rounds, keep=keep, report=progress)
-
-
-def _continued(task: Task, runs: Sequence[Run], settings: IDCASettings) -> Fit:
-    """The fit from a task's tuned candidates: the best goes on alone, and K is chosen."""
-    problem = task.problem
-    scored = [(-task.validation_accuracy(run.params), run.history[-1].max_violation, i) for i, run in enumerate(runs)]
-    best = runs[min(scored)[2]]
-    task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
-    _advance([task], [[best]], max(settings.rounds), keep=settings.rounds)
-    choice = []
-    for rounds in sorted(settings.rounds):
-        params, aux = best.checkpoints[rounds]
-        worst = float(problem.constraints(problem.state(params, aux)).max())
-        choice.append((-task.validation_accuracy(params), worst, rounds))
-    accuracy, _, rounds = min(choice)
-    params, aux = best.checkpoints[rounds]
-    eps = best.configuration.tolerance
-    certificate = certify(problem, params, aux, active_within=2 * eps)
-    histories = {_name(run): run.history for run in runs}
-    history = [record for record in best.history if record.iteration <= rounds]
-    selected = {
-        "inner_steps": best.configuration.inner_steps,
-        "tolerance": eps,
-        "rounds": rounds,
-        "fixed_point_after": best.round if best.fixed else None,
-        "validation_accuracy": -accuracy,
-    }
-    solution = Solution(params, aux, certificate, history)
-    return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
+    return report
 
 
 def _name(run: Run) -> str:

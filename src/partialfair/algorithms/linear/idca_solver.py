@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.algorithms.contract import Record
+from partialfair.algorithms.linear.kernels.columns import lanes_for
 from partialfair.algorithms.linear.kernels.switching import switching_steps
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.solution import Record
 from partialfair.constraints.program import HingeProgram
-from partialfair.tables.compiled import LANES
 
 Vector = NDArray[np.float64]
-MIN_LANES = 4  # from this number of columns on, eight lanes cost no more than the columns one by one
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,6 @@ class Run:
 def start_runs(problem: LinearProblem, configurations: Sequence[Configuration]) -> list[Run]:
     """Runs at the feasible start: zero weights, and thresholds that suit them."""
     return [Run(configuration, *problem.start()) for configuration in configurations]
-
-
-def lanes_for(columns: int) -> int:
-    """Lanes in which this number of columns costs least, 1 or 8; columns of other problems may join them."""
-    return LANES if columns >= MIN_LANES else 1
 
 
 def advance(
@@ -175,9 +169,8 @@ class Lanes:
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
-            run.history.append(
-                Record(run.round, run.inner_steps, loss, worst, time.process_time(), run.params, run.aux)
-            )
+            now = time.process_time()
+            run.history.append(Record(run.round, run.inner_steps, loss, worst, now, (run.params, run.aux)))
         if run.round in self.keep:
             run.checkpoints[run.round] = (run.params, run.aux)
         if self.report is not None and run.round:

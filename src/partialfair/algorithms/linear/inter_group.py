@@ -1,8 +1,8 @@
 """Inter-group baseline: positives of one group against negatives of the other, equally well ranked both ways."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
+from partialfair.algorithms.contract import Look
 from partialfair.algorithms.linear.pairwise_baseline import PairwiseBaseline
 from partialfair.algorithms.linear.pairwise_moments import Pair
 
@@ -14,7 +14,9 @@ class InterGroup(PairwiseBaseline):
     so the sum compares the two inter-group AUCs.
     """
 
-    by_class: ClassVar[bool] = True
+    label = "Inter-group"
+    look = Look("#CC79A7", "D", (0, (3, 1)))
+    by_class = True
 
     def pairs(self, k: int, other: int) -> Sequence[Pair]:
         """Positives and negatives of group k (subsets 2k+1, 2k) against the opposite class of the other group."""
@@ -22,4 +24,3 @@ class InterGroup(PairwiseBaseline):
 
 
 ALGORITHM = InterGroup()
-"""Inter-group baseline."""

@@ -1,8 +1,8 @@
 """Intra-group baseline: positives against negatives of the same group, equally well ranked in every group."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
+from partialfair.algorithms.contract import Look
 from partialfair.algorithms.linear.pairwise_baseline import PairwiseBaseline
 from partialfair.algorithms.linear.pairwise_moments import Pair
 
@@ -13,7 +13,9 @@ class IntraGroup(PairwiseBaseline):
     The second term is the surrogate of one minus the AUC within k', so the sum compares the two AUCs.
     """
 
-    by_class: ClassVar[bool] = True
+    label = "Intra-group"
+    look = Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
+    by_class = True
 
     def pairs(self, k: int, other: int) -> Sequence[Pair]:
         """Positives against negatives of group k, negatives against positives of the other group."""
@@ -21,4 +23,3 @@ class IntraGroup(PairwiseBaseline):
 
 
 ALGORITHM = IntraGroup()
-"""Intra-group baseline."""

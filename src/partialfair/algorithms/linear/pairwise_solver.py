@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat, PositiveInt
 from scipy.linalg import cho_factor, cho_solve
 
-from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms.contract import Record, Settings
 from partialfair.algorithms.linear.newton import Scaling, minimise_loss
 from partialfair.algorithms.linear.pairwise_moments import Pair, PairwiseMoments
-from partialfair.algorithms.linear.problem import LinearProblem, State
-from partialfair.algorithms.solution import Record, Solution
+from partialfair.algorithms.linear.problem import LinearProblem, Solution, State
 from partialfair.errors import InfeasibleError
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
@@ -29,6 +29,8 @@ from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 RIDGE = 1e-9  # share of the mean curvature on the diagonal: collinear one-hot columns leave directions flat
+CENTRING = 1e-2  # decrease expected of a Newton step at which a point counts as central, as a share of the gap
+NO_AUX = np.zeros(0)  # these constraints have no auxiliary variables
 BLOCKS = Scaling(np.zeros((0, 0, 0)))  # weights of each group in place of shared weights and differences
 
 
@@ -87,59 +89,55 @@ class PairwiseProblem(LinearProblem):
         return float(self.moments.values(self.model.effective(params)).max())
 
 
-@dataclass(frozen=True)
-class BarrierBudget:
+class PairwiseSettings(Settings):
     """Settings of the barrier method.
 
     Attributes:
         gap: bound on the distance of the loss to its optimum at which to stop.
         growth: factor on t from one centring to the next.
         newton_steps: at most so many Newton steps per centring.
-        centring: decrease expected of a Newton step at which a point counts as central, as a share of the gap.
     """
 
-    gap: float = 1e-7
-    growth: float = 30.0
-    newton_steps: int = 50
-    centring: float = 1e-2
+    gap: PositiveFloat = 1e-7
+    growth: float = Field(30.0, gt=1)
+    newton_steps: PositiveInt = 50
 
 
 def solve(
-    problem: PairwiseProblem, *, budget: BarrierBudget | None = None, report: Callable[[Record], None] | None = None
+    problem: PairwiseProblem,
+    *,
+    settings: PairwiseSettings | None = None,
+    report: Callable[[Record], None] | None = None,
 ) -> Solution:
     """Minimise f0 subject to the constraints, to the global optimum.
 
     Args:
         problem: the problem.
-        budget: settings; see :class:`BarrierBudget`.
+        settings: see :class:`PairwiseSettings`.
         report: called after each centring.
 
     Raises:
         InfeasibleError: kappa is not positive. Both orders of a pair of groups add up to at least 0 for every
             model, so no constraint set with a negative kappa can be met, and kappa = 0 has no interior.
     """
-    budget = budget or BarrierBudget()
+    settings = settings or PairwiseSettings()
     if not problem.moments.kappa > 0:
         raise InfeasibleError(
             f"kappa is {problem.moments.kappa:g}: the constraints of both orders of two groups add up to at least 0 "
             "for every linear score, so no model satisfies them strictly; use a positive kappa"
         )
-    barrier = _Barrier(problem, budget)
-    free = minimise_loss(problem, tolerance=budget.gap / 100)
+    barrier = _Barrier(problem, settings)
+    free = minimise_loss(problem, tolerance=settings.gap / 100)
     if problem.moments.values(problem.model.effective(free)).max() <= 0:
-        history = [barrier.record(free, 1)]
-        params, status = free, "ok"
-    else:
-        params, status, history = barrier.run(barrier.interior(free), report)
-    certificate = certify(problem, params, np.zeros(0), active_within=1e-3 * problem.moments.kappa)
-    return Solution(params, np.zeros(0), certificate, history, status)
+        return Solution(free, NO_AUX, [barrier.record(free, 1)])
+    return barrier.run(barrier.interior(free), report)
 
 
 class _Barrier:
     """The loss minus the mean logarithm of the slacks, and Newton's method on it."""
 
-    def __init__(self, problem: PairwiseProblem, budget: BarrierBudget) -> None:
-        self.problem, self.budget = problem, budget
+    def __init__(self, problem: PairwiseProblem, settings: PairwiseSettings) -> None:
+        self.problem, self.settings = problem, settings
         self.steps = 0
 
     def interior(self, free: Vector) -> Vector:
@@ -150,7 +148,7 @@ class _Barrier:
             share *= 0.8
         return share * free
 
-    def run(self, params: Vector, report: Callable[[Record], None] | None) -> tuple[Vector, str, list[Record]]:
+    def run(self, params: Vector, report: Callable[[Record], None] | None) -> Solution:
         """Follow the central path from a strictly feasible point until the gap is closed."""
         m, t = self.problem.n_constraints, 10.0 * self.problem.n_constraints
         history: list[Record] = []
@@ -160,21 +158,20 @@ class _Barrier:
             if report is not None:
                 report(history[-1])
             if not central:
-                reason = (
-                    f"failed: Newton's method did not reach the central path within {self.budget.newton_steps} steps"
-                )
-                return params, f"{reason} at gap {m / t:.1e}", history
-            if m / t <= self.budget.gap:
-                return params, "ok", history
-            t = min(t * self.budget.growth, 1.0001 * m / self.budget.gap)
+                steps = self.settings.newton_steps
+                failure = f"Newton's method did not reach the central path within {steps} steps at gap {m / t:.1e}"
+                return Solution(params, NO_AUX, history, failure)
+            if m / t <= self.settings.gap:
+                return Solution(params, NO_AUX, history)
+            t = min(t * self.settings.growth, 1.0001 * m / self.settings.gap)
 
     def centre(self, params: Vector, t: float) -> tuple[Vector, bool]:
         """Minimise ``f0 - (1/t) sum log(-f)`` from a strictly feasible point."""
         value, gradient, matrix = self.expand(params, t)
-        for _ in range(self.budget.newton_steps):
+        for _ in range(self.settings.newton_steps):
             step = -cho_solve(cho_factor(matrix, lower=True, overwrite_a=True), gradient.ravel()).reshape(params.shape)
             slope = float(np.sum(gradient * step))
-            if -slope / 2 <= self.budget.centring * self.problem.n_constraints / t:
+            if -slope / 2 <= CENTRING * self.problem.n_constraints / t:
                 return params, True
             self.steps += 1
             z, length = BLOCKS.from_params(params), 1.0
@@ -191,13 +188,13 @@ class _Barrier:
         slack = -self.problem.moments.values(self.problem.model.effective(params))
         if slack.min() <= 0:
             return np.inf
-        state = self.problem.state(params, np.zeros(0))
+        state = self.problem.state(params, NO_AUX)
         return self.problem.loss(state)[0] - float(np.log(slack).sum()) / t
 
     def expand(self, params: Vector, t: float) -> tuple[float, Vector, Vector]:
         """Value, gradient (R, d+1) and Hessian (R(d+1), R(d+1)) of the barrier by the weights of each block."""
         problem = self.problem
-        state = problem.state(params, np.zeros(0))
+        state = problem.state(params, NO_AUX)
         loss, by_params = problem.loss(state)
         slack = -problem.constraints(state)
         rows = np.array([BLOCKS.pull_back(row) for row in problem.jacobian(state)[0]])
@@ -224,8 +221,7 @@ class _Barrier:
 
     def record(self, params: Vector, iteration: int) -> Record:
         """One line of history."""
-        state = self.problem.state(params, np.zeros(0))
+        state = self.problem.state(params, NO_AUX)
         worst = float(self.problem.constraints(state).max())
-        return Record(
-            iteration, self.steps, self.problem.loss(state)[0], worst, time.process_time(), params, np.zeros(0)
-        )
+        point = params, NO_AUX
+        return Record(iteration, self.steps, self.problem.loss(state)[0], worst, time.process_time(), point)

@@ -1,21 +1,29 @@
 """A training problem with a linear score: min f0(w) subject to f_i(w, aux) <= 0."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.algorithms.linear.kernels.pointwise import add_hinge_residual, hinge_means, logistic_exact
-from partialfair.algorithms.linear.kernels.switching import hinge_slopes
+from partialfair.algorithms.contract import Record, Task, linear_score
+from partialfair.algorithms.linear.kernels.pointwise import (
+    add_hinge_residual,
+    hinge_means,
+    hinge_slopes,
+    logistic_exact,
+)
 from partialfair.constraints.program import HingeProgram
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
-from partialfair.models.linear import GroupLinear
+from partialfair.models.linear import GroupLinear, LinearScore
 from partialfair.models.rows import adjoint_one, forward_one
 from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
+Point = tuple[Vector, Vector]  # parameters (R, d+1) and auxiliary variables (P,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +191,47 @@ class LinearProblem:
         shares = np.zeros_like(weights)
         add_hinge_residual(state.scores, self.design.starts, state.thresholds, weights, residual, shares)
         return program.fold_thresholds(-(weights * shares).sum(axis=0)[None])[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver returns.
+
+    Attributes:
+        params: (R, d+1) parameters of the score model.
+        aux: (P,) auxiliary variables of the constraints.
+        records: one per outer iteration.
+        failure: why the point should not be used; empty if it may.
+    """
+
+    params: Vector
+    aux: Vector
+    records: Sequence[Record]
+    failure: str = ""
+
+
+_BUILT: WeakKeyDictionary[Task, LinearProblem] = WeakKeyDictionary()
+
+
+def linear_problem(task: Task) -> LinearProblem:
+    """The training problem of a linear score, built once per task."""
+    found = _BUILT.get(task)
+    if found is None:
+        rows = task.train
+        found = LinearProblem.build(
+            rows.X,
+            rows.y,
+            rows.group,
+            program=task.program(),
+            standardiser=task.standardiser,
+            n_groups=rows.n_groups,
+            uses_group=task.uses_group,
+        )
+        found = _BUILT[task] = found if task.place is None else task.place(found)
+    return found
+
+
+def score_at(task: Task, params: Vector, aux: Vector | None = None) -> LinearScore:
+    """The score model with parameters (R, d+1), ready to be applied to raw rows."""
+    model = GroupLinear(task.train.n_features, task.train.n_groups, task.uses_group)
+    return linear_score(task, model.effective(params), aux)

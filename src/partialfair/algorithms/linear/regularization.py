@@ -2,18 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
-from partialfair.algorithms.linear.idca_solver import lanes_for
-from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.linear.subgradient import Penalty, Run, advance, certify_penalty, start_runs
-from partialfair.algorithms.solution import Solution
+from partialfair.algorithms import tuning
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.linear.kernels.columns import lanes_for
+from partialfair.algorithms.linear.problem import LinearProblem, linear_problem, score_at
+from partialfair.algorithms.linear.subgradient import PenalisedPoint, Penalty, Run, advance, start_runs
 from partialfair.errors import ConfigError
-from partialfair.tables.dataset import Dataset
 from partialfair.tables.intervals import for_groups, measure
 
 
@@ -38,7 +36,7 @@ class RegularizationSettings(Settings):
         return self
 
 
-class Regularization:
+class Regularization(Algorithm[RegularizationSettings]):
     """``f0 + weight * max_i f_i`` with the constraints at slack 0 (Partial fairness paper, section 3).
 
     At slack 0 the largest f_i of partial statistical parity is ``max |c_k(theta_p) - p|``, and that of the rate
@@ -46,22 +44,20 @@ class Regularization:
     for the others. The task's kappa is lambda. The thresholds theta_p are descended together with the weights.
     """
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = False
-    settings_model: ClassVar[type[Settings]] = RegularizationSettings
+    settings = RegularizationSettings
+    label = "Regularization"
+    paper = "Partial fairness paper, section 3"
+    look = Look("#56B4E9", "P", (0, (1.5, 1)))
+    kappa = "weight"
+    general = False
+    together = frozenset({"kappa"})
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
-        return classification_only(dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: RegularizationSettings) -> Fit:
         """Tune the step length on validation accuracy (ties: smaller penalised loss), then continue that run."""
         return self.fit_together([task], settings)[0]
 
-    def fit_together(self, tasks: Sequence[Task], settings: Settings) -> list[Fit]:
+    def fit_together(self, tasks: Sequence[Task], settings: RegularizationSettings) -> list[Fit]:
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
-        assert isinstance(settings, RegularizationSettings)
         problem = penalised(tasks[0])[0]
         weights = [penalty_weight(task, problem) for task in tasks]
         candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
@@ -82,7 +78,7 @@ def _advance(
         if run.taken % 10_000 == 0:
             record = run.history[-1]
             owner[id(run)].report(
-                f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, penalty {record.max_violation:.1e}"
+                f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, penalty {record.violation:.1e}"
             )
 
     advance(problem, [run for runs in candidates for run in runs], steps, report=progress, lanes=lanes)
@@ -92,22 +88,28 @@ def _continued(
     problem: LinearProblem, task: Task, runs: Sequence[Run], weight: float, settings: RegularizationSettings
 ) -> Fit:
     """The fit from a task's tuned candidates: the best goes on alone."""
-    scored = [(-task.validation_accuracy(run.result[0]), _objective(run, weight), i) for i, run in enumerate(runs)]
-    best = runs[min(scored)[2]]
-    task.report(f"chosen {_name(best)}, validation accuracy {-min(scored)[0]:.4f}")
+    accuracies = [_accuracy(task, run) for run in runs]
+    qualities = {"validation_accuracy": accuracies, "violation": [_objective(run, weight) for run in runs]}
+    choice = tuning.select(qualities, tuning.VALIDATION_ACCURACY).index
+    best = runs[choice]
+    task.report(f"chosen {_name(best)}, validation accuracy {accuracies[choice]:.4f}")
     _advance(problem, [task], [[best]], settings.total_steps)
-    params, aux = best.result
     assert isinstance(best.rule, Penalty)
-    selected = {"step": best.rule.step, "weight": weight, "validation_accuracy": task.validation_accuracy(params)}
-    solution = Solution(params, aux, certify_penalty(problem, params, aux, weight), best.history)
-    histories = {_name(run): run.history for run in runs}
-    return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
+    chosen = {"step": best.rule.step, "weight": weight, "validation_accuracy": _accuracy(task, best)}
+    trace = Trace({_name(run): run.history for run in runs}, _name(best))
+    return Fit(score_at(task, *best.result), chosen, trace, PenalisedPoint(problem, *best.result, weight=weight))
+
+
+def _accuracy(task: Task, run: Run) -> float:
+    """Accuracy of a run's result on validation rows."""
+    return tuning.accuracy(score_at(task, run.result[0]), task.validation)
 
 
 def penalised(task: Task) -> tuple[LinearProblem, float]:
     """The problem whose largest constraint is the penalty, and the weight of that penalty."""
     # The smallest positive slack vanishes in p + slack.
-    problem = dataclasses.replace(task, kappa=float(np.finfo(np.float64).tiny), kappa_scale="absolute").problem
+    tight = dataclasses.replace(task, kappa=float(np.finfo(np.float64).tiny), kappa_scale="absolute")
+    problem = linear_problem(tight)
     return problem, penalty_weight(task, problem)
 
 
@@ -125,7 +127,7 @@ def penalty_weight(task: Task, problem: LinearProblem) -> float:
 
 def _objective(run: Run, weight: float) -> float:
     """The penalised loss at a run's last record."""
-    return run.history[-1].objective + weight * run.history[-1].max_violation
+    return run.history[-1].objective + weight * run.history[-1].violation
 
 
 def _name(run: Run) -> str:
@@ -135,4 +137,3 @@ def _name(run: Run) -> str:
 
 
 ALGORITHM = Regularization()
-"""Regularization baseline."""

@@ -1,16 +1,16 @@
 """SSG direct: the switching subgradient method on the constraints themselves, without IDCA's linearisation."""
 
-from typing import ClassVar
-
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
-from partialfair.algorithms.linear.certificate import certify
+from partialfair.algorithms import tuning
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.linear.subgradient import Run, Switching, advance, start_runs
-from partialfair.algorithms.solution import Solution
-from partialfair.tables.dataset import Dataset
 
 ACCEPTED = 1e-3
+"""Largest constraint value accepted: the paper's largest static tolerance."""
+ROUNDING = 1e-5  # of the kernels, which take constraint values in single precision
 
 
 class SSGSettings(Settings):
@@ -39,22 +39,18 @@ class SSGSettings(Settings):
         return self
 
 
-class SSG:
+class SSG(Algorithm[SSGSettings]):
     """Switching subgradient method on f_i, static or diminishing tolerance chosen by the loss it reaches."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = SSGSettings
+    settings = SSGSettings
+    label = "SSG direct"
+    paper = "Partial fairness paper, section 3"
+    look = Look("#7a6a00", "d", (0, (4, 1.5)))
+    general = False
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Any family of hinge-mean constraints on a classification dataset with at least two groups."""
-        return classification_only(dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: SSGSettings) -> Fit:
         """Choose the tolerance by the loss on the training rows, then continue that run; no validation rows."""
-        assert isinstance(settings, SSGSettings)
-        problem = task.problem
+        problem = linear_problem(task)
         rules = [Switching(static=eps) for eps in settings.static] + [
             Switching(diminishing=c) for c in settings.diminishing
         ]
@@ -64,34 +60,27 @@ class SSG:
             if run.taken % 10_000 == 0:
                 record = run.history[-1]
                 task.report(
-                    f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, violation {record.max_violation:.1e}"
+                    f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, violation {record.violation:.1e}"
                 )
 
         advance(problem, runs, settings.tuning_steps, every=settings.record_every, report=progress)
-        best = min(runs, key=_preference)
+        losses = [run.history[-1].objective for run in runs]
+        excess = [0.0 if run.settled else run.history[-1].violation for run in runs]
+        best = runs[tuning.select({"loss": losses, "violation": excess}, tuning.LOWEST_LOSS_WITHIN, limit=0.0).index]
         task.report(f"chosen {_name(best)}, loss {best.history[-1].objective:.5f}")
         advance(problem, [best], settings.total_steps, every=settings.record_every, report=progress)
-        params, aux = best.result
         assert isinstance(best.rule, Switching)
         eps = best.rule.tolerance(settings.total_steps)
-        certificate = certify(problem, params, aux, active_within=max(2 * eps, 1e-3))
-        selected = {"static": best.rule.static, "diminishing": best.rule.diminishing}
-        solution = Solution(params, aux, certificate, best.history, _status(best, certificate.max_violation))
-        histories = {_name(run): run.history for run in runs}
-        return Fit(solution, task.linear_score(params, aux), selected, histories, _name(best))
-
-
-def _preference(run: Run) -> tuple[bool, float]:
-    """Sorts runs with a point within their tolerance by its loss before the others, which go by their violation."""
-    record = run.history[-1]
-    return not run.settled, record.objective if run.settled else record.max_violation
-
-
-def _status(run: Run, violation: float) -> str:
-    """Whether the result satisfies the constraints as well as the paper's largest static tolerance asks."""
-    if run.settled or violation <= ACCEPTED:
-        return "ok"
-    return f"infeasible: largest constraint value {violation:.2g} after {run.taken} steps; use static tolerances"
+        witness = LinearPoint(
+            problem,
+            *best.result,
+            active_within=max(2 * eps, 1e-3),
+            accepted=max(ACCEPTED, eps) + ROUNDING,
+            remedy=f"use static tolerances, or more than {best.taken} steps",
+        )
+        chosen = {"static": best.rule.static, "diminishing": best.rule.diminishing}
+        trace = Trace({_name(run): run.history for run in runs}, _name(best))
+        return Fit(score_at(task, *best.result), chosen, trace, witness)
 
 
 def _name(run: Run) -> str:
@@ -101,4 +90,3 @@ def _name(run: Run) -> str:
 
 
 ALGORITHM = SSG()
-"""SSG direct."""

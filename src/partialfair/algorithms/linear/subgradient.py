@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from partialfair.algorithms.linear.idca_solver import lanes_for
+from partialfair.algorithms.contract import Certificate, Record
+from partialfair.algorithms.linear.certificate import AT_ZERO, SMALL, LinearPoint
+from partialfair.algorithms.linear.kernels.columns import lanes_for
 from partialfair.algorithms.linear.kernels.subgradient import subgradient_steps
-from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.solution import Certificate, Record
+from partialfair.algorithms.linear.problem import LinearProblem, Point
 
 Vector = NDArray[np.float64]
-Point = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class _Batch:
     def record(self, report: Callable[[Run], None] | None) -> None:
         """Record the result of every run, once per number of steps."""
         for run in self.runs:
-            if run.history and run.history[-1].inner_steps == run.taken:
+            if run.history and run.history[-1].work == run.taken:
                 continue
             points = [run.current] if run.remembered is None or isinstance(run.rule, Penalty) else [run.remembered[2:]]
             if not run.settled:
@@ -161,7 +161,7 @@ class _Batch:
             worst, i = min((float(self.problem.constraints(state).max()), i) for i, state in enumerate(states))
             run.result = points[i]
             loss = self.problem.loss(states[i])[0]
-            run.history.append(Record(len(run.history), run.taken, loss, worst, time.process_time(), *run.result))
+            run.history.append(Record(len(run.history), run.taken, loss, worst, time.process_time(), run.result))
             if report is not None and run.taken:
                 report(run)
 
@@ -172,11 +172,10 @@ def certify_penalty(
     """Certificate of a point for ``f0 + weight * max_i f_i``.
 
     The residual is the shortest element of ``f0' + weight * conv{f_i'}`` over the constraints within
-    ``active_within`` of the largest, as non-negative multipliers that add up to the weight; ``max_violation`` is
-    that largest value, which the penalty presses down but does not bound.
+    ``active_within`` of the largest, as non-negative multipliers that add up to the weight.
     """
     state = problem.state(params, aux)
-    objective, by_params = problem.loss(state)
+    by_params = problem.loss(state)[1]
     values = problem.constraints(state)
     active = np.flatnonzero(values >= values.max() - active_within)
     jacobian_params, jacobian_aux = problem.jacobian(state)
@@ -187,4 +186,15 @@ def certify_penalty(
     multipliers = np.zeros(values.size)
     multipliers[active] = nnls(system, np.append(-gradient, heavy * weight))[0]
     residual = float(np.linalg.norm(gradient + rows.T @ multipliers[active]))
-    return Certificate(float(objective), float(max(values.max(), 0.0)), residual / problem.unit, multipliers)
+    return Certificate("kkt", residual / problem.unit, AT_ZERO, SMALL, multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedPoint(LinearPoint):
+    """A point of ``f0 + weight * max_i f_i``."""
+
+    weight: float = 0.0
+
+    def certificate(self) -> Certificate:
+        """That of the penalised loss."""
+        return certify_penalty(self.problem, self.params, self.aux, self.weight)

@@ -1,44 +1,52 @@
 """Logistic regression without fairness constraints: the common starting point of all trade-off curves."""
 
+import time
 from typing import ClassVar
 
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
-from partialfair.algorithms.linear.unconstrained_solver import solve
-from partialfair.tables.dataset import Dataset
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Settings, Task, Trace
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.newton import minimise_loss
+from partialfair.algorithms.linear.problem import LinearProblem, linear_problem, score_at
 
 
 class UnconstrainedSettings(Settings):
-    """Settings of Newton's method; see :func:`partialfair.algorithms.linear.unconstrained_solver.solve`."""
+    """Settings of Newton's method.
+
+    Attributes:
+        iterations: at most so many steps.
+        tolerance: stop where a step is expected to lower the loss by less.
+    """
 
     iterations: PositiveInt = 50
     tolerance: PositiveFloat = 1e-9
 
 
-class Unconstrained:
+class Unconstrained(Algorithm[UnconstrainedSettings]):
     """Minimise the logistic loss (Partial fairness paper, section 3, "Unconstrained")."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = False
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = UnconstrainedSettings
+    settings = UnconstrainedSettings
+    label = "Unconstrained"
+    paper = "Partial fairness paper, section 3"
+    look = Look("#262626", "*")
+    constrained = False
+    general: ClassVar[bool | str] = "general.general:GeneralUnconstrained"
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Any classification dataset; the constraint plays no part."""
-        return classification_only(dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
         """Minimise the loss on the training rows; nothing is tuned."""
-        assert isinstance(settings, UnconstrainedSettings)
-        if not task.fused:
-            return plugins.general_path().fit_unconstrained(task, settings)
-        solution = solve(task.problem, iterations=settings.iterations, tolerance=settings.tolerance)
-        task.report(f"loss {solution.certificate.objective:.5f}")
-        model = task.linear_score(solution.params, solution.aux)
-        return Fit(solution, model, {}, {"newton": solution.history}, "newton")
+        found, record = minimum(linear_problem(task), settings)
+        task.report(f"loss {record.objective:.5f}")
+        model = score_at(task, found.params, found.aux)
+        return Fit(model, trace=Trace({"newton": [record]}, "newton"), witness=found)
+
+
+def minimum(problem: LinearProblem, settings: UnconstrainedSettings) -> tuple[LinearPoint, Record]:
+    """The minimum of the loss, whatever the constraints, and its record."""
+    params = minimise_loss(problem, iterations=settings.iterations, tolerance=settings.tolerance)
+    found = LinearPoint(problem, params, problem.start()[1])
+    worst = max(found.violation(), 0.0)
+    return found, Record(1, 0, found.objective(), worst, time.process_time(), (params, found.aux))
 
 
 ALGORITHM = Unconstrained()

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from partialfair import seeding
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.regression import per_step, proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, split, spread
 from partialfair.algorithms.regression.regression_base import Scale, by_dataset, fit_base, regression_only, scale_of
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Preset, Schedule, minimise, shift_of
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit
 from partialfair.models.grid_predictor import GridPredictor, PlugIns, group_weights
 from partialfair.tables.dataset import Dataset
 
@@ -92,7 +93,7 @@ class DPPostproc:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = DPPostprocSettings
+    settings: ClassVar[type[Settings]] = DPPostprocSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Tables with real-valued labels under parity of the distribution of predictions."""

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.regression.regression_base import fit_base, regression_only, scale_of
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit
 from partialfair.models.grid_predictor import GridPredictor
 from partialfair.tables.dataset import Dataset
 
@@ -28,7 +29,7 @@ class PlugInRegression:
     constrained: ClassVar[bool] = False
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = PlugInSettings
+    settings: ClassVar[type[Settings]] = PlugInSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Any table with real-valued labels; the constraint plays no part."""

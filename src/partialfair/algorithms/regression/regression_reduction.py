@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Fit, Settings, Task
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.regression.reduction_solver import ROUNDS, Mixture, Sample, solve
 from partialfair.algorithms.regression.regression_base import regression_only
 from partialfair.algorithms.solution import Certificate, Record, Solution
+from partialfair.algorithms.transition import Fit
 from partialfair.errors import ConfigError
 from partialfair.models.level_mixture import LevelMixture, with_intercept
 from partialfair.tables.dataset import Dataset
@@ -45,7 +46,7 @@ class RegressionReduction:
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]] = ReductionSettings
+    settings: ClassVar[type[Settings]] = ReductionSettings
 
     def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
         """Tables with real-valued labels under parity of the distribution of predictions."""

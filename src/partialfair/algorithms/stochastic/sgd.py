@@ -22,7 +22,7 @@ class SGD(Stochastic):
 
     name: ClassVar[str] = "sgd"
     constrained: ClassVar[bool] = False
-    settings_model: ClassVar[type[Settings]] = SGDSettings
+    settings: ClassVar[type[Settings]] = SGDSettings
 
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> minibatch_sgd.SGD:
         """The solver."""

@@ -34,7 +34,7 @@ class SGDFairret(Stochastic):
 
     name: ClassVar[str] = "sgd_fairret"
     constrained: ClassVar[bool] = False
-    settings_model: ClassVar[type[Settings]] = FairretSettings
+    settings: ClassVar[type[Settings]] = FairretSettings
 
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> PenalisedSGD:
         """The solver."""

@@ -35,7 +35,7 @@ class SSLALM(Stochastic):
     """Benchmark of stochastic approximation algorithms, section 3, "SSL-ALM"."""
 
     name: ClassVar[str] = "ssl_alm"
-    settings_model: ClassVar[type[Settings]] = SSLALMSettings
+    settings: ClassVar[type[Settings]] = SSLALMSettings
 
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> ssl_alm.SSLALM:
         """The solver."""

@@ -18,7 +18,7 @@ class StochasticALM(SSLALM):
     """Benchmark of stochastic approximation algorithms, section 4.2, "ALM"."""
 
     name: ClassVar[str] = "stochastic_alm"
-    settings_model: ClassVar[type[Settings]] = StochasticALMSettings
+    settings: ClassVar[type[Settings]] = StochasticALMSettings
 
 
 ALGORITHM = StochasticALM()

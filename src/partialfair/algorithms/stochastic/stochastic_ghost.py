@@ -37,7 +37,7 @@ class Ghost(Stochastic):
     """Benchmark of stochastic approximation algorithms, section 3, "Stochastic Ghost Method"."""
 
     name: ClassVar[str] = "stochastic_ghost"
-    settings_model: ClassVar[type[Settings]] = GhostSettings
+    settings: ClassVar[type[Settings]] = GhostSettings
 
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> StochasticGhost:
         """The solver."""

@@ -33,7 +33,7 @@ class Switching(Stochastic):
     """Benchmark of stochastic approximation algorithms, section 3, "Stochastic Switching Subgradient"."""
 
     name: ClassVar[str] = "stochastic_switching"
-    settings_model: ClassVar[type[Settings]] = SwitchingSettings
+    settings: ClassVar[type[Settings]] = SwitchingSettings
 
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> stochastic_switching.StochasticSwitching:
         """The solver."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Settings, Task, classification_only
+from partialfair.algorithms.contract import Settings, Task
 from partialfair.algorithms.solution import Record, Solution
 from partialfair.algorithms.stochastic.seed_batch import trace_of
 from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import Method, Plan, Trace, run
+from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.constraints import surrogates
 from partialfair.constraints.parts import constraints_of
 from partialfair.constraints.program import HingeProgram
@@ -74,7 +75,7 @@ class Stochastic(ABC):
     constrained: ClassVar[bool] = True
     kappa_is_slack: ClassVar[bool] = True
     general: ClassVar[bool] = True
-    settings_model: ClassVar[type[Settings]]
+    settings: ClassVar[type[Settings]]
 
     @abstractmethod
     def method(self, settings: Any, rows: Dataset, n_seeds: int) -> Method:

@@ -1,10 +1,11 @@
-"""Functions of the scores alone: hinge means, the logistic loss, and their residuals."""
+"""Functions of the scores: hinge means, the logistic loss, their residuals, and the slopes of the hinge means."""
 
 import math
 
 import numpy as np
 from numba import njit
 
+from partialfair.models.rows import binned_adjoint
 from partialfair.tables.compiled import JIT, SUM_BLOCK
 
 # Rational approximation of tanh on [-9, 9] (the coefficients in common use for float32, error below 2e-7);
@@ -213,3 +214,31 @@ def add_hinge_residual(scores, starts, thresholds, weights, residual, shares):
                     total += above
                     out[i] += step * above
                 shares[subset, q] += total / (stop - first)
+
+
+@njit(**JIT)
+def hinge_slopes(design, members, scores, thresholds, order, slope, fraction):
+    """Gradients of all hinge means by the group's weights, one pass over the rows.
+
+    Args:
+        design: (codes, dense, dense_columns, starts, subset_group) of the rows.
+        members: (E, M) of the coded table.
+        scores: (n,).
+        thresholds: (Q,) ascending; ``order`` (Q,) the threshold index of each.
+        slope: (S, Q, d+1) output; fraction: (S, Q) output, the share of rows above each threshold.
+    """
+    codes, dense, dense_columns, starts, _ = design
+    width = slope.shape[2]
+    coded = np.empty((thresholds.size + 1, len(members)))
+    total = np.empty(width + 1)
+    for s in range(starts.size - 1):
+        count = starts[s + 1] - starts[s]
+        binned_adjoint(codes, dense, dense_columns, starts[s], starts[s + 1], scores, thresholds, coded)
+        total[:] = 0
+        for b in range(thresholds.size - 1, -1, -1):
+            for e in range(len(members)):
+                for m in range(members.shape[1]):
+                    total[members[e, m]] += coded[b + 1, e]
+            for p in range(width):
+                slope[s, order[b], p] = total[p] / max(count, 1)
+            fraction[s, order[b]] = slope[s, order[b], 0]

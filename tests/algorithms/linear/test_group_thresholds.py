@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.algorithms.linear.rate_thresholds import best_thresholds, group_curve
+from partialfair.algorithms.linear.group_thresholds import best_thresholds, group_curve
 
 FULL = ((0.0, 1.0),)
 

@@ -1,4 +1,4 @@
-"""The PyTorch twin against the compiled kernels, on PyTorch's CPU device."""
+"""The problem on a device against the compiled kernels, on PyTorch's CPU device."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,14 @@ torch = pytest.importorskip("torch")
 
 from partialfair import plugins  # noqa: E402
 from partialfair.algorithms.contract import Task  # noqa: E402
-from partialfair.algorithms.linear import augmented_lagrangian, torch_idca  # noqa: E402
-from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, start_runs  # noqa: E402
-from partialfair.algorithms.linear.newton import minimise_loss  # noqa: E402
-from partialfair.algorithms.linear.problem import LinearProblem  # noqa: E402
+from partialfair.algorithms.linear import augmented_lagrangian  # noqa: E402
+from partialfair.algorithms.linear.certificate import LinearPoint  # noqa: E402
+from partialfair.algorithms.linear.problem import LinearProblem, linear_problem  # noqa: E402
 from partialfair.algorithms.linear.torch_problem import TorchProblem  # noqa: E402
 from partialfair.datasets import simulated  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.estimators import PartialFairClassifier  # noqa: E402
-from partialfair.estimators.on_device import DeviceTask, task_class  # noqa: E402
+from partialfair.estimators.on_device import on_device, placement  # noqa: E402
 from partialfair.models.features import Standardiser  # noqa: E402
 
 FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
@@ -91,54 +90,13 @@ def test_blocks_of_rows_change_nothing(pair, monkeypatch):
         close(found, wanted, 1e-10)
 
 
-def runs_from(problem: LinearProblem, *steps: int) -> list[Run]:
-    """Runs on the way from a constant score to the unconstrained model, whose tolerances their start satisfies.
-
-    At the constant score itself constraints tie, and rounding decides which of them is the largest.
-    """
-    params = 0.3 * minimise_loss(problem, iterations=4)
-    aux = augmented_lagrangian.matching_thresholds(problem, params)
-    worst = float(problem.constraints(problem.state(params, aux)).max())
-    slack = (2e-3, 5e-3, 2e-2)
-    runs = start_runs(problem, [Configuration(k, max(worst, 0) + more) for k, more in zip(steps, slack, strict=False)])
-    for run in runs:
-        run.params, run.aux = params, aux
-    return runs
-
-
-@pytest.mark.parametrize("uses_group", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_one_inner_loop_of_idca_agrees_to_single_precision(family, uses_group):
-    problem = build(family, uses_group)
-    ours, theirs = runs_from(problem, 40, 40, 20), runs_from(problem, 40, 40, 20)
-    before = ours[0].params.copy()
-    advance(problem, ours, 1)
-    torch_idca.advance(TorchProblem.of(problem, "cpu"), theirs, 1)
-    for one, other in zip(ours, theirs, strict=True):
-        assert (one.round, one.inner_steps, one.fixed) == (other.round, other.inner_steps, other.fixed)
-        close(other.params, one.params, 1e-4)
-        close(other.aux, one.aux, 1e-4)
-        assert np.abs(one.params - before).max() > 3e-3, "nothing moved, so nothing was compared"
-
-
-def test_columns_do_not_depend_on_their_neighbours():
-    twin = TorchProblem.of(build(FAMILIES[0]), "cpu")
-    together = runs_from(twin, 20, 40)
-    torch_idca.advance(twin, together, 1)
-    for number, one in enumerate(together):
-        alone = runs_from(twin, 20, 40)[number]
-        torch_idca.advance(twin, [alone], 1)
-        close(one.params, alone.params, 1e-4)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_direct_solver_finds_the_same_model(family):
     problem = build(family)
-    wanted = augmented_lagrangian.solve(problem)
-    found = augmented_lagrangian.solve(TorchProblem.of(problem, "cpu"))
-    assert found.status == wanted.status == "ok"
-    assert found.certificate.objective == pytest.approx(wanted.certificate.objective, abs=1e-4)
-    assert found.certificate.max_violation <= 1e-4
+    solutions = [augmented_lagrangian.solve(one) for one in (problem, TorchProblem.of(problem, "cpu"))]
+    wanted, found = (LinearPoint(problem, one.params, one.aux) for one in solutions)
+    assert found.objective() == pytest.approx(wanted.objective(), abs=1e-4)
+    assert found.violation() <= 1e-4 and wanted.violation() <= 1e-4
 
 
 def test_a_missing_device_is_a_sentence():
@@ -153,15 +111,14 @@ def test_a_task_on_a_device_is_solved_there():
     none = data.take(np.zeros(0, int))
     algorithm = plugins.load("algorithms", "alm").ALGORITHM
     options = {"kappa_scale": "absolute", "report": lambda line: None}
-    found = [
-        algorithm.fit(kind(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1, **options), algorithm.settings_model())
-        for kind in (Task, DeviceTask)
+    tasks = [
+        Task(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1, **options, place=place) for place in (None, on_device("cpu"))
     ]
-    one, other = (fit.solution.certificate for fit in found)
-    assert other.objective == pytest.approx(one.objective, abs=1e-4)
-    assert other.max_violation <= 1e-4
-    task = DeviceTask(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1)
-    assert isinstance(task.problem, TorchProblem) and task.problem is task.problem
+    one, other = (algorithm.fit(task, algorithm.settings()).witness for task in tasks)
+    assert isinstance(other.problem, TorchProblem) and not isinstance(one.problem, TorchProblem)
+    assert other.objective() == pytest.approx(one.objective(), abs=1e-4)
+    assert other.violation() <= 1e-4
+    assert linear_problem(tasks[1]) is linear_problem(tasks[1])
 
 
 @pytest.mark.parametrize(
@@ -181,6 +138,6 @@ def test_what_does_not_run_on_a_device_is_a_sentence(options, message):
 def test_auto_falls_back_to_the_compiled_kernels():
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    assert task_class("auto", "alm", True) is Task
+    assert placement("auto", "alm", True) is None
     with pytest.raises(ConfigError, match="no CUDA device"):
-        task_class("cuda", "alm", True)
+        placement("cuda", "alm", True)
