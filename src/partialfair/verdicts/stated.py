@@ -124,7 +124,7 @@ def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: In
     experiment = named or next(planned, None)
     if experiment is None:
         return None, f"no experiment runs {algorithm}"
-    model = plugins.load("algorithms", algorithm).ALGORITHM.settings_model
+    model = plugins.load("algorithms", algorithm).ALGORITHM.settings
     table = places.tables.get(row.dataset, row.dataset)
     path = source.setting.format(table=table)
     value: Any = model(**config.algorithm_settings(experiment, algorithm))
