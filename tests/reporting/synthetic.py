@@ -50,11 +50,12 @@ def params():
                 "experiments": ["psp", "pdp"], "published_points": "table3",
             },
             "table3": {
-                "kind": "full_vs_partial", "title": "Full and partial", "experiments": ["psp", "psp_full"],
+                "kind": "pairs", "sides": "range", "title": "Full and partial", "experiments": ["psp", "psp_full"],
                 "tolerance": TOLERANCE,
             },
             "table4": {
-                "kind": "grid_sizes", "title": "Grids", "experiments": ["psp", "psp_grid20"], "tolerance": TOLERANCE,
+                "kind": "pairs", "sides": "grid", "title": "Grids", "experiments": ["psp", "psp_grid20"],
+                "tolerance": TOLERANCE,
             },
             "kappa_scale": {
                 "kind": "kappa_scale", "title": "Scale of kappa", "experiments": ["psp", "pdp"],

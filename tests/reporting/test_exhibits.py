@@ -14,7 +14,7 @@ from scipy import stats
 from partialfair.grid.config import load_config
 from partialfair.jobs import report
 from partialfair.reporting import exhibit, style
-from partialfair.reporting.kinds import cross_paper, kappa_scale, tables
+from partialfair.reporting.kinds import cross_paper, dataset_statistics, kappa_scale, pairs
 from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
@@ -168,7 +168,7 @@ def test_lines_of_the_cross_paper_table_are_told_apart_by_label_and_paper():
 
 class TestTables:
     def test_table3_sets_full_beside_partial(self, context):
-        lines, table = tables.full_vs_partial(context("table3"))
+        lines, table = pairs.lines(context("table3")), pairs.table(context("table3"))
         assert [title for title, _ in table.groups] == ["", "constraint on [0, 1]", "constraint on I"]
         row = next(row for row in table.rows if row[1].text == "level 2")
         assert [row[i].text for i in (2, 3, 6, 8, 9, 12)] == ["0.2", "0.7799", "0.8485", "0.2", "0.7841", "0.8479"]
@@ -177,7 +177,7 @@ class TestTables:
         assert {line["side"] for line in lines} == {"full", "partial"}
 
     def test_table4_orders_by_kappa_and_grid(self, context):
-        _, table = tables.grid_sizes(context("table4"))
+        table = pairs.table(context("table4"))
         assert [title for title, _ in table.groups] == ["", "grid of 10 ranks", "grid of 20 ranks"]
         labels = [row[1].text for row in table.rows]
         assert labels[:6] == ["unconstrained", "κ = 0.28", "κ = 0.2", "κ = 0.1", "κ = 0.05", "κ = 0.01"]
@@ -208,7 +208,7 @@ class TestTables:
         np.savez(table, shape=np.array([20798, 9]))
         (tmp_path / "papers").symlink_to(root / "papers")
         context = exhibit.context(config, "table1", tmp_path)
-        cells = {row[0].text: row[1:] for row in tables.dataset_table(context).rows}
+        cells = {row[0].text: row[1:] for row in dataset_statistics.table(context).rows}
         assert [(c.text, c.kind) for c in cells["law school"][1::2]] == [("20798", "good"), ("11", "bad")]
         assert cells["bank"][1].text == "not prepared"
 

@@ -41,7 +41,7 @@ def test_validation_rows_choose_the_parameter():
             assert split == "validation", "test rows must not choose"
             return pd.DataFrame({"value": [numbers[setting.kappa][metric == "accuracy"]]})
 
-    shown = SimpleNamespace(options={"kappa": 0.05}, results=Rows())
+    shown = SimpleNamespace(options=SimpleNamespace(kappa=0.05), results=Rows())
     assert cross_paper.chosen(shown, settings, "dp_gap") == (settings[1], "validation rows")
     numbers.update({1.0: (0.12, 0.85), 10.0: (0.07, 0.80)})
     assert cross_paper.chosen(shown, settings, "dp_gap")[0] == settings[2], "none is within: the nearest"

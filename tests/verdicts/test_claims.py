@@ -12,7 +12,7 @@ import yaml
 from partialfair.errors import DataError
 from partialfair.grid.config import load_config
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds import accuracy_difference, claims, hypervolumes
+from partialfair.reporting.kinds import accuracy_difference, claims, hypervolume
 from partialfair.verdicts import claim, claim_tests, scorecard
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
@@ -257,8 +257,9 @@ class TestFiles:
             config, lambda job, _: 0.01 * (job.algorithm == "idca"), experiments=["psp", "pdp"],
             reference_accuracy=REFERENCE,
         )  # fmt: skip
-        planted = Context(config, "volumes", planted.options, planted.results, tmp_path, tmp_path)
-        hypervolumes.render(planted)
+        options = hypervolume.Hypervolume(kind="hypervolume", **planted.options)
+        planted = Context(config, "volumes", options, planted.results, tmp_path, tmp_path)
+        hypervolume.KIND.render(planted)
         lines = list(csv.DictReader((tmp_path / "volumes.csv").open()))
         absolute = [line for line in lines if line["scale"] == "absolute" and line["dataset"] == "a9a"]
         assert {line["reference_accuracy"] for line in absolute} == {"0.8"}
@@ -269,4 +270,4 @@ class TestFiles:
         assert volumes["group_auc"] == pytest.approx(expected, rel=0.02)
         assert volumes["idca"] == pytest.approx(expected + 0.29 * 0.01, rel=0.02)
         assert all(float(line["ci_high"]) < 0 for line in absolute if line["algorithm"] != "idca")
-        assert "Friedman" in hypervolumes.summary(planted)
+        assert "Friedman" in hypervolume.summary(planted)

@@ -106,7 +106,7 @@ class Kind:
         lines: Callable[[Context[O_co]], Iterable[Line]],
         *,
         draw: Callable[[Context[O_co], list[Line]], Any] | None = None,
-        table: Callable[[Context[O_co]], Table] | None = None,
+        table: Callable[[Context[O_co]], Table | str] | None = None,
         **more: Any,
     ) -> "Kind":
         """Return a kind that writes a CSV and a figure, a table, or both.
@@ -116,7 +116,7 @@ class Kind:
             columns: of the CSV.
             lines: what the CSV holds, by column.
             draw: returns the matplotlib figure of those lines, which is closed afterwards.
-            table: returns the table.
+            table: returns the table, or HTML where there is more than one.
             more: other attributes of the kind.
         """
 
@@ -126,15 +126,18 @@ class Kind:
             if draw is not None:
                 paths += canvas.write(context, lambda: draw(context, found))
             if table is not None:
-                body = cells.html(table(context))
-                paths.append(cells.write_html(context.path("html"), *heading(context), body))
+                paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context))))
             return paths
 
         def fragment(context: Context[O_co]) -> str:
             figure = canvas.inline(context) if draw is not None else ""
-            return figure + (cells.html(table(context)) if table is not None else "")
+            return figure + (_html(table(context)) if table is not None else "")
 
         return cls(render, fragment, options=options, figure=draw is not None, **more)
+
+
+def _html(shown: Table | str) -> str:
+    return shown if isinstance(shown, str) else cells.html(shown)
 
 
 def heading(context: Context[Any]) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.finding import Line
 from partialfair.verdicts.scorecard import verdict
@@ -24,6 +23,10 @@ COLUMNS = (
     "experiment", "algorithm", "kappa", "seed", "metric", "closed_form", "measured", "ci_low", "ci_high",
     "difference", "inside_interval",
 )  # fmt: skip
+
+
+class ClosedForm(Options):
+    """What an entry takes."""
 
 
 def group_weights(model: Any, n_features: int) -> NDArray[np.float64]:
@@ -53,7 +56,7 @@ def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
     return {name: float(value()) for name, value in values.items()}
 
 
-def model_lines(context: Context) -> list[dict[str, Any]]:
+def model_lines(context: Context[ClosedForm]) -> list[dict[str, Any]]:
     """One line per run and metric: ``COLUMNS``. Runs without a model have none."""
     lines: list[dict[str, Any]] = []
     for experiment in context.experiments:
@@ -63,7 +66,7 @@ def model_lines(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-def _lines_of(context: Context, job: Job) -> list[dict[str, Any]]:
+def _lines_of(context: Context[ClosedForm], job: Job) -> list[dict[str, Any]]:
     from partialfair.datasets.simulated import DIMENSION
     from partialfair.models.stored import load_model
 
@@ -87,7 +90,7 @@ def _lines_of(context: Context, job: Job) -> list[dict[str, Any]]:
     return lines
 
 
-def _summaries(context: Context) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
+def _summaries(context: Context[ClosedForm]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
     """Means over seeds by (experiment, algorithm, kappa) and metric."""
     grouped: dict[tuple[str, str, float], dict[str, list[dict[str, Any]]]] = {}
     for line in model_lines(context):
@@ -105,7 +108,7 @@ def _mean(lines: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def claims(context: Context) -> list[dict[str, Any]]:
+def claims(context: Context[ClosedForm]) -> list[dict[str, Any]]:
     """Scorecard lines: the closed form stands where a paper's number would."""
     lines = []
     for (experiment, algorithm, kappa), by_metric in _summaries(context):
@@ -125,7 +128,7 @@ def claims(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-def _table(context: Context) -> Table:
+def _table(context: Context[ClosedForm]) -> Table:
     metrics = ("accuracy", "rank_gap", "sp", "dp")
     rows = []
     for (_, algorithm, kappa), by_metric in _summaries(context):
@@ -139,11 +142,4 @@ def _table(context: Context) -> Table:
     return Table([("", 2), *((metric, 2) for metric in metrics)], columns, rows)
 
 
-def render(context: Context) -> list[Path]:
-    """Write the comparison as CSV and HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(_table(context)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, model_lines(context)), page]
-
-
-KINDS = {"closed_form": Kind(render, lambda context: cells.html(_table(context)), claims=claims)}
+KIND = Kind.of(ClosedForm, COLUMNS, model_lines, table=_table, claims=claims)

@@ -2,7 +2,6 @@
 
 import math
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from partialfair import plugins
@@ -10,7 +9,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.results import Setting
 
@@ -19,10 +18,16 @@ COLUMNS = (
     "surrogate_violation", "true_violation", "metric", "violation", "violation_half_width", "accuracy",
     "accuracy_half_width", "auc", "auc_half_width", "n_seeds", "note",
 )  # fmt: skip
+
+
+class ConstraintFamilies(Options):
+    """What an entry takes."""
+
+
 QUALITIES = ("accuracy", "auc")
 
 
-def family_lines(context: Context) -> list[dict[str, Any]]:
+def family_lines(context: Context[ConstraintFamilies]) -> list[Line]:
     """One line per trained setting: ``COLUMNS``.
 
     Violations on the training rows, excess over the tolerance and so at most 0 where the constraint holds, are the
@@ -34,7 +39,7 @@ def family_lines(context: Context) -> list[dict[str, Any]]:
         run = experiment.runs[setting.dataset]
         metric = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
         values = context.results.rows(setting, metric)["value"].to_numpy(float)
-        line: dict[str, Any] = setting._asdict() | {
+        line: Line = setting._asdict() | {
             "constraint": experiment.constraint,
             "loss": _words(experiment.loss),
             "surrogate": _words(experiment.surrogate),
@@ -59,7 +64,7 @@ def _words(choice: Any) -> str:
     return f"{name} ({inside})" if inside else name
 
 
-def _training(context: Context, setting: Setting) -> dict[str, float]:
+def _training(context: Context[ConstraintFamilies], setting: Setting) -> dict[str, float]:
     """Violations on the training rows, the largest over seeds; none for unconstrained models."""
     runs = context.results.runs
     if math.isinf(setting.kappa) or runs.empty:
@@ -72,7 +77,7 @@ def _training(context: Context, setting: Setting) -> dict[str, float]:
     }
 
 
-def _table(lines: list[dict[str, Any]]) -> Table:
+def _table(lines: list[Line]) -> Table:
     rows: list[list[Cell]] = []
     breaks = set()
     for _, block in groupby(lines, key=lambda line: (line["experiment"], line["dataset"])):
@@ -87,7 +92,7 @@ def _table(lines: list[dict[str, Any]]) -> Table:
     return Table(groups, columns, rows, frozenset(breaks))
 
 
-def _row(line: dict[str, Any], first: bool) -> list[Cell]:
+def _row(line: Line, first: bool) -> list[Cell]:
     title = str(plugins.load("constraints", line["constraint"]).TITLE)
     what = (title, line["loss"], line["surrogate"], style.dataset_title(line["dataset"]), line["interval"])
     row = [cells.text(text if first else "") for text in what]
@@ -105,22 +110,14 @@ def _excess(value: float) -> Cell:
     return Cell("–", "none") if math.isnan(value) else Cell(f"{value:.4f}")
 
 
-def _estimate(line: dict[str, Any], name: str) -> Estimate:
+def _estimate(line: Line, name: str) -> Estimate:
     mean, width = line[name], line[f"{name}_half_width"]
     return Estimate(mean, mean - width, mean + width, width, line["n_seeds"])
 
 
-def render(context: Context) -> list[Path]:
-    """Write the table as CSV and HTML."""
-    lines = family_lines(context)
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(_table(lines)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, lines), page]
+def table(context: Context[ConstraintFamilies]) -> Table:
+    """All settings."""
+    return _table(family_lines(context))
 
 
-def fragment(context: Context) -> str:
-    """Return the table."""
-    return cells.html(_table(family_lines(context)))
-
-
-KINDS = {"constraint_families": Kind(render, fragment)}
+KIND = Kind.of(ConstraintFamilies, COLUMNS, family_lines, table=table)

@@ -9,58 +9,67 @@ to it.
 import math
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from partialfair import plugins
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "experiment", "constraint", "dataset", "algorithm", "paper", "kappa", "chosen_by", "accuracy", "violation",
     "train_violation", "kkt_residual", "cpu_seconds", "n_seeds", "status", "reason",
 )  # fmt: skip
+
+
+class CrossPaper(Options):
+    """What an entry takes."""
+
+    kappa: float = Field(description="tolerance of the constraint that all are held to")
+    papers: dict[str, list[str]] = Field({}, description="algorithms by the short name of their paper")
+
+
+Shown = Context[CrossPaper]
 MEASURES = ("max_violation", "kkt_residual", "cpu_seconds")
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+def lines(context: Shown) -> list[Line]:
     """One line per experiment, dataset and algorithm: ``COLUMNS``."""
     return [line for name in context.experiments for line in _of_experiment(context, name)]
 
 
-def _of_experiment(context: Context, name: str) -> Iterator[dict[str, Any]]:
+def _of_experiment(context: Shown, name: str) -> Iterator[Line]:
     experiment = context.config.experiment(name)
     metric = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     for dataset, run in experiment.runs.items():
         for algorithm, kappas in run.algorithms.items():
             settings = [Setting(name, dataset, algorithm, kappa) for kappa in kappas]
             setting, how = chosen(context, settings, metric)
-            line: dict[str, Any] = {
+            line: Line = {
                 "experiment": name, "constraint": experiment.constraint, "dataset": dataset, "algorithm": algorithm,
                 "paper": paper_of(context, algorithm), "kappa": setting.kappa, "chosen_by": how,
             }  # fmt: skip
             yield line | outcome(context, setting, metric)
 
 
-def paper_of(context: Context, algorithm: str) -> str:
+def paper_of(context: Shown, algorithm: str) -> str:
     """Short name of the paper an algorithm comes from, by the option ``papers``."""
-    for title, names in (context.options.get("papers") or {}).items():
+    for title, names in context.options.papers.items():
         if algorithm in names:
-            return str(title)
+            return title
     return ""
 
 
-def chosen(context: Context, settings: list[Setting], metric: str) -> tuple[Setting, str]:
+def chosen(context: Shown, settings: list[Setting], metric: str) -> tuple[Setting, str]:
     """The setting that is shown, and what decided."""
     if len(settings) == 1:
         return settings[0], "given"
-    tolerance = float(context.options["kappa"])
+    tolerance = context.options.kappa
     found = []
     for setting in settings:
         rates = [_mean(context, setting, name, "validation") for name in (metric, "accuracy")]
@@ -69,12 +78,12 @@ def chosen(context: Context, settings: list[Setting], metric: str) -> tuple[Sett
     return (settings[min(found)[2]], "validation rows") if found else (settings[0], "given")
 
 
-def _mean(context: Context, setting: Setting, metric: str, split: str = "test") -> float:
+def _mean(context: Shown, setting: Setting, metric: str, split: str = "test") -> float:
     values = context.results.rows(setting, metric, split)["value"].to_numpy(float)
     return float(values.mean()) if values.size else math.nan
 
 
-def outcome(context: Context, setting: Setting, metric: str) -> dict[str, Any]:
+def outcome(context: Shown, setting: Setting, metric: str) -> Line:
     """What the runs of a setting gave: test metrics, certificate, time; or why there is nothing."""
     runs = context.results.runs
     own = runs[(runs[list(Setting._fields)] == list(setting)).all(axis=1)] if len(runs) else runs
@@ -84,7 +93,7 @@ def outcome(context: Context, setting: Setting, metric: str) -> dict[str, Any]:
     bad = own[own["status"] != "ok"]
     status = "ok" if bad.empty else str(bad["status"].iloc[0]).replace("_", " ")
     reasons = dict.fromkeys(str(reason) for reason in bad["reason"].dropna())
-    line: dict[str, Any] = {"status": status, "reason": "; ".join(reasons), "n_seeds": len(good)}
+    line: Line = {"status": status, "reason": "; ".join(reasons), "n_seeds": len(good)}
     if len(own) == len(bad) and status == "not applicable":
         return line
     shown = good if len(good) else own
@@ -97,13 +106,13 @@ def outcome(context: Context, setting: Setting, metric: str) -> dict[str, Any]:
     return line
 
 
-def tables(context: Context) -> list[Table]:
+def tables(context: Shown) -> list[Table]:
     """One table per experiment, of the algorithms that apply."""
     found = lines(context)
     return [_table(context, [line for line in found if line["experiment"] == name]) for name in context.experiments]
 
 
-def not_applicable(context: Context) -> dict[str, list[str]]:
+def not_applicable(context: Shown) -> dict[str, list[str]]:
     """Names and papers of the algorithms that do not apply, by the reason that their runs give."""
     found: dict[str, dict[str, None]] = {}
     for line in lines(context):
@@ -112,10 +121,10 @@ def not_applicable(context: Context) -> dict[str, list[str]]:
     return {reason: list(names) for reason, names in found.items()}
 
 
-def _table(context: Context, own: list[dict[str, Any]]) -> Table:
+def _table(context: Shown, own: list[Line]) -> Table:
     rows: list[list[Cell]] = []
     breaks, previous = set(), None
-    tolerance = float(context.options["kappa"])
+    tolerance = context.options.kappa
     for line in (line for line in own if line["status"] != "not applicable"):
         if line["dataset"] != previous:
             breaks.add(len(rows))
@@ -138,7 +147,7 @@ def _table(context: Context, own: list[dict[str, Any]]) -> Table:
     return Table(groups, [*columns, "CPU s", "note"], rows, frozenset(breaks))
 
 
-def _numbers(line: dict[str, Any], tolerance: float) -> list[Cell]:
+def _numbers(line: Line, tolerance: float) -> list[Cell]:
     if line["status"] == "not run":
         return [*[Cell("–", "none")] * 6, Cell(f"not run: {line['reason']}", "text wrap")]
     parameter = "–" if math.isinf(line["kappa"]) else f"{line['kappa']:g}"
@@ -152,7 +161,7 @@ def _numbers(line: dict[str, Any], tolerance: float) -> list[Cell]:
     ]  # fmt: skip
 
 
-def _with_width(line: dict[str, Any], key: str) -> str:
+def _with_width(line: Line, key: str) -> str:
     width = line[f"{key}_half_width"]
     return f"{line[key]:.4f}" + ("" if math.isnan(width) else f" ± {width:.4f}")
 
@@ -161,7 +170,7 @@ def _scientific(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.1e}"
 
 
-def body(context: Context) -> str:
+def body(context: Shown) -> str:
     """All tables as HTML, and below them which algorithms do not apply and why."""
     parts = [cells.html(table) for table in tables(context)]
     for reason, names in not_applicable(context).items():
@@ -169,11 +178,4 @@ def body(context: Context) -> str:
     return "\n".join(parts)
 
 
-def render(context: Context) -> list[Path]:
-    """Write the table as CSV and HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, body(context))
-    return [cells.write_csv(context.path("csv"), COLUMNS, lines(context)), page]
-
-
-KINDS = {"cross_paper": Kind(render, body)}
+KIND = Kind.of(CrossPaper, COLUMNS, lines, table=body)

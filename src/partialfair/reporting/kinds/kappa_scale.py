@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+
+from pydantic import Field
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.tables import setting_of
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.kinds.pairs import setting_of
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.results import Setting, convention, is_estimated
 from partialfair.verdicts.scorecard import line as scorecard_line
@@ -22,7 +22,16 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def model_lines(context: Context) -> list[dict[str, Any]]:
+class KappaScale(Options):
+    """What an entry takes."""
+
+    compare: list[str] = Field([], description="exhibits whose published fairness is held against the definition")
+
+
+Shown = Context[KappaScale]
+
+
+def model_lines(context: Shown) -> list[Line]:
     """One line per trained setting, with 1 - violation by both conventions."""
     known = _published_by_setting(context)
     lines = []
@@ -31,7 +40,7 @@ def model_lines(context: Context) -> list[dict[str, Any]]:
         accuracy, absolute, relative = (
             context.results.estimate(setting, metric) for metric in ("accuracy", shown.absolute, shown.relative)
         )
-        line: dict[str, Any] = setting._asdict() | {"n_seeds": absolute.n, "note": context.results.reason(setting)}
+        line: Line = setting._asdict() | {"n_seeds": absolute.n, "note": context.results.reason(setting)}
         line |= {"absolute_metric": shown.absolute, "relative_metric": shown.relative, "published": known.get(setting)}
         for name, estimate in (("accuracy", accuracy), ("absolute", absolute), ("relative", relative)):
             line |= {name: estimate.mean, f"{name}_half_width": estimate.half_width}
@@ -39,10 +48,10 @@ def model_lines(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-def _published_by_setting(context: Context) -> dict[Setting, float]:
+def _published_by_setting(context: Shown) -> dict[Setting, float]:
     """Published fairness of the settings, from the exhibits the option ``compare`` names."""
     found: dict[Setting, float] = {}
-    for name in context.options.get("compare", []):
+    for name in context.options.compare:
         for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is not None:
@@ -56,7 +65,7 @@ def _nearer(value: float | None, absolute: Estimate, relative: Estimate) -> str:
     return "absolute" if abs(absolute.mean - value) <= abs(relative.mean - value) else "relative"
 
 
-def summary(lines: list[dict[str, Any]]) -> str:
+def summary(lines: list[Line]) -> str:
     """Say in one sentence which convention the published numbers are nearer to, and by how much."""
     compared = [line for line in lines if line["nearer"]]
     if not compared:
@@ -73,7 +82,7 @@ def summary(lines: list[dict[str, Any]]) -> str:
     )
 
 
-def _table(lines: list[dict[str, Any]]) -> Table:
+def _table(lines: list[Line]) -> Table:
     rows: list[list[Cell]] = []
     breaks, previous = set(), None
     for line in lines:
@@ -99,28 +108,19 @@ def _table(lines: list[dict[str, Any]]) -> Table:
     return Table(groups, columns, rows, frozenset(breaks))
 
 
-def render(context: Context) -> list[Path]:
-    """Write the comparison as CSV and HTML."""
-    lines = model_lines(context)
-    body = f"<p>{summary(lines)}</p>" + cells.html(_table(lines))
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    paths = [cells.write_csv(context.path("csv"), COLUMNS, lines)]
-    return [*paths, cells.write_html(context.path("html"), title, caption, body)]
-
-
-def fragment(context: Context) -> str:
-    """Return the sentence and the table."""
+def table(context: Shown) -> str:
+    """The sentence and the table."""
     lines = model_lines(context)
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 
-def claims(context: Context) -> list[dict[str, Any]]:
+def claims(context: Shown) -> list[Line]:
     """Scorecard lines that hold the published fairness against the definition, 1 - SP on I.
 
     They are expected to differ: that is the finding. Tolerances are those of the exhibit.
     """
     lines = []
-    for name in context.options.get("compare", []):
+    for name in context.options.compare:
         for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is None:
@@ -135,4 +135,4 @@ def claims(context: Context) -> list[dict[str, Any]]:
     return lines
 
 
-KINDS = {"kappa_scale": Kind(render, fragment, claims=claims)}
+KIND = Kind.of(KappaScale, COLUMNS, model_lines, table=table, claims=claims)

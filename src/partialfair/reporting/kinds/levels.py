@@ -5,20 +5,27 @@ For papers that print pairs of fairness and accuracy without the kappas they bel
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.tables import PAIR_COLUMNS, pair_line, side_cells
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.kinds.pairs import COLUMNS, pair_line, side_cells
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, convention, is_estimated
 
+
+class Levels(Options):
+    """What an entry takes."""
+
+    stand_in: dict[str, list[str]] = Field({}, description="whose runs stand for those of an algorithm, best first")
+
+
+Shown = Context[Levels]
 MATCH_ON = "validation"  # test rows do not choose what is shown
 
 
@@ -38,12 +45,12 @@ def assign(published: Sequence[float], found: Sequence[float]) -> list[int | Non
     return places
 
 
-def stand_ins(context: Context, algorithm: str) -> list[str]:
+def stand_ins(context: Shown, algorithm: str) -> list[str]:
     """Algorithms whose runs may stand for a published one, by the option ``stand_in``; itself by default."""
-    return list((context.options.get("stand_in") or {}).get(algorithm, [algorithm]))
+    return list(context.options.stand_in.get(algorithm, [algorithm]))
 
 
-def candidates(context: Context, row: Published) -> list[Setting]:
+def candidates(context: Shown, row: Published) -> list[Setting]:
     """Settings with results that may stand for a published number: those of the first stand-in that has any."""
     for name in context.experiments:
         run = context.config.experiment(name).runs.get(row.dataset)
@@ -56,7 +63,7 @@ def candidates(context: Context, row: Published) -> list[Setting]:
     return []
 
 
-def setting_of(context: Context, row: Published) -> Setting | None:
+def setting_of(context: Shown, row: Published) -> Setting | None:
     """Return the run that stands for a published number: that of the nearest fairness on validation rows."""
     found = candidates(context, row)
     if row.unconstrained or not found:
@@ -74,7 +81,7 @@ def setting_of(context: Context, row: Published) -> Setting | None:
     return None if place is None else found[usable[place]]
 
 
-def reproduce(context: Context, row: Published) -> Outcome:
+def reproduce(context: Shown, row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
@@ -90,7 +97,7 @@ def reproduce(context: Context, row: Published) -> Outcome:
     return Outcome(context.results.estimate(setting, metric), context.results.reason(setting, metric), source)
 
 
-def _why_none(context: Context, row: Published) -> str:
+def _why_none(context: Shown, row: Published) -> str:
     names = " or ".join(stand_ins(context, row.algorithm))
     where = ", ".join(context.experiments)
     if candidates(context, row):
@@ -98,12 +105,12 @@ def _why_none(context: Context, row: Published) -> str:
     return f"no run of {names} on {row.dataset} in {where} has a result"
 
 
-def level_lines(context: Context) -> list[dict[str, Any]]:
+def level_lines(context: Shown) -> list[Line]:
     """One line per published number: the columns of the other tables of pairs."""
     return [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
 
 
-def level_table(lines: list[dict[str, Any]]) -> Table:
+def level_table(lines: list[Line]) -> Table:
     """Lay the pairs out with one line per method and level."""
     found = {(e["algorithm"], e["setting"], e["metric"]): e for e in lines}
     rows: list[list[Cell]] = []
@@ -122,7 +129,7 @@ def level_table(lines: list[dict[str, Any]]) -> Table:
     return Table([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows, frozenset(breaks))
 
 
-def _layout(context: Context) -> tuple[list[dict[str, Any]], Table]:
+def _layout(context: Shown) -> tuple[list[Line], Table]:
     lines = level_lines(context)
     for entry, row in zip(lines, context.published, strict=True):
         setting = setting_of(context, row)
@@ -131,18 +138,7 @@ def _layout(context: Context) -> tuple[list[dict[str, Any]], Table]:
     return lines, level_table(lines)
 
 
-def render(context: Context) -> list[Path]:
-    """Write the table as CSV and HTML."""
-    lines, table = _layout(context)
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    columns = (*PAIR_COLUMNS, "run_algorithm")
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table))
-    return [cells.write_csv(context.path("csv"), columns, lines), page]
-
-
-def fragment(context: Context) -> str:
-    """Return the table as a piece of HTML."""
-    return cells.html(_layout(context)[1])
-
-
-KINDS = {"levels": Kind(render, fragment, reproduce)}
+KIND = Kind.of(
+    Levels, (*COLUMNS, "run_algorithm"), lambda context: _layout(context)[0], table=lambda context: _layout(context)[1],
+    reproduce=reproduce,
+)  # fmt: skip

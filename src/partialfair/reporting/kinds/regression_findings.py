@@ -4,27 +4,34 @@ Contradicting tolerances and their remedy, the intercept of the baseline, beta, 
 """
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Options
 from partialfair.reporting.regression_points import TITLES, published_name, values
+from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 COLUMNS = ("finding", "dataset", "setting", "measure", "value", "std", "n_seeds", "holds")
 POWERS = {2.0**-power: f"2^-{power}" for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 16)}
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+class RegressionFindings(Options):
+    """What an entry takes."""
+
+    seeds: list[int] | None = Field(None, description="repetitions that count for gradient mappings; all by default")
+
+
+def lines(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """One line per measured number; ``holds`` is the answer where a line decides its finding."""
     return [*_feasibility(context), *_intercept(context), *_beta(context), *_mappings(context)]
 
 
-def _settings(context: Context, experiment: str, algorithm: str) -> list[Setting]:
+def _settings(context: Context[RegressionFindings], experiment: str, algorithm: str) -> list[Setting]:
     return [one for one in context.results.settings(experiment) if one.algorithm == algorithm]
 
 
@@ -43,7 +50,7 @@ def _line(
     return content | {"measure": measure, "value": mean, "std": std, "n_seeds": int(found.size), "holds": answer}
 
 
-def _feasibility(context: Context) -> list[dict[str, Any]]:
+def _feasibility(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """Shares of repetitions without any solution, with group shares counted from labels and with calibrated ones."""
     runs, out = context.results.runs, []
     for experiment, words in (("dp_frequencies", "shares counted from labels"), ("dp_calibrated", "calibrated shares")):
@@ -59,7 +66,7 @@ def _feasibility(context: Context) -> list[dict[str, Any]]:
     return out
 
 
-def _intercept(context: Context) -> list[dict[str, Any]]:
+def _intercept(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """Risk and unfairness of the baseline without and with intercept."""
     out = []
     for experiment in ("dp_adw2_paper", "dp_adw2_intercept"):
@@ -73,7 +80,7 @@ def _intercept(context: Context) -> list[dict[str, Any]]:
     return out
 
 
-def _beta(context: Context) -> list[dict[str, Any]]:
+def _beta(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """Risk and unfairness of exact solutions at three strengths of the entropic term."""
     out = []
     for experiment, beta in (
@@ -90,14 +97,14 @@ def _beta(context: Context) -> list[dict[str, Any]]:
     return out
 
 
-def _mappings(context: Context) -> list[dict[str, Any]]:
+def _mappings(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """Norm of the gradient mapping where each optimiser stops, at 2^-8."""
     runs, out = context.results.runs, []
     names = (("dp_paper_sgd", "SGD"), ("dp_paper_theory", "SGD3, as printed"), ("dp_paper_sgd3", "SGD3, as released"))
     for experiment, words in (*names, ("dp_paper", "deterministic")):
         own = runs[(runs["experiment"] == experiment) & (runs["algorithm"] == "dp_postproc")] if len(runs) else runs
         for dataset, part in own.groupby("dataset", sort=False) if len(own) else ():
-            kept = part[part["seed"].isin(context.options["seeds"])] if context.options.get("seeds") else part
+            kept = part[part["seed"].isin(context.options.seeds)] if context.options.seeds else part
             norms = kept["kkt_residual"].to_numpy(float)
             setting = Setting(experiment, dataset, "dp_postproc", 2.0**-8)
             holds = bool(np.nanmax(norms) <= 1e-6) if experiment == "dp_paper" and not np.isnan(norms).all() else None
@@ -141,32 +148,18 @@ def _cell(line: dict[str, Any] | None) -> Cell:
     return Cell(number + deviation, kind, f"{line['n_seeds']} repetitions")
 
 
-def claims(context: Context) -> list[dict[str, Any]]:
+def claims(context: Context[RegressionFindings]) -> list[dict[str, Any]]:
     """Scorecard lines of the findings that decide something."""
     out = []
     for line in lines(context):
         if line["holds"]:
-            content: dict[str, Any] = {"paper": context.paper, "exhibit": context.name, "dataset": line["dataset"]}
-            content |= {"algorithm": "dp_postproc", "constraint": "", "interval": "", "setting": line["setting"]}
             statement = "0 with calibrated shares" if "contradict" in line["finding"] else "at most 1e-6"
-            content |= {"metric": f"{line['finding']}: {line['measure']}", "published": statement}
             verdict = "reproduced" if line["holds"] == "yes" else "differs"
             note = f"expected of this project, not printed in the paper; {line['n_seeds']} repetitions"
-            out.append(content | {"reproduced": line["value"], "verdict": verdict, "note": note})
+            where = line["dataset"], "dp_postproc", line["setting"], f"{line['finding']}: {line['measure']}"
+            more = {"published": statement, "reproduced": line["value"], "verdict": verdict, "note": note}
+            out.append(statements.fact(context, *where, **more))
     return out
 
 
-def render(context: Context) -> list[Path]:
-    """Write the findings as CSV and HTML."""
-    found = lines(context)
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table(found)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, found), page]
-
-
-def fragment(context: Context) -> str:
-    """Return the table of findings."""
-    return cells.html(table(lines(context)))
-
-
-KINDS = {"regression_findings": Kind(render, fragment, claims=claims)}
+KIND = Kind.of(RegressionFindings, COLUMNS, lines, table=lambda context: table(lines(context)), claims=claims)

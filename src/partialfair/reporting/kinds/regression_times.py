@@ -4,17 +4,17 @@ Times depend on the machine, so only ratios are held against published ones.
 """
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.regression_points import TITLES, published_name, series
+from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.regression_points import TITLES, SeriesOption, published_name, series
 from partialfair.verdicts import statements
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
@@ -33,7 +33,13 @@ COLUMNS = (
 )
 
 
-def seconds(context: Context, experiment: str, algorithm: str) -> dict[str, np.ndarray]:
+class RegressionTimes(Options):
+    """What an entry takes."""
+
+    series: dict[str, SeriesOption] = Field(description="rows, by published names; ratios are to the first")
+
+
+def seconds(context: Context[RegressionTimes], experiment: str, algorithm: str) -> dict[str, np.ndarray]:
     """Processor seconds of every tolerance and repetition, by dataset: after minus before, from the histories."""
     found: dict[str, list[float]] = {}
     for job in context.config.jobs(experiment):
@@ -46,7 +52,7 @@ def seconds(context: Context, experiment: str, algorithm: str) -> dict[str, np.n
     return {dataset: np.array(values) for dataset, values in found.items()}
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+def lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
     """One line per series and dataset; ratios are to the first series."""
     shown = series(context)
     times = {one.name: seconds(context, one.experiment, one.algorithm) for one in shown}
@@ -103,7 +109,7 @@ def _ratio(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def reproduce(context: Context, row: Published) -> Outcome:
+def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
     """Seconds of this machine; they are reported, not judged."""
     one = next((one for one in series(context) if one.name == row.algorithm), None)
     spent = None if one is None else seconds(context, one.experiment, one.algorithm).get(row.dataset)
@@ -114,7 +120,7 @@ def reproduce(context: Context, row: Published) -> Outcome:
     )
 
 
-def claims(context: Context) -> list[dict[str, Any]]:
+def claims(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
     """Scorecard lines: published ratios, which hold of the released implementations only."""
     out = []
     for line in lines(context):
@@ -131,17 +137,6 @@ def claims(context: Context) -> list[dict[str, Any]]:
     return out
 
 
-def render(context: Context) -> list[Path]:
-    """Write the table as CSV and HTML."""
-    found = lines(context)
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table(found)))
-    return [cells.write_csv(context.path("csv"), COLUMNS, found), page]
-
-
-def fragment(context: Context) -> str:
-    """Return the table."""
-    return cells.html(table(lines(context)))
-
-
-KINDS = {"regression_times": Kind(render, fragment, reproduce, claims)}
+KIND = Kind.of(
+    RegressionTimes, COLUMNS, lines, table=lambda context: table(lines(context)), reproduce=reproduce, claims=claims
+)

@@ -3,15 +3,16 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
+
+from pydantic import Field
 
 from partialfair.metrics.statistics.paired import Difference, paired_difference
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
 from partialfair.verdicts.hypervolumes import panel, rank_test_of
@@ -23,17 +24,27 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+class Hypervolume(Options):
+    """What an entry takes."""
+
+    algorithm: str = Field("idca", description="whose differences to the others are tested")
+    reference_accuracy: dict[str, float] = Field({}, description="of the reference point, by dataset; else the lowest")
+
+
+Shown = Context[Hypervolume]
+
+
+def lines(context: Shown) -> list[Line]:
     """One line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
-    names, control = algorithms_of(context), str(context.options.get("algorithm", "idca"))
-    result: list[dict[str, Any]] = []
+    names, control = algorithms_of(context), context.options.algorithm
+    result: list[Line] = []
     for experiment, dataset in panels(context):
         for scale in SCALES:
             found = panel(context, experiment, dataset, names, scale)
             key = {"experiment": experiment, "dataset": dataset, "scale": scale}
             key["metric"] = metric_of(context, experiment, scale)
             for name in names:
-                line: dict[str, Any] = key | {"algorithm": name}
+                line: Line = key | {"algorithm": name}
                 own = found.found[name] if found is not None else {}
                 if found is None or not own:
                     result.append(line | {"n_seeds": 0, "note": missing(context, Side(experiment, name), dataset)})
@@ -54,7 +65,7 @@ def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> 
     return paired_difference(frontiers.by_seed(own, seeds), frontiers.by_seed(other, seeds), level)
 
 
-def table(context: Context, shown: Sequence[Mapping[str, Any]]) -> Table:
+def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
     """Hypervolumes, times 1000, one row per dataset and constraint; below them mean ranks and post-hoc p-values."""
     names = algorithms_of(context)
     found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
@@ -92,9 +103,9 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
     return Cell(f"{1000 * entry['hypervolume']:.2f}{half}", kind, note)
 
 
-def summary(context: Context) -> str:
+def summary(context: Shown) -> str:
     """The rank test in one sentence."""
-    names, control = algorithms_of(context), str(context.options.get("algorithm", "idca"))
+    names, control = algorithms_of(context), context.options.algorithm
     found = rank_test_of(context, context.experiments, control, names)
     if found.reason:
         return f"No rank test: {found.reason}."
@@ -111,16 +122,9 @@ def summary(context: Context) -> str:
     return text + (f" Left out for missing runs: {left}." if left else "")
 
 
-def render(context: Context) -> list[Path]:
-    """Write the hypervolumes as CSV and HTML."""
-    shown = lines(context)
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    paths = [cells.write_csv(context.path("csv"), COLUMNS, shown)]
-    return [*paths, cells.write_html(context.path("html"), title, caption, _body(context, shown))]
+def body(context: Shown) -> str:
+    """The rank test in one sentence, and the table."""
+    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, lines(context)))
 
 
-def _body(context: Context, shown: Sequence[Mapping[str, Any]]) -> str:
-    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, shown))
-
-
-KINDS = {"hypervolume": Kind(render, lambda context: _body(context, lines(context)))}
+KIND = Kind.of(Hypervolume, COLUMNS, lines, table=body)

@@ -1,79 +1,36 @@
-"""Tables of the main paper: dataset statistics, full against partial constraint, two grid sizes."""
+"""Published pairs of accuracy and fairness beside reproduced ones, in two blocks side by side."""
 
 import math
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
+from pydantic import Field
 
-from partialfair.datasets.named import named_dataset
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, convention
 
-PAIR_COLUMNS = (
+COLUMNS = (
     "dataset", "setting", "experiment", "algorithm", "interval", "kappa", "metric", "published",
     "reproduced", "half_width", "n_seeds", "relative_scale", "relative_half_width", "tolerance", "verdict", "note",
 )  # fmt: skip
 
 
-# --- dataset statistics -------------------------------------------------------------------------------------------
+class Pairs(Options):
+    """What an entry takes."""
+
+    sides: Literal["range", "grid"] = Field(
+        description="range: constrained on [0, 1] beside on the interval, by level; grid: sizes of the grid, by kappa"
+    )
 
 
-def dataset_count(context: Context, row: Published) -> Outcome:
-    """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
-    path = context.root / "data" / "processed" / row.dataset / "table.npz"
-    if not path.exists():
-        return Outcome(None, f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)")
-    with np.load(path, allow_pickle=False) as stored:
-        rows, features = (int(size) for size in stored["shape"])
-    spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
-    value = rows if row.metric == "n_instances" else features + spec.other_columns
-    return Outcome(Estimate(float(value), math.nan, math.nan, math.nan, 1), source="counted in the prepared table")
-
-
-def dataset_table(context: Context) -> Table:
-    """One line per dataset, rows and attributes, published beside counted."""
-    by_dataset: dict[str, dict[str, Published]] = {}
-    for row in context.published:
-        by_dataset.setdefault(row.dataset, {})[row.metric] = row
-    lines = []
-    for dataset, numbers in by_dataset.items():
-        line = [cells.text(style.dataset_title(dataset))]
-        for metric in ("n_instances", "n_attributes"):
-            compared = scorecard.compare(context, numbers[metric], dataset_count)
-            line += [cells.published(compared["published"], 0), _count(compared)]
-        lines.append(line)
-    columns = ["dataset", *["published", "counted"] * 2]
-    return Table([("", 1), ("instances", 2), ("attributes", 2)], columns, lines)
-
-
-def _count(compared: dict[str, Any]) -> Cell:
-    if compared["verdict"] == "not run":
-        return Cell("not prepared", "none", compared["note"])
-    kind = "good" if compared["verdict"] == "reproduced" else "bad"
-    return Cell(f"{compared['reproduced']:.0f}", kind, compared["note"])
-
-
-def render_datasets(context: Context) -> list[Path]:
-    """Write the dataset statistics as CSV and HTML."""
-    lines = [scorecard.compare(context, row, dataset_count) for row in context.published]
-    columns = ("dataset", "metric", "published", "reproduced", "verdict", "note")
-    return [cells.write_csv(context.path("csv"), columns, lines), _page(context, dataset_table(context))]
-
-
-# --- pairs of accuracy and fairness, published beside reproduced --------------------------------------------------
-
-
-def setting_of(context: Context, row: Published) -> Setting | None:
+def setting_of(context: Context[Any], row: Published) -> Setting | None:
     """Return the run that stands for a published number; ``None`` if no experiment has it.
 
     The experiment is the one whose constraint interval (and grid size, where the setting names it) is that of the
@@ -99,7 +56,7 @@ def setting_of(context: Context, row: Published) -> Setting | None:
     return None
 
 
-def reproduce_pair(context: Context, row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
@@ -116,14 +73,12 @@ def reproduce_pair(context: Context, row: Published) -> Outcome:
     return Outcome(estimate, context.results.reason(setting, metric), f"{label} of {setting.experiment}{at}")
 
 
-def pair_lines(context: Context) -> list[dict[str, Any]]:
+def pair_lines(context: Context[Any]) -> list[Line]:
     """One line per published number; see :func:`pair_line`."""
-    return [pair_line(context, row, setting_of(context, row), reproduce_pair) for row in context.published]
+    return [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
 
 
-def pair_line(
-    context: Context, row: Published, setting: Setting | None, reproduce: scorecard.Reproduce
-) -> dict[str, Any]:
+def pair_line(context: Context[Any], row: Published, setting: Setting | None, reproduce: scorecard.Reproduce) -> Line:
     """Return ``PAIR_COLUMNS`` of a published number, with the relative convention beside the absolute one.
 
     Args:
@@ -150,7 +105,7 @@ def pair_line(
     return line
 
 
-def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
+def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
     """Lay pairs out with one block of columns per side.
 
     Args:
@@ -178,7 +133,7 @@ def pair_table(lines: list[dict[str, Any]], sides: list[tuple[str, str]], show_k
     return Table(groups, ["dataset", "setting", *inner * len(sides)], rows, frozenset(breaks))
 
 
-def side_cells(fair: dict[str, Any] | None, right: dict[str, Any] | None) -> list[Cell]:
+def side_cells(fair: Line | None, right: Line | None) -> list[Cell]:
     """Cells of one block: kappa, fairness (published, absolute, relative), accuracy (published, reproduced)."""
     if fair is None or right is None:
         return [Cell("–", "none")] * 6
@@ -194,7 +149,7 @@ def side_cells(fair: dict[str, Any] | None, right: dict[str, Any] | None) -> lis
     ]
 
 
-def _estimate(line: dict[str, Any], mean: str, half: str) -> Estimate | None:
+def _estimate(line: Line, mean: str, half: str) -> Estimate | None:
     value = line.get(mean)
     if value is None or math.isnan(value):
         return None
@@ -202,52 +157,30 @@ def _estimate(line: dict[str, Any], mean: str, half: str) -> Estimate | None:
     return Estimate(value, value - width, value + width, width, int(line.get("n_seeds", 1)))
 
 
-def full_vs_partial(context: Context) -> tuple[list[dict[str, Any]], Table]:
-    """Table 3: runs constrained on the whole range beside those constrained on I."""
-    lines = pair_lines(context)
-    for line in lines:
-        line["side"] = "full" if line["interval"] == "0-1" else "partial"
-        line["label"] = line["setting"].replace("row=", "level ")
-    return lines, pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
-
-
-def grid_sizes(context: Context) -> tuple[list[dict[str, Any]], Table]:
-    """Table 4: one kappa with a small and a large grid of ranks."""
-    lines = pair_lines(context)
+def lines(context: Context[Pairs]) -> list[Line]:
+    """Lines with their ``side`` and ``label``, in the table's order."""
+    found = pair_lines(context)
+    if context.options.sides == "range":
+        for line in found:
+            line["side"] = "full" if line["interval"] == "0-1" else "partial"
+            line["label"] = line["setting"].replace("row=", "level ")
+        return found
     order = {}
     datasets = list(dict.fromkeys(row.dataset for row in context.published))
-    for line, row in zip(lines, context.published, strict=True):
+    for line, row in zip(found, context.published, strict=True):
         kappa = row.options.get("kappa")
         line["side"], line["label"] = row.options["grid"], f"κ = {kappa}" if kappa else "unconstrained"
         order[row.dataset, line["label"]] = (datasets.index(row.dataset), -float(kappa or math.inf))
-    lines.sort(key=lambda line: order[line["dataset"], line["label"]])
-    sizes = sorted({line["side"] for line in lines}, key=int)
-    return lines, pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
+    return sorted(found, key=lambda line: order[line["dataset"], line["label"]])
 
 
-def _page(context: Context, *tables: Table) -> Path:
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    return cells.write_html(context.path("html"), title, caption, _join(tables))
+def table(context: Context[Pairs]) -> Table:
+    """One block of columns per range, or per size of the grid."""
+    found = lines(context)
+    if context.options.sides == "range":
+        return pair_table(found, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
+    sizes = sorted({line["side"] for line in found}, key=int)
+    return pair_table(found, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
 
 
-def _join(tables: Iterable[Table]) -> str:
-    return "\n".join(cells.html(table) for table in tables)
-
-
-def _pair_kind(layout: Any) -> Kind:
-    """A kind that shows published pairs by ``layout(context) -> (lines, table)``."""
-
-    def render(context: Context) -> list[Path]:
-        lines, table = layout(context)
-        return [cells.write_csv(context.path("csv"), PAIR_COLUMNS, lines), _page(context, table)]
-
-    return Kind(render, lambda context: cells.html(layout(context)[1]), reproduce_pair)
-
-
-KINDS = {
-    "dataset_statistics": Kind(
-        render_datasets, lambda context: cells.html(dataset_table(context)), dataset_count, needs_results=False
-    ),
-    "full_vs_partial": _pair_kind(full_vs_partial),
-    "grid_sizes": _pair_kind(grid_sizes),
-}
+KIND = Kind.of(Pairs, COLUMNS, lines, table=table, reproduce=reproduce)
