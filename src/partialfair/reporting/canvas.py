@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +89,8 @@ class Curve:
         shade: opacity of the band.
     """
 
-    x: Sequence[Any]
-    y: Sequence[Any]
+    x: Any
+    y: Any
     look: Mapping[str, Any]
     bars: Mapping[str, Any] | None = None
     band: tuple[Any, Any] | None = None
@@ -118,6 +118,10 @@ class Panel:
     labels: Mapping[str, Any]
     reason: str = ""
     finish: Callable[[Any], None] | None = None
+
+    def __or__(self, labels: Mapping[str, Any]) -> "Panel":
+        """Return the panel with further labels."""
+        return replace(self, labels={**self.labels, **labels})
 
 
 def figure(
@@ -182,6 +186,14 @@ def below(
     figure.tight_layout(rect=(0, (0.12 + 0.22 * depth) / height if labels else 0, 1, 1), h_pad=1.2, w_pad=1.2)
     if labels:
         figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
+
+
+def corner(axis: Any, words: str, *, top: bool) -> None:
+    """Write small words into the right upper or lower corner of a panel."""
+    axis.text(
+        0.99, 0.97 if top else 0.03, words, transform=axis.transAxes, ha="right", va="top" if top else "bottom",
+        fontsize=8, color="#6b6b6b", zorder=9, bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
+    )  # fmt: skip
 
 
 def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.pages import cells
-from partialfair.reporting import canvas, run_scores, style
+from partialfair.reporting import canvas, run_scores, runs, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.loss_paths import settings
 from partialfair.reporting.kinds.mean_std_table import short
 
 COLUMNS = ("experiment", "algorithm", "kappa", "split", "metric", "mean", "n_runs", "published")
@@ -18,7 +17,7 @@ def points(context: Context) -> list[dict[str, Any]]:
     """One line of ``COLUMNS`` per method, split and metric."""
     known = {(row.algorithm, row.metric, row.setting): row.value for row in context.published}
     lines = []
-    for setting in settings(context):
+    for setting in runs.settings(context, context.options.get("algorithms")):
         for split in ("train", "test"):
             for metric in context.options["metrics"]:
                 estimate, _ = run_scores.mean_and_spread(context, setting, metric, split)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.pages import cells
-from partialfair.reporting import canvas, run_scores, style
+from partialfair.reporting import canvas, run_scores, runs, style
 from partialfair.reporting.exhibit import Context, Kind
-from partialfair.reporting.kinds.loss_paths import settings
 from partialfair.reporting.runs import group_names
 from partialfair.verdicts.results import Setting
 
@@ -21,7 +20,11 @@ LARGEST = 20_000  # rows of a density; more are thinned evenly after sorting, wh
 
 def points(context: Context) -> list[dict[str, Any]]:
     """What the figure shows, one line of ``COLUMNS`` per setting, group and probability."""
-    return [line for setting in settings(context) for line in _densities(context, setting)]
+    return [
+        line
+        for setting in list(runs.settings(context, context.options.get("algorithms")))
+        for line in _densities(context, setting)
+    ]
 
 
 def _densities(context: Context, setting: Setting) -> list[dict[str, Any]]:
@@ -32,7 +35,7 @@ def _densities(context: Context, setting: Setting) -> list[dict[str, Any]]:
     if not scores.size:
         return [{**base, "note": "not run"}]
     names = group_names(context, setting.dataset)
-    runs = len(run_scores.values(context, setting, "inaccuracy", "test"))
+    n_runs = len(run_scores.values(context, setting, "inaccuracy", "test"))
     lines = []
     for code in np.unique(group):
         p = np.sort(1 / (1 + np.exp(-scores[group == code])))
@@ -40,7 +43,7 @@ def _densities(context: Context, setting: Setting) -> list[dict[str, Any]]:
         height = gaussian_kde(p, lambda kde: FACTOR * kde.scotts_factor())(GRID)
         lines += [
             {**base, "group": names[code], "probability": round(float(at), 4), "density": round(float(value), 5),
-             "n_runs": runs}
+             "n_runs": n_runs}
             for at, value in zip(GRID, height, strict=True)
         ]  # fmt: skip
     return lines
@@ -49,7 +52,7 @@ def _densities(context: Context, setting: Setting) -> list[dict[str, Any]]:
 def _draw(context: Context, lines: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
-    panels = settings(context)
+    panels = list(runs.settings(context, context.options.get("algorithms")))
     figure, axes = plt.subplots(1, len(panels), figsize=(2.2 * len(panels) + 0.8, 2.9), squeeze=False, sharey=True)
     for axis, setting in zip(axes[0], panels, strict=True):
         own = [p for p in lines if (p["experiment"], p["algorithm"]) == (setting.experiment, setting.algorithm)]

@@ -1,0 +1,33 @@
+"""Quantities along a run: against time, steps, iterations or epochs, one line per method, candidate or seed."""
+
+from partialfair.reporting import epoch_curves, history_curves, loss_curves, step_curves, trace_curves
+from partialfair.reporting.exhibit import Kind
+
+KIND = {
+    "history": Kind.of(
+        history_curves.HistoryCurves, history_curves.COLUMNS, history_curves.lines,
+        draw=history_curves.draw, claims=history_curves.claims,
+    ),
+    "methods": Kind.of(
+        trace_curves.MethodCurves, trace_curves.METHOD_COLUMNS, trace_curves.method_lines,
+        draw=trace_curves.draw_methods, claims=trace_curves.method_claims,
+    ),
+    "candidates": Kind.of(
+        trace_curves.CandidateCurves, trace_curves.CANDIDATE_COLUMNS, trace_curves.candidate_lines,
+        draw=trace_curves.draw_candidates, claims=trace_curves.candidate_claims, reproduce=trace_curves.reproduce_fixed,
+    ),
+    "multipliers": Kind.of(
+        trace_curves.MultiplierCurves, trace_curves.MULTIPLIER_COLUMNS, trace_curves.multiplier_lines,
+        draw=trace_curves.draw_multipliers, claims=trace_curves.multiplier_claims,
+    ),
+    "epochs": Kind.of(
+        epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.lines,
+        draw=epoch_curves.draw, claims=epoch_curves.claims, reproduce=epoch_curves.reproduce,
+    ),
+    "losses": Kind.of(loss_curves.LossCurves, loss_curves.COLUMNS, loss_curves.lines, draw=loss_curves.draw),
+    "steps": Kind.of(
+        step_curves.StepCurves, step_curves.COLUMNS, step_curves.lines,
+        draw=step_curves.draw, reproduce=step_curves.reproduce,
+    ),
+}  # fmt: skip
+"""By source: histories, curves kept with models, points on the way of networks, steps of regressions."""

@@ -1,0 +1,170 @@
+"""Loss and loss difference on the way, over runs: mean, median and quartiles, from the points that the models keep."""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from partialfair.models.mlp_score import MLPScore
+from partialfair.models.stored import load_model
+from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.exhibit import Context, Line, Options
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.verdicts.results import Setting
+
+COLUMNS = (
+    "experiment", "algorithm", "kappa", "split", "quantity", "step", "rows_read", "seconds", "paper_seconds", "mean",
+    "median", "q25", "q75", "n_runs", "note",
+)  # fmt: skip
+QUANTITIES = ("loss", "difference")
+AXES = {
+    "paper_seconds": "time of the paper's runs [s]", "step": "steps", "rows_read": "rows read",
+    "seconds": "processor time of one run [s]",
+}  # fmt: skip
+PAPER_SECONDS = 30.0
+Range = list[float]
+
+
+class LossCurves(Options):
+    """Mean log loss above the loss difference of the groups, a column per method and split."""
+
+    source: Literal["losses"] = Field(description="losses: loss and loss difference at the points that models keep")
+    algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
+    splits: list[Literal["train", "validation", "test"]] = Field(["train"], description="rows that losses are means of")
+    axis: Literal["paper_seconds", "step", "rows_read", "seconds"] = Field(
+        "paper_seconds", description="what the curves run along"
+    )
+    loss_range: Range | None = Field(None, description="limits of the upper panels", min_length=2, max_length=2)
+    difference_range: Range | None = Field(None, description="limits of the lower panels", min_length=2, max_length=2)
+
+
+def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
+    """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
+    found, _ = runs.folder(context, setting, seed)
+    if found is None or not (found / "model.npz").exists():
+        return None
+    path, data = found / "model.npz", context.root / "data" / "processed" / setting.dataset
+    fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")
+    return _curves(path, data, seed, split, path.stat().st_mtime_ns, str(fit_on))
+
+
+@lru_cache(maxsize=4)
+def _rows(table: Path, split_path: Path, split: str, fit_on: str) -> Dataset:
+    data = Dataset.load(table)
+    parts = Split.load(split_path, data.n_rows)
+    rows = [getattr(parts, split)]
+    if split == "train" and fit_on == run_scores.BOTH:
+        rows.append(parts.validation)
+    return data.take(np.concatenate(rows))
+
+
+@lru_cache(maxsize=1000)
+def _curves(path: Path, data: Path, seed: int, split: str, changed: int, fit_on: str) -> pd.DataFrame | None:
+    model = load_model(path)
+    if not isinstance(model, MLPScore) or "points" not in model.path:
+        return None
+    rows = _rows(data / "table.npz", data / "splits" / f"seed={seed}.npz", split, fit_on)
+    inputs, first = model.inputs(rows.X, rows.group), rows.group == 0
+    kept: list[dict[str, float]] = []
+    for place, point in enumerate(model.path["points"]):
+        losses = np.logaddexp(0, -rows.y * model.scores_at(point, inputs))
+        content = {"loss": losses.mean(), "difference": losses[first].mean() - losses[~first].mean()}
+        content |= {"step": model.path["steps"][place], "rows_read": model.path["rows"][place]}
+        kept.append(content | {"seconds": model.path["seconds"][place]})
+    return pd.DataFrame(kept)
+
+
+def lines(context: Context[LossCurves]) -> Iterator[Line]:
+    """What the figure shows, one line of ``COLUMNS`` per setting, split, quantity and point."""
+    for setting, split in _shown(context):
+        each = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+        there = [run for run in each if run is not None]
+        base = _key(setting, split)
+        if not there:
+            yield base | {"note": "not run, or no points kept"}
+        for quantity in QUANTITIES if there else ():
+            yield from (base | {"quantity": quantity} | line for line in _summary(there, quantity))
+
+
+def _shown(context: Context[LossCurves]) -> list[tuple[Setting, str]]:
+    settings = runs.settings(context, context.options.algorithms)
+    return [(setting, split) for setting in settings for split in context.options.splits]
+
+
+def _key(setting: Setting, split: str) -> Line:
+    return {name: getattr(setting, name) for name in ("experiment", "algorithm", "kappa")} | {"split": split}
+
+
+def _summary(each: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
+    values = np.stack([run[quantity].to_numpy(float) for run in each])
+    steps = each[0]["step"].to_numpy(float)
+    for k, step in enumerate(steps):
+        own = values[:, k]
+        yield {
+            "step": int(step), "n_runs": len(each),
+            "rows_read": round(float(np.mean([run["rows_read"].iloc[k] for run in each]))),
+            "seconds": round(float(np.mean([run["seconds"].iloc[k] for run in each])), 4),
+            "paper_seconds": round(PAPER_SECONDS * step / steps[-1], 4),
+            "mean": round(float(own.mean()), 6), "median": round(float(np.median(own)), 6),
+            "q25": round(float(np.quantile(own, 0.25, method="lower")), 6),
+            "q75": round(float(np.quantile(own, 0.75, method="higher")), 6),
+        }  # fmt: skip
+
+
+def draw(context: Context[LossCurves], found: list[Line]) -> Any:
+    """Draw losses above differences, a column per setting and split."""
+    shown, splits = _shown(context), context.options.splits
+    names = runs.group_names(context, shown[0][0].dataset)[:2]
+    titles = {"loss": "mean log loss", "difference": f"loss {names[0]} − loss {names[1]}"}
+    limits = {"loss": context.options.loss_range, "difference": context.options.difference_range}
+    panels = [
+        [
+            _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, setting.kappa)
+            | ({"ylabel": title} if not column else {})
+            | ({"ylim": limits[quantity]} if limits[quantity] else {})
+            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" else {})
+            | ({"title": _title(setting, split, splits)} if quantity == "loss" else {})
+            for column, (setting, split) in enumerate(shown)
+        ]
+        for quantity, title in titles.items()
+    ]
+    return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, columns=5)
+
+
+def _title(setting: Setting, split: str, splits: list[Any]) -> str:
+    title = style.look(setting.algorithm).label
+    return title if len(splits) == 1 else f"{title}, {split} rows"
+
+
+def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kappa: float) -> Panel:
+    own = [line for line in points if line.get("quantity") == quantity]
+    if not own:
+        return Panel([], {}, points[0]["note"] if points else "")
+    at = [line[context.options.axis] for line in own]
+    of = {name: np.array([line[name] for line in own]) for name in ("mean", "median", "q25", "q75")}
+    edge = {"color": style.INK, "lw": 0.5, "alpha": 0.7}
+    drawn = [
+        Curve(at, of["q25"], edge | {"label": "quartiles"}, band=(of["q25"], of["q75"]), shade=0.14),
+        Curve(at, of["q75"], edge),
+        Curve(at, of["mean"], {"color": "#0072B2", "lw": 1.7, "label": "mean of the runs"}),
+        Curve(at, of["median"], {"color": "#D55E00", "lw": 1.2, "ls": (0, (5, 1.5)), "label": "median"}),
+    ]
+
+    def finish(axis: Any) -> None:
+        if quantity == "difference":
+            axis.axhline(0.0, color=style.INK, lw=0.7)
+        if quantity == "difference" and not math.isinf(kappa):
+            words = f"tolerance ±{kappa:g} on the difference"
+            for end in (-kappa, kappa):
+                axis.axhline(end, color=style.INK, lw=0.9, ls=(0, (4, 2)), label=words)
+        if max(at) >= 10_000:
+            axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
+        axis.set_xlim(0, max(at))
+
+    return Panel(drawn, {}, finish=finish)

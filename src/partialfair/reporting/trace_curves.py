@@ -1,0 +1,429 @@
+"""Curves of training that the models keep: methods side by side, candidates of one run, and multipliers."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from partialfair.metrics.uncertainty import Estimate
+from partialfair.reporting import canvas, runs, style, traces
+from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.exhibit import Context, Line, Options
+from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import Setting
+
+METHOD_COLUMNS = ("dataset", "series", "iteration", "cpu_seconds", "loss", "violation", "kkt", "true_violation",
+                  "stationarity", "optimal_loss", "note")  # fmt: skip
+CANDIDATE_COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
+MULTIPLIER_COLUMNS = ("dataset", "candidate", "iteration", "distance", "lam", "mu", "optimal_multiplier", "note")
+ALLOWED = 1e-3  # violation up to which an iterate's loss counts
+SAME = 1e-3  # spread of the last losses up to which candidates count as equal, a third of a percent of the loss itself
+SETTLED, NEAR = 1e-2, 0.03  # distances of multipliers that count as met, and as near the optimum's
+POINTS = 150  # of one curve of multipliers
+LINEAR = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
+DOTTED: Any = (0, (1, 1.5))
+SHADES: dict[str, tuple[str, ...]] = {
+    "plada": ("#0072B2", "#56B4E9", "#003A5C"), "ssg_gaps": ("#D55E00", "#E69F00", "#6B2F00"),
+}  # fmt: skip
+COLOURS = ("#CC79A7", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#262626")
+TITLES = {
+    "loss": "loss $F$",
+    "violation": "constraint $\\max_j |h_j| - \\epsilon$\n(linear within $\\pm 10^{-3}$)",
+    "stationarity": "near-stationarity $S$",
+    "kkt": "KKT residual",
+}
+
+
+class TraceSeries(BaseModel):
+    """One line: an algorithm, or a candidate of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    algorithm: str = Field(description="whose runs")
+    candidate: str | None = Field(None, description="which of the curves that a run keeps; the first by default")
+    label: str = Field(description="what the line is called")
+
+
+class MethodCurves(Options):
+    """Quantities of several methods against processor time: a row each, a column per dataset."""
+
+    source: Literal["methods"] = Field(description="methods: curves of several methods against processor time")
+    series: list[TraceSeries] = Field(description="lines of every panel")
+    rows: list[Literal["loss", "violation", "stationarity", "kkt"]] = Field(
+        ["loss", "violation", "stationarity"], description="quantities shown, a row of panels each"
+    )
+    dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
+
+
+class CandidateCurves(Options):
+    """Loss, constraint and KKT residual of every candidate of one run, against iterations."""
+
+    source: Literal["candidates"] = Field(description="candidates: one method under several values of a parameter")
+    algorithm: str = Field(description="whose run")
+    parameter: Literal["alpha", "beta"] = Field(description="what the candidates differ in")
+
+
+class MultiplierCurves(Options):
+    """Multipliers lambda and mu and their distance against iterations, one column per dataset."""
+
+    source: Literal["multipliers"] = Field(description="multipliers: lambda and mu of a primal-dual method")
+    algorithm: str = Field("plada", description="whose runs")
+    labels: dict[str, str] = Field({}, description="what candidates are called")
+    dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
+
+
+def kept(trace: traces.Curves) -> Iterator[Line]:
+    """The iterates of a run that were looked at closely."""
+    place = {int(k): p for p, k in enumerate(trace["iteration"])}
+    far = dict(zip(trace.get("stationarity_at", []), trace.get("stationarity", []), strict=True))
+    clock = traces.seconds(trace, trace["kept"])
+    for number, k in enumerate(trace["kept"]):
+        at = place[int(k)]
+        yield {
+            "iteration": int(k), "cpu_seconds": round(float(clock[number]), 4),
+            "loss": round(float(trace["loss"][at]), 7), "violation": round(float(trace["violation"][at]), 7),
+            "kkt": round(float(trace["kkt"][number]), 7),
+            "true_violation": round(float(trace["true_violation"][number]), 7),
+            "stationarity": round(float(far[k]), 7) if k in far else None,
+        }  # fmt: skip
+
+
+def optimum(context: Context[Any], dataset: str) -> tuple[float, float]:
+    """Loss of the exact optimum and the sum of the sizes of its multipliers; NaN if it was not run."""
+    table = context.results.runs
+    rows = table[(table["algorithm"] == "gap_optimum") & (table["dataset"] == dataset) & (table["status"] == "ok")]
+    if not len(rows):
+        return float("nan"), float("nan")
+    multipliers = json.loads(rows["selected"].iloc[0]).get("multipliers", [])
+    return float(rows["objective"].iloc[0]), float(np.abs(multipliers).sum())
+
+
+def _title(context: Context[Any], dataset: str) -> str:
+    return str(context.options.dataset_titles.get(dataset, style.dataset_title(dataset)))
+
+
+def _first_seed(context: Context[Any], setting: Setting) -> tuple[dict[str, traces.Curves], str]:
+    return traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
+
+
+# --- methods side by side ------------------------------------------------------------------------------------------
+
+Found = tuple[TraceSeries, Setting, traces.Curves | None, str]
+
+
+def methods(context: Context[MethodCurves], dataset: str) -> list[Found]:
+    """Entry, setting and curves of every series of a dataset; ``None`` and the reason where it was not run."""
+    out: list[Found] = []
+    for entry in context.options.series:
+        for setting in runs.settings(context, [entry.algorithm]):
+            if setting.dataset == dataset:
+                found, reason = _first_seed(context, setting)
+                name = entry.candidate or next(iter(found), "")
+                out.append((entry, setting, found.get(name), reason or f"no candidate {name}"))
+    return out
+
+
+def method_lines(context: Context[MethodCurves]) -> Iterator[Line]:
+    """Points of all series, and a note for series that were not run."""
+    for dataset in runs.datasets(context):
+        best = optimum(context, dataset)[0]
+        for entry, _, trace, reason in methods(context, dataset):
+            key = {"dataset": dataset, "series": entry.label, "optimal_loss": round(best, 7)}
+            yield from [key | {"note": reason}] if trace is None else [key | line for line in kept(trace)]
+
+
+def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
+    """Draw rows of quantities and columns of datasets."""
+    shown, looks = runs.datasets(context), _looks(context.options.series)
+    panels = [
+        [
+            _method_panel([p for p in found if p["dataset"] == dataset], name, looks)
+            | {"title": _title(context, dataset) if not row else "", "ylabel": TITLES[name] if not column else ""}
+            | ({"xlabel": "processor time [s]"} if row + 1 == len(context.options.rows) else {})
+            for column, dataset in enumerate(shown)
+        ]
+        for row, name in enumerate(context.options.rows)
+    ]
+    size = (max(7.6, 3.5 * len(shown) + 0.4), 7.6)
+    return canvas.figure(panels, size, {"sharex": "col"}, columns=4 if len(shown) > 2 else 3)
+
+
+def _looks(entries: Sequence[TraceSeries]) -> dict[str, dict[str, Any]]:
+    """Colour and dash of every series: an algorithm has one hue, its candidates shades of it and dashes."""
+    out: dict[str, dict[str, Any]] = {}
+    names = [entry.algorithm for entry in entries]
+    for number, entry in enumerate(entries):
+        place, alone = names[:number].count(entry.algorithm), names.count(entry.algorithm) == 1
+        look = style.look(entry.algorithm)
+        shades, dash = SHADES.get(entry.algorithm, (look.colour,)), look.dash if alone else DASHES[place % 3]
+        out[entry.label] = {"color": shades[place % len(shades)], "ls": dash}
+    return out
+
+
+def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, Any]]) -> Panel:
+    drawn = [p for p in points if p.get(name) is not None and p.get("cpu_seconds", 0) > 0]
+    mark = {"marker": "o", "ms": 4} if name == "stationarity" else {}
+    curves = []
+    for place, (label, look) in enumerate(looks.items()):
+        own = [(p["cpu_seconds"], p[name]) for p in drawn if p["series"] == label]
+        if own:
+            curves.append(Curve.through(own, {"lw": 1.7, "label": label, "zorder": 6 - place} | look | mark))
+
+    def finish(axis: Any) -> None:
+        axis.set_xscale("log")
+        axis.set_xlim(left=max(0.01, min(p["cpu_seconds"] for p in drawn)))
+        best = points[0]["optimal_loss"]
+        if name == "loss" and not np.isnan(best):
+            axis.axhline(best, color=style.INK, lw=0.9, ls=DOTTED, label="exact optimum")
+        elif name == "violation":
+            axis.axhline(0.0, color=style.INK, lw=0.8)
+            axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
+            canvas.corner(axis, "violated", top=True)
+            canvas.corner(axis, "satisfied", top=False)
+        elif name != "loss":
+            axis.set_yscale("log")
+
+    return Panel(curves, {}, finish=finish)
+
+
+def best_until(trace: traces.Curves, budget: float) -> float:
+    """Smallest loss at a violation of at most 1e-3 within a budget of processor seconds; infinity if there is none."""
+    within = (traces.seconds(trace, trace["iteration"]) <= budget) & (trace["violation"] <= ALLOWED)
+    return float(trace["loss"][within].min()) if within.any() else float("inf")
+
+
+def tail_violation(trace: traces.Curves) -> float:
+    """Largest constraint value over the last tenth of the iterations."""
+    last = trace["iteration"] >= 0.9 * trace["iteration"][-1]
+    return float(trace["violation"][last].max())
+
+
+def method_claims(context: Context[MethodCurves]) -> list[Line]:
+    """Scorecard lines: PLADA against the best baseline at equal time, and oscillation around the boundary."""
+    lines = []
+    for dataset in runs.datasets(context):
+        found = methods(context, dataset)
+        ours = [one for one in found if one[0].algorithm == "plada"]
+        others = [one for one in found if one[0].algorithm != "plada"]
+        lines += [_lead(context, one, others) for one in ours]
+        switching = next((one for one in others if one[0].algorithm == "ssg_gaps"), None)
+        if ours and switching is not None:
+            lines.append(_oscillation(context, ours[0], switching))
+    return lines
+
+
+def _lead(context: Context[Any], own: Found, others: list[Found]) -> Line:
+    """PLADA's best feasible loss at equal processor time is the smallest."""
+    entry, setting, trace, reason = own
+    statement = (
+        "PLADA reaches a smaller loss at a violation of at most 0.001 than every baseline in equal processor time"
+    )
+    metric = "best baseline's loss minus PLADA's"
+    run = {one[0].label: one[2] for one in others if one[2] is not None}
+    if trace is None or not run:
+        words = reason or "no baseline was run"
+        return traces.finding(context, setting, statement, metric, None, words, entry.label)
+    budget = min(float(one["clock"][-1]) for one in [trace, *run.values()])
+    mine, losses = best_until(trace, budget), {label: best_until(found, budget) for label, found in run.items()}
+    best = min(losses, key=lambda label: losses[label])
+    note = f"{budget:.1f} s: {entry.label} {mine:.5f}, best baseline {best} {losses[best]:.5f}"
+    value = losses[best] - mine if np.isfinite(losses[best] - mine) else (1.0 if np.isfinite(mine) else -1.0)
+    return traces.finding(context, setting, statement, metric, value, note, entry.label)
+
+
+def _oscillation(context: Context[Any], ours: Found, switching: Found) -> Line:
+    """SSG ends farther outside the constraint than PLADA."""
+    statement = "SSG oscillates around the boundary while PLADA settles"
+    metric = "largest violation over the last tenth, SSG minus PLADA"
+    value, note = None, "not run"
+    if ours[2] is not None and switching[2] is not None:
+        mine, theirs = (max(0.0, tail_violation(one)) for one in (ours[2], switching[2]))
+        value, note = theirs - mine, f"{ours[0].label} {mine:.5f}, {switching[0].label} {theirs:.5f}"
+    return traces.finding(context, ours[1], statement, metric, value, note, ours[0].label)
+
+
+# --- candidates of one run -----------------------------------------------------------------------------------------
+
+
+def _run(context: Context[CandidateCurves]) -> tuple[Setting, dict[str, traces.Curves], str]:
+    """The exhibit's run: its setting, and curves by candidate."""
+    setting = next(runs.settings(context, [context.options.algorithm]))
+    return setting, *_first_seed(context, setting)
+
+
+def _variants(context: Context[CandidateCurves]) -> dict[str, dict[str, Any]]:
+    """Parameters of every candidate as the grid gives them."""
+    settings = context.config.algorithm_settings(context.experiments[0], context.options.algorithm)
+    return dict(settings["variants"])
+
+
+DEFAULTS = {"alpha": 10.0, "beta": 0.1}
+
+
+def candidate_lines(context: Context[CandidateCurves]) -> Iterator[Line]:
+    """Points of all candidates, or one line with a note."""
+    setting, found, reason = _run(context)
+    if not found:
+        yield {"dataset": setting.dataset, "note": reason}
+    for name, trace in found.items():
+        entry = DEFAULTS | _variants(context).get(name, {})
+        rho = round(entry["alpha"] / (1 + entry["alpha"] * entry["beta"]), 4)
+        for line in kept(trace):
+            shown = {key: value for key, value in line.items() if key in CANDIDATE_COLUMNS}
+            yield {"dataset": setting.dataset, "candidate": name, "rho": rho} | shown
+
+
+def draw_candidates(context: Context[CandidateCurves], found: list[Line]) -> Any:
+    """Draw a panel per quantity. Lines that coincide are seen through each other: the first is wide, the last thin."""
+    rho = {p["candidate"]: p["rho"] for p in found if "candidate" in p}
+    names = sorted(rho, key=lambda name: rho[name])
+    panels = []
+    titles = {"loss": TITLES["loss"], "violation": "constraint $|h| - \\epsilon$", "kkt": TITLES["kkt"]}
+    for quantity, title in titles.items():
+        curves = []
+        for place, name in enumerate(names):
+            own = [(p["iteration"], p[quantity]) for p in found if p["candidate"] == name and p["iteration"] > 0]
+            greek = name.replace("alpha", "$\\alpha$").replace("beta", "$\\beta$")
+            look = {"color": COLOURS[place % 6], "lw": 1.2 + 3.2 * (len(names) - 1 - place) / max(len(names) - 1, 1)}
+            look |= {"solid_capstyle": "round", "zorder": 3 + place, "label": f"{greek} ($\\rho$ = {rho[name]:.2f})"}
+            curves.append(Curve.through(own, look))
+        reason = "" if names else found[0]["note"]
+        panels.append(Panel(curves, {"title": title, "xlabel": "iterations"}, reason, _scales_of(quantity)))
+    return canvas.figure([panels], (10.6, 3.6), {}, columns=3)
+
+
+def _scales_of(quantity: str) -> Callable[[Any], None]:
+    def finish(axis: Any) -> None:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+        axis.set_xscale("log")
+        if quantity == "violation":
+            axis.axhline(0.0, color=style.INK, lw=0.8)
+            canvas.corner(axis, "violated above 0", top=True)
+        if quantity == "kkt":
+            axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+
+    return finish
+
+
+def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> Outcome:
+    """The value at which the paper holds the other parameter: that of every candidate of the grid."""
+    name = row.metric.removesuffix("_fixed")
+    default = DEFAULTS.get(name)
+    values = {float(entry.get(name, default or 0.0)) for entry in _variants(context).values()}
+    if default is None or len(values) != 1:
+        return Outcome(None, f"{name} is not fixed in this experiment: {sorted(values)}")
+    return Outcome(Estimate(values.pop(), float("nan"), float("nan"), float("nan"), 1), source="the grid's own value")
+
+
+def candidate_claims(context: Context[CandidateCurves]) -> list[Line]:
+    """Scorecard lines: the last losses coincide, and so does the path of the constraint."""
+    setting, found, reason = _run(context)
+    name = context.options.parameter
+    ends = [float(trace["loss"][-1]) for trace in found.values()]
+    peaks = {candidate: float(trace["violation"].max()) for candidate, trace in found.items()}
+    losses = SAME - (max(ends) - min(ends)) if ends else None
+    apart = 0.01 - float(np.ptp(list(peaks.values()))) if peaks else None
+    return [
+        traces.finding(
+            context, setting, f"The loss that PLADA reaches hardly depends on {name}",
+            f"{SAME} minus the spread of the last losses", losses,
+            f"losses from {min(ends):.5f} to {max(ends):.5f}" if ends else reason, name,
+        ),
+        traces.finding(
+            context, setting, f"The curves of the constraint coincide whatever {name}",
+            "0.01 minus the spread of the largest violations", apart,
+            ", ".join(f"{key}: {value:.4f}" for key, value in peaks.items()) or reason, name,
+        ),
+    ]  # fmt: skip
+
+
+# --- multipliers ---------------------------------------------------------------------------------------------------
+
+
+def duals(trace: traces.Curves) -> dict[str, Any]:
+    """Distance of lambda and mu, and the sums of their components, by iteration."""
+    lam, mu = (np.array([trace[key] for key in sorted(trace) if key.startswith(name)]) for name in ("lam", "mu"))
+    return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
+
+
+def multiplier_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
+    """Points of all candidates; a line with a note for a dataset that was not run."""
+    for setting in runs.settings(context, [context.options.algorithm]):
+        found, reason = _first_seed(context, setting)
+        best = round(optimum(context, setting.dataset)[1], 6)
+        if not found:
+            yield {"dataset": setting.dataset, "note": reason}
+        for name, trace in found.items():
+            dual = duals(trace)
+            for at in np.unique(np.rint(np.geomspace(1, len(dual["lam"]) - 1, POINTS)).astype(int)):
+                yield {
+                    "dataset": setting.dataset, "candidate": name, "iteration": int(trace["iteration"][at]),
+                    "distance": float(f"{dual['distance'][at]:.6g}"), "lam": round(float(dual["lam"][at]), 7),
+                    "mu": round(float(dual["mu"][at]), 7), "optimal_multiplier": best,
+                }  # fmt: skip
+
+
+def draw_multipliers(context: Context[MultiplierCurves], found: list[Line]) -> Any:
+    """Draw rows of quantities and columns of datasets."""
+    shown = runs.datasets(context)
+    titles = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
+    panels = [
+        [
+            _multiplier_panel(context, [p for p in found if p["dataset"] == dataset and "iteration" in p], quantity)
+            | {"title": _title(context, dataset) if quantity == "distance" else "", "ylabel": "" if column else title}
+            | ({"xlabel": "iterations"} if quantity == "mu" else {})
+            for column, dataset in enumerate(shown)
+        ]
+        for quantity, title in titles.items()
+    ]
+    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 7.0), {"sharex": "col"}, columns=4)
+
+
+def _multiplier_panel(context: Context[MultiplierCurves], points: list[Line], quantity: str) -> Panel:
+    curves = []
+    for place, name in enumerate(dict.fromkeys(p["candidate"] for p in points)):
+        own = [(p["iteration"], p[quantity]) for p in points if p["candidate"] == name]
+        colour = ("#0072B2", "#D55E00", "#009E73")[place % 3]
+        label = context.options.labels.get(name, name)
+        curves.append(Curve.through(own, {"color": colour, "ls": DASHES[place % 3], "label": label}))
+
+    def finish(axis: Any) -> None:
+        axis.set_xscale("log")
+        if quantity == "distance":
+            axis.set_yscale("log")
+        else:
+            axis.axhline(points[0]["optimal_multiplier"], color=style.INK, lw=0.9, ls=DOTTED, label="optimum")
+
+    return Panel(curves, {}, finish=finish)
+
+
+def multiplier_claims(context: Context[MultiplierCurves]) -> list[Line]:
+    """Scorecard lines: lambda and mu meet, and they meet at the multiplier of the exact optimum."""
+    lines = []
+    for setting in runs.settings(context, [context.options.algorithm]):
+        found, reason = _first_seed(context, setting)
+        best = optimum(context, setting.dataset)[1]
+        for name in list(found) if found else [""]:
+            value = near = None
+            note = other = reason
+            if found:
+                dual = duals(found[name])
+                distance, lam = float(dual["distance"][-1]), float(dual["lam"][-1])
+                value, near = SETTLED - distance, NEAR - abs(lam - best)
+                note = f"|lambda - mu| {distance:.1e} after {len(dual['lam']) - 1} iterations"
+                other = f"lambda {lam:.4f}, optimum {best:.4f}"
+            lines += [
+                traces.finding(context, setting, "Lambda and mu meet (Theorem 2)", f"{SETTLED} minus the last distance",
+                               value, note, name),
+                traces.finding(context, setting, "Lambda converges to the multiplier of the constrained optimum",
+                               f"{NEAR} minus the distance to the exact optimum's", near, other, name),
+            ]  # fmt: skip
+    return lines
