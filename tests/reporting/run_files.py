@@ -42,14 +42,14 @@ def params():
     ends = {dataset: kappas[0] for dataset, kappas in KAPPAS.items()}
     exhibits = {
         "figure2": figure | {"kind": "rank_curves", "experiments": ["psp"], "kappas": KAPPAS},
-        "figure3": figure | {"kind": "score_densities", "experiments": ["psp"], "kappas": {"a9a": KAPPAS["a9a"]}},
+        "figure3": figure | {"kind": "densities", "experiments": ["psp"], "kappas": {"a9a": KAPPAS["a9a"]}},
         "figure8": figure
-        | {"kind": "score_densities", "experiments": ["pdp"], "kappas": {"law_school": KAPPAS["law_school"]}},
+        | {"kind": "densities", "experiments": ["pdp"], "kappas": {"law_school": KAPPAS["law_school"]}},
         "figure9": {
-            "kind": "interval_bars", "experiments": ["psp", "psp_interval1", "psp_interval2"], "reference": "psp",
+            "kind": "bars", "experiments": ["psp", "psp_interval1", "psp_interval2"], "reference": "psp",
         },
         "figure10": {
-            "kind": "convergence", "experiments": ["psp"], "algorithms": ["idca", "ssg"], "kappas": ends, "seed": 0,
+            "kind": "curves", "experiments": ["psp"], "algorithms": ["idca", "ssg"], "kappas": ends, "seed": 0,
         },
     }  # fmt: skip
     return {

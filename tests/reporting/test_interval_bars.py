@@ -12,7 +12,7 @@ import yaml
 from partialfair.grid.config import load_config
 from partialfair.jobs import report
 from partialfair.reporting import exhibit
-from partialfair.reporting.kinds import interval_bars
+from partialfair.reporting.kinds import bars
 from partialfair.verdicts.results import Results, Setting
 
 
@@ -40,14 +40,14 @@ def context_of_psp(context):
 
 
 def test_one_bar_per_interval_and_method_and_one_reference(context):
-    lines = interval_bars.bars(context)
+    lines = bars.interval_lines(context)
     assert [line["algorithm"] for line in lines] == ["unconstrained", *run_files.METHODS] * 2
     assert {line["interval"] for line in lines} == {"0.05-0.3", "0.05-0.9"}
     assert all(line["n_seeds"] == (2 if line["note"] else 3) for line in lines)
 
 
 def test_accuracies_match_within_the_tolerance(context):
-    by_name = {line["algorithm"]: line for line in interval_bars.bars(context)[:6]}
+    by_name = {line["algorithm"]: line for line in bars.interval_lines(context)[:6]}
     # Labels agree with 90% of the signs, of the last method's with 80%.
     assert by_name["regularization"]["accuracy_difference"] == pytest.approx(-0.1, abs=1e-9)
     assert [name for name, line in by_name.items() if line.get("matched") == 0] == ["regularization"]
@@ -55,7 +55,7 @@ def test_accuracies_match_within_the_tolerance(context):
 
 
 def test_reference_is_the_unconstrained_model_on_the_interval_of_the_bars(context):
-    reference = [line for line in interval_bars.bars(context) if line["algorithm"] == "unconstrained"]
+    reference = [line for line in bars.interval_lines(context) if line["algorithm"] == "unconstrained"]
     setting = Setting("psp", "a9a", "unconstrained", math.inf)
     same_interval = context_of_psp(context).estimate(setting, "rank_gap")
     assert reference[0]["fairness"] == pytest.approx(same_interval.mean, abs=1e-9)
@@ -94,7 +94,7 @@ def test_csv_equals_what_is_drawn(project, context, monkeypatch, tmp_path):
 
 
 def test_claim_hangs_on_the_fairest_method_of_matched_accuracy(context):
-    lines = interval_bars.claims(context)
+    lines = bars.interval_claims(context)
     assert [line["interval"] for line in lines] == ["0.05-0.3", "0.05-0.9"]
     for line in lines:
         assert line["verdict"] == "reproduced" and line["ci_low"] > 0
@@ -111,7 +111,7 @@ def test_a_fairer_method_of_matched_accuracy_refutes_the_claim(tmp_path, monkeyp
     shift = run_files.shift
     monkeypatch.setattr(run_files, "shift", lambda job: 0.01 if job.algorithm == "inter_group" else shift(job))
     config = run_files.project(tmp_path, run_files.params_of("figure9"))
-    line = interval_bars.claims(exhibit.context(config, "figure9", tmp_path))[0]
+    line = bars.interval_claims(exhibit.context(config, "figure9", tmp_path))[0]
     assert line["verdict"] == "differs" and "next is Inter-group" in line["note"]
 
 
@@ -119,7 +119,7 @@ def test_a_fairer_method_of_lower_accuracy_does_not(tmp_path, monkeypatch):
     shift = run_files.shift
     monkeypatch.setattr(run_files, "shift", lambda job: 0.01 if job.algorithm == "regularization" else shift(job))
     config = run_files.project(tmp_path, run_files.params_of("figure9"))
-    line = interval_bars.claims(exhibit.context(config, "figure9", tmp_path))[0]
+    line = bars.interval_claims(exhibit.context(config, "figure9", tmp_path))[0]
     assert line["verdict"] == "reproduced" and "Regularization not matched" in line["note"]
     assert "fairness +" in line["note"].split("Regularization not matched")[1]
 
@@ -130,5 +130,5 @@ def test_of_several_kappas_the_tightest_counts(tmp_path):
     algorithms |= {"idca": [0.2, 0.05], "regularization": [0.1, 0.37]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
     context = exhibit.context(load_config(tmp_path / "params.yaml"), "figure9", tmp_path)
-    kappas = {s.algorithm: s.kappa for s in interval_bars.settings(context, "a9a")[0]}
+    kappas = {s.algorithm: s.kappa for s in bars.settings(context, "a9a")[0]}
     assert (kappas["idca"], kappas["regularization"]) == (0.05, 0.37)

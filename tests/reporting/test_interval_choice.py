@@ -26,12 +26,12 @@ def context(tmp_path):
             path = tmp_path / job.path / "scores.parquet"
             path.parent.mkdir(parents=True)
             table.to_parquet(path)
-    options = {"title": "Choice", "experiments": ["psp"]}
+    options = interval_choice.IntervalChoice(kind="interval_choice", title="Choice", experiments=["psp"])
     return Context(config, "choice", options, Results.load(tmp_path / "reports", ["psp"]), tmp_path, tmp_path / "out")
 
 
 def test_files_hold_what_the_function_suggests(context):
-    names = {path.name for path in interval_choice.render(context)}
+    names = {path.name for path in interval_choice.KIND.render(context)}
     assert names == {"choice.csv", "choice.html", "choice.pdf", "choice.svg", "choice.png"}
     lines = list(csv.DictReader((context.out_dir / "choice.csv").open()))
     assert {line["note"] for line in lines if line["dataset"] == "law_school"} == {
@@ -49,6 +49,6 @@ def test_files_hold_what_the_function_suggests(context):
 
 
 def test_fragment_counts_seeds_and_says_what_is_missing(context):
-    interval_choice.render(context)
-    text = interval_choice.fragment(context)
+    interval_choice.KIND.render(context)
+    text = interval_choice.KIND.fragment(context)
     assert "<svg" in text and "not run" in text and "[0.05, 0.3]" in text

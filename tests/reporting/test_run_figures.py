@@ -16,8 +16,8 @@ from partialfair.errors import DataError
 from partialfair.grid.config import load_config
 from partialfair.jobs import report
 from partialfair.metrics import get
-from partialfair.reporting import exhibit, runs
-from partialfair.reporting.kinds import convergence, rank_curves, score_densities
+from partialfair.reporting import exhibit, history_curves, runs, score_densities
+from partialfair.reporting.kinds import rank_curves
 from partialfair.verdicts.results import Setting
 
 FAILED = ("psp", "a9a", "idca", 0.01, 0)
@@ -177,7 +177,7 @@ class TestPanels:
 
     @pytest.mark.parametrize(("name", "low", "high"), [("figure3", 0.05, 0.3), ("figure8", 0.7, 1.0)])
     def test_filled_part_of_the_file_has_the_mass_of_the_interval(self, whole, name, low, high):
-        points = score_densities.density_points(context_of(whole, name))
+        points = score_densities.lines(context_of(whole, name))
         frame = pd.DataFrame(points)
         assert set(frame["group"]) == {0, 1}
         for _, panel in frame.groupby(["kappa", "group"]):
@@ -210,17 +210,17 @@ class TestPanels:
 class TestConvergence:
     def test_thinning_keeps_the_ends(self):
         table = pd.DataFrame({"inner_steps": np.arange(1000)})
-        kept = convergence.thinned(table, 100)["inner_steps"].to_numpy()
+        kept = history_curves.thinned(table, 100)["inner_steps"].to_numpy()
         assert kept[0] == 0 and kept[-1] == 999 and 60 < len(kept) <= 100 and np.all(np.diff(kept) > 0)
         assert (np.diff(kept)[:6] == 1).all()
-        assert len(convergence.thinned(table.iloc[:20], 100)) == 20
+        assert len(history_curves.thinned(table.iloc[:20], 100)) == 20
 
     def test_loss_at_equal_infeasibility(self):
         first = pd.DataFrame({"objective": [0.6, 0.5, 0.4], "max_violation": [-0.1, 0.001, 0.004]})
         second = pd.DataFrame({"objective": [0.6, 0.3, 0.45], "max_violation": [-0.1, 0.02, 0.002]})
         # .3 violates more than either run does at its end
-        assert convergence.loss_at_equal_infeasibility(first, second) == (0.4, 0.45, 0.004)
-        assert convergence.loss_at_equal_infeasibility(second, first) == (0.45, 0.4, 0.004)
+        assert history_curves.loss_at_equal_infeasibility(first, second) == (0.4, 0.45, 0.004)
+        assert history_curves.loss_at_equal_infeasibility(second, first) == (0.45, 0.4, 0.004)
 
     def test_only_the_chosen_candidate_counts(self, whole):
         found, reason = runs.history(context_of(whole, "figure10"), Setting("psp", "a9a", "ssg", 0.1), 2)
@@ -241,7 +241,7 @@ class TestMissingRuns:
         assert texts == ["infeasible: no feasible point"] * 2
 
     def test_absent_run(self, damaged):
-        points = convergence.history_points(context_of(damaged, "figure10"))
+        points = history_curves.lines(context_of(damaged, "figure10"))
         assert [(p["algorithm"], p["seed"], p["note"]) for p in points if "note" in p] == [("ssg", 1, "not run")]
 
     def test_kappa_that_the_grid_does_not_have(self, whole):
@@ -329,7 +329,7 @@ class TestStatements:
         assert "over 2 seeds" in line["note"] and "1 of 3 seeds without a value: no feasible point" in line["note"]
 
     def test_loss_of_the_first_algorithm_is_lower(self, whole):
-        lines = convergence.claims(context_of(whole, "figure10"))
+        lines = history_curves.claims(context_of(whole, "figure10"))
         assert falls(lines) == [("a9a", "kappa=0.1", "reproduced"), ("law_school", "kappa=0.2", "reproduced")]
         assert lines[0]["reproduced"] == pytest.approx(0.05, abs=1e-3)
         assert "IDCA 0.40101, SSG direct 0.45101 at infeasibility 2.0e-03 or less" in lines[0]["note"]
@@ -338,7 +338,7 @@ class TestStatements:
         content = run_files.params_of("figure10")
         content["exhibits"]["figure10"]["algorithms"] = ["ssg", "idca"]
         config = run_files.project(tmp_path, content)
-        lines = convergence.claims(exhibit.context(config, "figure10", tmp_path))
+        lines = history_curves.claims(exhibit.context(config, "figure10", tmp_path))
         assert {line["verdict"] for line in lines} == {"differs"}
 
 

@@ -241,7 +241,7 @@ class TestFiles:
             experiments=["psp", "pdp"],
         )  # fmt: skip
         planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
-        names = {path.name for path in accuracy_difference.render(planted)}
+        names = {path.name for path in accuracy_difference.KIND.render(planted)}
         assert names == {"lead.csv", "lead.html", "lead.pdf", "lead.svg", "lead.png"}
         lines = list(csv.DictReader((tmp_path / "lead.csv").open()))
         tested = [line for line in lines if line["other"] == "group_auc" and line["scale"] == "absolute"]
@@ -249,7 +249,7 @@ class TestFiles:
         assert {line["note"] for line in lines if line["other"] == "inter_group" and line["experiment"] == "pdp"} == {
             "inter_group in pdp: 5 of 5 seeds without a value: it diverged"
         }
-        text = accuracy_difference.fragment(planted)
+        text = accuracy_difference.KIND.fragment(planted)
         assert "10 of 10" in text and "not compared" in text and "<svg" in text
 
     def test_hypervolume_table(self, config, tmp_path):

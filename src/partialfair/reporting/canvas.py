@@ -109,7 +109,7 @@ class Panel:
 
     Attributes:
         curves: what is drawn.
-        labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits, scales.
+        labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits; empty texts are left out.
         reason: what stands in a panel without curves.
         finish: draws what is peculiar to the panel, given its axis.
     """
@@ -156,7 +156,7 @@ def _panel(axis: Any, panel: Panel) -> None:
             axis.plot(curve.x, curve.y, **curve.look)
         if curve.band is not None:
             axis.fill_between(curve.x, *curve.band, color=curve.look["color"], alpha=curve.shade, lw=0, zorder=2)
-    axis.set(**panel.labels)
+    axis.set(**{name: value for name, value in panel.labels.items() if value != ""})
     if not panel.curves:
         empty(axis, panel.reason or "not run")
     elif panel.finish is not None:

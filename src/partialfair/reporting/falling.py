@@ -1,5 +1,7 @@
 """Scorecard lines of a violation that falls with every tightening of kappa, as several figures are meant to show."""
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,18 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
+
+
+def tightening(context: Context[Any], algorithm: str, kappas: Mapping[str, list[float]]) -> dict[str, list[Setting]]:
+    """Settings by dataset: the unconstrained model, then those of ``kappas`` from the loosest on."""
+    experiment = context.experiments[0]
+    return {
+        dataset: [
+            Setting(experiment, dataset, "unconstrained", math.inf),
+            *(Setting(experiment, dataset, algorithm, float(kappa)) for kappa in sorted(own, reverse=True)),
+        ]
+        for dataset, own in kappas.items()
+    }
 
 
 def falling(

@@ -134,7 +134,7 @@ def draw(context: Context[LossCurves], found: list[Line]) -> Any:
         ]
         for quantity, title in titles.items()
     ]
-    return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, columns=5)
+    return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
 
 
 def _title(setting: Setting, split: str, splits: list[Any]) -> str:

@@ -6,19 +6,18 @@ One row per other algorithm, one column per constraint and dataset, so that ever
 import math
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from partialfair.metrics.statistics.frontier import LEVELS, Comparison
 from partialfair.metrics.statistics.paired import Difference
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import canvas, style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting import style
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, compare_sides, metric_of, panels
-from partialfair.verdicts.results import convention
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
@@ -28,29 +27,37 @@ AHEAD, BEHIND, UNDECIDED = "#0072B2", "#D55E00", "#8a8f98"
 _WORDS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
 
 
+class AccuracyDifference(Options):
+    """Accuracy of one algorithm minus that of others at equal fairness, with a table of the averages."""
+
+    algorithm: str = Field("idca", description="the algorithm whose lead is shown")
+    against: list[str] | None = Field(None, description="what it is compared with; every other algorithm by default")
+    levels: int = Field(LEVELS, description="how many levels of fairness are compared", ge=2)
+
+
 def decision(difference: Difference) -> str:
     """``ahead``, ``behind`` or ``undecided``: on which side of 0 the interval lies."""
     return "ahead" if difference.ahead else "behind" if difference.behind else "undecided"
 
 
-def focus(context: Context) -> str:
+def focus(context: Context[Any]) -> str:
     """The algorithm whose lead is shown."""
-    return str(context.options.get("algorithm", "idca"))
+    return str(context.option("algorithm", "idca"))
 
 
-def others(context: Context) -> list[str]:
+def others(context: Context[Any]) -> list[str]:
     """What it is compared with: the option ``against``, else every other algorithm."""
-    chosen = context.options.get("against") or algorithms_of(context)
+    chosen = context.option("against") or algorithms_of(context)
     return [name for name in chosen if name != focus(context)]
 
 
-def comparison(context: Context, experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
+def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
     """One panel."""
     sides = Side(experiment, focus(context)), Side(experiment, other)
-    return compare_sides(context, *sides, dataset, scale, int(context.options.get("levels", LEVELS)))
+    return compare_sides(context, *sides, dataset, scale, int(context.option("levels", LEVELS)))
 
 
-def lines(context: Context) -> list[dict[str, Any]]:
+def lines(context: Context[Any]) -> list[dict[str, Any]]:
     """One line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
     found = []
     for experiment, dataset in panels(context):
@@ -75,7 +82,7 @@ def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]
     ]
 
 
-def draw(context: Context) -> Any:
+def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
     """Draw all panels."""
     from matplotlib import pyplot as plt
 
@@ -83,7 +90,7 @@ def draw(context: Context) -> Any:
     size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col")
     for column, (experiment, dataset) in enumerate(columns):
-        shown = convention(context.config.experiment(experiment).constraint)
+        shown = context.convention(experiment)
         axes[0][column].set_title(f"{style.dataset_title(dataset)}\n{shown.title}")
         axes[-1][column].set_xlabel(f"1 − max {shown.title} violation")
         for row, other in enumerate(rows):
@@ -133,7 +140,7 @@ def _legend(figure: Any) -> None:
     figure.legend(handles=handles, loc="lower center", ncols=3)
 
 
-def table(context: Context) -> Table:
+def table(context: Context[Any]) -> Table:
     """Average difference and the number of levels ahead and behind, in both conventions."""
     rows: list[list[Cell]] = []
     breaks, previous = set(), None
@@ -168,17 +175,4 @@ def _summary(compared: Comparison) -> Sequence[Cell]:
     ]
 
 
-def render(context: Context) -> list[Path]:
-    """Write the figure, its numbers as CSV, and the table as HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    page = cells.write_html(context.path("html"), title, caption, cells.html(table(context)))
-    paths = canvas.write(context, lambda: draw(context))
-    return [cells.write_csv(context.path("csv"), COLUMNS, lines(context)), page, *paths]
-
-
-def fragment(context: Context) -> str:
-    """Return the figure and the table."""
-    return canvas.inline(context) + cells.html(table(context))
-
-
-KINDS = {"accuracy_difference": Kind(render, fragment)}
+KIND = Kind.of(AccuracyDifference, COLUMNS, lines, draw=draw, table=table)

@@ -4,20 +4,22 @@ Candidates cover the positive rate of the unconstrained model; the guideline tak
 fair. Training rows only: a choice must not see test rows.
 """
 
+import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from partialfair.errors import ConfigError, PartialFairError
+from partialfair.errors import PartialFairError
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import canvas, style
-from partialfair.reporting.exhibit import Context, Kind
+from partialfair.reporting import canvas, runs, style
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import Pairs
+from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "dataset", "seed", "measure", "positive_rate", "alpha", "beta", "violation", "suggested", "of_the_paper", "note",
@@ -26,16 +28,19 @@ MEASURES = {"rank_gap": "largest difference of ranks, not divided by the length 
 SPLIT = "train"
 
 
-def suggestions(context: Context, dataset: str, seed: int) -> tuple[dict[str, Suggestion], str]:
+class IntervalChoice(Options):
+    """Candidate intervals with the unconstrained model's violation on each, and a table over the seeds."""
+
+    seed: int = Field(0, description="the seed drawn")
+
+
+def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[str, Suggestion], str]:
     """Suggestions by measure, or none and the reason."""
-    experiment = context.experiments[0]
-    try:
-        job = context.config.job(experiment, dataset, "unconstrained", "inf", seed)
-    except ConfigError as error:
-        return {}, str(error)
-    path = context.root / job.path / "scores.parquet"
-    if not path.exists():
-        return {}, "the unconstrained model is not trained, or not evaluated"
+    setting = Setting(context.experiments[0], dataset, "unconstrained", math.inf)
+    folder, reason = runs.folder(context, setting, seed)
+    path = None if folder is None else folder / "scores.parquet"
+    if path is None or not path.exists():
+        return {}, reason or "the unconstrained model is not trained, or not evaluated"
     table = pd.read_parquet(path, columns=["split", "group", "score"])
     table = table[table["split"] == SPLIT]
     if table.empty:
@@ -47,23 +52,23 @@ def suggestions(context: Context, dataset: str, seed: int) -> tuple[dict[str, Su
         return {}, str(error)
 
 
-def datasets(context: Context) -> list[str]:
+def datasets(context: Context[Any]) -> list[str]:
     """Datasets of the experiment whose interval is of one piece."""
-    runs = context.config.experiment(context.experiments[0]).runs
-    return [name for name in runs if len(_pairs(context, name)) == 1]
+    names = context.config.experiment(context.experiments[0]).runs
+    return [name for name in names if len(_pairs(context, name)) == 1]
 
 
-def _pairs(context: Context, dataset: str) -> Pairs:
+def _pairs(context: Context[Any], dataset: str) -> Pairs:
     """The interval that the experiment constrains."""
     return style.pairs_of(context.config.experiment(context.experiments[0]).runs[dataset].interval)
 
 
-def _used(context: Context, dataset: str) -> tuple[float, float]:
+def _used(context: Context[Any], dataset: str) -> tuple[float, float]:
     """The same where it is of one piece."""
     return _pairs(context, dataset)[0]
 
 
-def lines(context: Context) -> Iterator[dict[str, Any]]:
+def lines(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """One line per dataset, seed, measure and candidate: ``COLUMNS``."""
     for dataset in datasets(context):
         used = _used(context, dataset)
@@ -81,11 +86,11 @@ def lines(context: Context) -> Iterator[dict[str, Any]]:
                     }  # fmt: skip
 
 
-def draw(context: Context) -> Any:
+def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
     """Draw candidates of one seed: a row per measure, a column per dataset."""
     from matplotlib import pyplot as plt
 
-    names, seed = datasets(context), int(context.options.get("seed", 0))
+    names, seed = datasets(context), context.options.seed
     size = (4.0 * len(names) + 0.4, 3.2 * len(MEASURES) + 0.3)
     figure, axes = plt.subplots(len(MEASURES), len(names), figsize=size, squeeze=False)
     for column, dataset in enumerate(names):
@@ -102,7 +107,7 @@ def draw(context: Context) -> Any:
     return figure
 
 
-def table(context: Context) -> Table:
+def table(context: Context[Any]) -> Table:
     """What the guideline suggests, beside the interval of the paper, over the seeds."""
     rows: list[list[Cell]] = []
     breaks = set()
@@ -137,17 +142,4 @@ def _summary(found: list[Suggestion], used: Any, reason: str) -> list[Cell]:
     ]
 
 
-def render(context: Context) -> list[Path]:
-    """Write the figure, every candidate as CSV, and the table as HTML."""
-    title, caption = str(context.options["title"]), str(context.options.get("caption", ""))
-    paths = [cells.write_csv(context.path("csv"), COLUMNS, lines(context))]
-    paths.append(cells.write_html(context.path("html"), title, caption, cells.html(table(context))))
-    return [*paths, *canvas.write(context, lambda: draw(context))]
-
-
-def fragment(context: Context) -> str:
-    """Return the figure and the table."""
-    return canvas.inline(context) + cells.html(table(context))
-
-
-KINDS = {"interval_choice": Kind(render, fragment)}
+KIND = Kind.of(IntervalChoice, COLUMNS, lines, draw=draw, table=table)

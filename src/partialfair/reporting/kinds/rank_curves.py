@@ -11,7 +11,7 @@ from pydantic import Field
 from partialfair.metrics.ranks import count_above
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Options
-from partialfair.reporting.falling import falling
+from partialfair.reporting.falling import falling, tightening
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
@@ -46,17 +46,9 @@ def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points:
     return ranks[:, picked].T
 
 
-def settings(context: Context[Any]) -> dict[str, list[Setting]]:
-    """Settings to show by dataset: the unconstrained model, then the option ``kappas`` from the loosest on."""
-    experiment, algorithm = context.experiments[0], context.option("algorithm", "idca")
-    shown = {}
-    for dataset, kappas in context.option("kappas").items():
-        tightening = sorted((float(kappa) for kappa in kappas), reverse=True)
-        shown[dataset] = [
-            Setting(experiment, dataset, "unconstrained", math.inf),
-            *(Setting(experiment, dataset, algorithm, kappa) for kappa in tightening),
-        ]
-    return shown
+def settings(context: Context[RankCurves]) -> dict[str, list[Setting]]:
+    """Settings to show by dataset."""
+    return tightening(context, context.options.algorithm, context.options.kappas)
 
 
 def _seeds(context: Context[RankCurves]) -> list[int]:

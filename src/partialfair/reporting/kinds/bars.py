@@ -1,0 +1,270 @@
+"""Bars of accuracy and fairness on a row of intervals, and of several metrics on two splits."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from partialfair.metrics import get
+from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.tables.intervals import format_interval
+from partialfair.verdicts import statements
+from partialfair.verdicts.results import Setting
+
+INTERVAL_COLUMNS = (
+    "dataset", "interval", "experiment", "algorithm", "kappa", "n_seeds", "fairness", "fairness_low", "fairness_high",
+    "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "note",
+)  # fmt: skip
+MATCHED = 0.01  # accuracies match if their means over seeds differ by at most this
+METRIC_COLUMNS = ("experiment", "algorithm", "kappa", "split", "metric", "mean", "n_runs", "published")
+SPLITS = ("train", "test")
+
+
+class IntervalBars(Options):
+    """Accuracy and fairness of several methods, each at one kappa, on a row of intervals: one experiment each."""
+
+    source: Literal["intervals"] = Field("intervals", description="intervals: a row of bars per experiment")
+    reference: str | None = Field(None, description="experiment whose unconstrained models are marked")
+    algorithm: str = Field("idca", description="the algorithm that the others are held against")
+
+
+class MetricBars(Options):
+    """Means over runs of several metrics, a group of bars each, with the published means as open marks."""
+
+    source: Literal["metrics"] = Field(description="metrics: a row of bars per metric, a panel per split")
+    algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
+    metrics: list[str] = Field(description="metrics shown")
+
+
+def experiments(context: Context[IntervalBars]) -> list[str]:
+    """Experiments that are a row of bars each: all but the one of the option ``reference``."""
+    return [name for name in context.experiments if name != context.options.reference]
+
+
+def datasets(context: Context[IntervalBars]) -> list[str]:
+    """Datasets of the experiments."""
+    return list(dict.fromkeys(d for e in experiments(context) for d in context.config.experiment(e).runs))
+
+
+def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]]:
+    """Settings of a dataset: one list per experiment, that is per interval, with one setting per algorithm.
+
+    Of an algorithm with several kappas the tightest counts.
+    """
+    shown = []
+    for name in experiments(context):
+        run = context.config.experiment(name).runs.get(dataset)
+        if run is not None:
+            tightest = {a: max(k) if a in style.ASCENDING else min(k) for a, k in run.algorithms.items()}
+            shown.append([Setting(name, dataset, a, kappa) for a, kappa in tightest.items()])
+    return shown
+
+
+def interval_lines(context: Context[IntervalBars]) -> list[Line]:
+    """What the figure shows, one dictionary of ``INTERVAL_COLUMNS`` per pair of bars, and one per reference mark."""
+    lines: list[Line] = []
+    for dataset in datasets(context):
+        for panel in settings(context, dataset):
+            own = next((s for s in panel if s.algorithm == context.options.algorithm), None)
+            reference = _reference(context, panel[0])
+            lines += [reference] if reference is not None else []
+            lines += [_bar(context, setting, own) for setting in panel]
+    return lines
+
+
+def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
+    run = context.config.experiment(setting.experiment)
+    shown = context.convention(setting.experiment).absolute
+    line = setting._asdict() | {"interval": format_interval(run.runs[setting.dataset].interval)}
+    fairness, accuracy = (context.results.estimate(setting, metric) for metric in (shown, "accuracy"))
+    difference = math.nan if own is None else _mean_difference(context, setting, own)
+    return line | _numbers(fairness, accuracy) | {
+        "note": context.results.reason(setting),
+        "accuracy_difference": difference, "matched": int(_matched(difference)),
+    }  # fmt: skip
+
+
+def _numbers(fairness: Estimate, accuracy: Estimate) -> Line:
+    return {
+        "n_seeds": accuracy.n,
+        "fairness": fairness.mean, "fairness_low": fairness.low, "fairness_high": fairness.high,
+        "accuracy": accuracy.mean, "accuracy_low": accuracy.low, "accuracy_high": accuracy.high,
+    }  # fmt: skip
+
+
+def _mean_difference(context: Context[IntervalBars], setting: Setting, own: Setting) -> float:
+    """Mean over seeds of a setting's accuracy minus that of the one it is held against; NaN if no seed has both."""
+    accuracy = (statements.by_seed(context.results, one, "accuracy") for one in (setting, own))
+    values = statements.differences(*accuracy)
+    return float(np.mean(values)) if values else math.nan
+
+
+def _matched(difference: float) -> bool:
+    return abs(difference) <= MATCHED  # false for NaN
+
+
+def _reference(context: Context[IntervalBars], setting: Setting) -> Line | None:
+    """The unconstrained model of the option ``reference``, one of the experiments, on the interval of ``setting``."""
+    name = context.options.reference
+    experiment = context.config.experiment(setting.experiment)
+    run = experiment.runs[setting.dataset]
+    if name is None:
+        return None
+    reference = Setting(str(name), setting.dataset, "unconstrained", math.inf)
+    fairness, accuracy, reasons = [], [], []
+    for seed in context.config.seeds(setting.experiment):
+        found, reason = runs.test_scores(context, reference, seed)
+        if found is None:
+            reasons.append(reason)
+            continue
+        gap, right = (get(metric) for metric in (context.convention(setting.experiment).absolute, "accuracy"))
+        fairness.append(1 - gap(found.scores, found.y, found.group, run.interval))
+        accuracy.append(right(found.scores, found.y, found.group, run.interval))
+    level = context.results.level
+    line = reference._asdict() | {"experiment": setting.experiment, "interval": format_interval(run.interval)}
+    numbers = _numbers(t_interval(fairness, level), t_interval(accuracy, level))
+    return line | numbers | {"note": "; ".join(dict.fromkeys(reasons))}
+
+
+def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
+    """Draw accuracy beside fairness, two panels per dataset."""
+    names = datasets(context)
+    row = []
+    for dataset in names:
+        own = [line for line in found if line["dataset"] == dataset]
+        title = style.dataset_title(dataset)
+        row.append(_panel(own, "interval", "accuracy") | {"title": title, "xlabel": "test accuracy"})
+        fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
+        row.append(_panel(own, "interval", "fairness", named=False) | {"title": title, "xlabel": fairness})
+    return canvas.figure([row], (2.6 * len(row) + 0.5, 6.6), {})
+
+
+def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> Panel:
+    """Bars of one quantity: a group per value of the column ``group``, a bar per algorithm."""
+
+    def finish(axis: Any) -> None:
+        groups = list(dict.fromkeys(line[group] for line in found))
+        algorithms = list(dict.fromkeys(a for a in (line["algorithm"] for line in found) if a != "unconstrained"))
+        height = 0.82 / max(len(algorithms), 1)
+        for line in (line for line in found if not math.isnan(line[name])):
+            place, look = groups.index(line[group]), style.look(line["algorithm"], algorithms)
+            if line["algorithm"] == "unconstrained":
+                mark = {"color": look.colour, "lw": 1.3, "zorder": 5, "label": look.label}
+                axis.vlines(line[name], place - 0.44, place + 0.44, **mark)
+                continue
+            at = place + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
+            pale = 1.0 if line.get("matched", 1) else 0.45
+            ends = canvas.lengths(line, name) if f"{name}_low" in line else None
+            bar = {"color": look.colour, "edgecolor": "none", "alpha": pale, "zorder": 3}
+            bar |= {"label": look.label} if pale == 1.0 else {}
+            axis.barh(at, line[name], height * 0.94, xerr=ends, error_kw=ERRORS, **bar)
+            if line.get("published") is not None:
+                axis.plot([line["published"]], [at], **OPEN)
+        for place, value in enumerate(groups):
+            if all(math.isnan(line[name]) for line in found if line[group] == value and line["kappa"] < math.inf):
+                axis.text(0.5, place, "not run", ha="center", va="center", transform=axis.get_yaxis_transform())
+        axis.set_ylim(len(groups) - 0.45, -0.55)
+        axis.set_xlim(left=0)
+        axis.set_yticks(range(len(groups)), [_words(value) if named else "" for value in groups])
+        axis.grid(axis="y", visible=False)
+
+    return Panel([Curve([], [], {})] if found else [], {}, finish=finish)
+
+
+ERRORS = {"elinewidth": 0.8, "ecolor": style.INK, "zorder": 4}
+OPEN = {
+    "marker": "o",
+    "color": style.INK,
+    "ms": 5,
+    "mfc": "none",
+    "mew": 0.8,
+    "ls": "none",
+    "zorder": 5,
+    "label": "published",
+}
+
+
+def _words(group: str) -> str:
+    """An interval or the name of a metric as it stands beside its bars."""
+    return f"[{group.replace('-', ', ')}]" if group[:1].isdigit() else group.replace("_", " ")
+
+
+def interval_claims(context: Context[IntervalBars]) -> list[Line]:
+    """Scorecard lines: on every interval, the partial constraint is fairer than each method of matched accuracy."""
+    return [_claim(context, panel) for dataset in datasets(context) for panel in settings(context, dataset)]
+
+
+def _claim(context: Context[IntervalBars], panel: list[Setting]) -> Line:
+    """The claim of one interval, decided by the method that comes nearest to it."""
+    own = next((s for s in panel if s.algorithm == context.options.algorithm), None)
+    others = [s for s in panel if s != own]
+    title = style.look(context.options.algorithm).label
+    statement = f"{title} has the highest pSP fairness of the methods at matched accuracy"
+    if own is None:
+        return statements.line(context, panel[0], "fairness", statement, [], f"{title} is not in the grid")
+    leads = {s: _lead(context, own, s) for s in others}
+    apart = {s: _mean_difference(context, s, own) for s in others}
+    matched = [s for s in others if _matched(apart[s]) and leads[s]]
+    nearest = min(matched, key=lambda s: t_interval(leads[s]).mean, default=None)
+    notes = [
+        f"{style.look(s.algorithm).label} not matched (accuracy {apart[s]:+.4f}, fairness {-np.mean(leads[s]):+.4f})"
+        for s in others
+        if s not in matched and leads[s]
+    ]
+    notes += [
+        f"{style.look(s.algorithm).label}: {context.results.reason(s)}" for s in panel if context.results.reason(s)
+    ]
+    label = f"kappa={own.kappa:g}"
+    if nearest is None:
+        note = "; ".join(["no other method is at matched accuracy", *notes])
+        return statements.line(context, own, "fairness minus that of the next method", statement, [], note, label)
+    versus = style.look(nearest.algorithm).label
+    notes.insert(0, f"next is {versus}, accuracy {apart[nearest]:+.4f} against {title}; {len(matched)} methods matched")
+    return statements.line(
+        context, own, "fairness minus that of the next method", statement, leads[nearest], "; ".join(notes), label
+    )
+
+
+def _lead(context: Context[IntervalBars], own: Setting, other: Setting) -> list[float]:
+    """Fairness of one setting minus that of another, over the seeds that have both."""
+    metric = context.convention(own.experiment).absolute
+    violations: tuple[Mapping[int, float], ...] = tuple(
+        statements.by_seed(context.results, one, metric) for one in (other, own)
+    )
+    return statements.differences(*violations)
+
+
+def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
+    """One line of ``METRIC_COLUMNS`` per method, split and metric."""
+    known = {(row.algorithm, row.metric, row.setting): row.value for row in context.published}
+    for setting in runs.settings(context, context.options.algorithms):
+        for split in SPLITS:
+            for metric in context.options.metrics:
+                estimate, _ = run_scores.mean_and_spread(context, setting, metric, split)
+                yield {
+                    "experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa,
+                    "split": split, "metric": metric, "mean": estimate.mean, "n_runs": estimate.n,
+                    "published": known.get((setting.algorithm, metric, f"split={split};statistic=mean")),
+                }  # fmt: skip
+
+
+def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
+    """Draw a panel per split."""
+    row = [
+        _panel([line for line in found if line["split"] == split], "metric", "mean")
+        | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}
+        for split in SPLITS
+    ]
+    return canvas.figure([row], (9.4, 5.4), {"sharex": True}, columns=4)
+
+
+KIND = {
+    "intervals": Kind.of(IntervalBars, INTERVAL_COLUMNS, interval_lines, draw=draw_intervals, claims=interval_claims),
+    "metrics": Kind.of(MetricBars, METRIC_COLUMNS, metric_lines, draw=draw_metrics),
+}
+"""By source: accuracy and fairness on intervals, several metrics on two splits."""

@@ -1,0 +1,225 @@
+"""Densities of scores: by group with the part inside the interval of ranks filled, or as probabilities of all runs."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.exhibit import Context, Line, Options
+from partialfair.reporting.falling import falling, tightening
+from partialfair.tables.intervals import Pairs, bounds
+from partialfair.verdicts import statements
+from partialfair.verdicts.results import Setting
+
+COLUMNS = (
+    "dataset", "algorithm", "kappa", "seed", "violation", "group", "group_name", "score", "density", "inside", "note",
+)  # fmt: skip
+PROBABILITY_COLUMNS = ("experiment", "algorithm", "kappa", "group", "probability", "density", "n_runs", "note")
+POINTS = 241
+TAIL = 0.004  # share of all scores left out at each end of the axis, where the density is a flat line
+GRID = np.linspace(-0.1, 1.1, POINTS)
+FACTOR = 0.4  # of Scott's bandwidth, as in the paper's code
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+LARGEST = 20_000  # rows of a density; more are thinned evenly after sorting, which changes no visible point
+
+
+class ScoreDensities(Options):
+    """Densities of the unconstrained model and of one algorithm at falling kappa: a row per group."""
+
+    source: Literal["scores"] = Field("scores", description="scores: test scores of one seed, filled inside I")
+    kappas: dict[str, list[float]] = Field(description="the dataset and its kappas", min_length=1, max_length=1)
+    algorithm: str = Field("idca", description="whose models")
+    seed: int = Field(0, description="whose models")
+
+
+class ProbabilityDensities(Options):
+    """Densities of predicted probabilities of all runs of a method together: a panel per method."""
+
+    source: Literal["probabilities"] = Field(description="probabilities: of all runs of a method together")
+    algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
+    split: Literal["train", "validation", "test"] = Field("test", description="which rows")
+
+
+def bandwidth(scores: NDArray[np.floating]) -> float:
+    """Return Silverman's rule of thumb, ``0.9 min(s, IQR / 1.34) n^(-1/5)``.
+
+    The quartiles keep a long tail from blurring the middle.
+    """
+    quartiles = np.quantile(scores, (0.25, 0.75))
+    spread = min(float(np.std(scores, ddof=1)), float(quartiles[1] - quartiles[0]) / 1.34)
+    return 0.9 * (spread or float(np.std(scores, ddof=1))) * len(scores) ** -0.2
+
+
+def density(scores: NDArray[np.floating], at: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the Gaussian kernel density estimate of ``scores`` at the points ``at``."""
+    from scipy.stats import gaussian_kde
+
+    factor = bandwidth(scores) / float(np.std(scores, ddof=1))
+    return np.asarray(gaussian_kde(scores, factor)(at), np.float64)
+
+
+def inside_ends(scores: NDArray[np.floating], pairs: Pairs) -> list[tuple[float, float]]:
+    """Return the scores between which the ranks of one group lie in each pair [alpha, beta).
+
+    The lowest kept score is the lower end, the highest kept score the upper one; a pair that keeps no row has none.
+    """
+    ranked = np.sort(scores)[::-1]
+    ranges = [(low, high) for low, high in bounds(pairs, len(ranked)) if high > low]
+    return [(float(ranked[high - 1]), float(ranked[low])) for low, high in ranges]
+
+
+def settings(context: Context[ScoreDensities]) -> list[Setting]:
+    """The unconstrained model, then the algorithm from the loosest kappa on."""
+    return next(iter(tightening(context, context.options.algorithm, context.options.kappas).values()))
+
+
+def lines(context: Context[ScoreDensities]) -> Iterator[Line]:
+    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
+    seed = context.options.seed
+    for setting in settings(context):
+        metric = context.convention(setting.experiment).relative
+        key: Line = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
+        key["violation"] = round(statements.by_seed(context.results, setting, metric).get(seed, math.nan), 5)
+        found, reason = runs.test_scores(context, setting, seed)
+        if found is None:
+            yield key | {"note": reason}
+            continue
+        pairs = style.pairs_of(context.config.experiment(setting.experiment).runs[setting.dataset].interval)
+        for code, name in enumerate(runs.group_names(context, setting.dataset)):
+            own = {"group": code, "group_name": name}
+            yield from (key | own | point for point in _points(found.scores, found.of_group(code), pairs))
+
+
+def _points(scores: NDArray[np.float64], own: NDArray[np.float64], pairs: Pairs) -> Iterator[Line]:
+    """The density of one group along the range of all scores, with the ends of its kept parts among the points."""
+    low, high = np.quantile(scores, (TAIL, 1 - TAIL))
+    margin = 0.08 * (high - low)
+    ends = [end for pair in inside_ends(own, pairs) for end in pair]
+    inner = [end for end in ends if low - margin < end < high + margin]
+    at = np.union1d(np.linspace(low - margin, high + margin, POINTS), inner)
+    kept = np.zeros(len(at), bool)
+    for first, last in zip(ends[::2], ends[1::2], strict=True):
+        kept |= (at >= first) & (at <= last)
+    for score, value, inside in zip(at, density(own, at), kept, strict=True):
+        yield {"score": round(float(score), 6), "density": round(float(value), 6), "inside": int(inside)}
+
+
+def _has_threshold(context: Context[Any]) -> bool:
+    """Whether the constraint is about the decision threshold 0."""
+    return context.config.experiment(context.experiments[0]).constraint != "partial_statistical_parity"
+
+
+def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
+    """Draw rows of groups and columns of settings."""
+    shown, decided = settings(context), _has_threshold(context)
+    names = runs.group_names(context, shown[0].dataset)
+    panels = []
+    for code, name in enumerate(names):
+        row = []
+        for column, setting in enumerate(shown):
+            own = [p for p in found if p["kappa"] == setting.kappa]
+            labels = {"title": "" if code else _title(context, setting, own)}
+            labels |= {"ylabel": "" if column else f"{name}\ndensity"}
+            labels |= {"xlabel": "score" if code + 1 == len(names) else ""}
+            row.append(_group_panel(own, code, decided) | labels)
+        panels.append(row)
+    size = (2.9 * len(shown) + 0.3, 2.1 * len(names) + 0.7)
+    return canvas.figure(panels, size, {"sharex": "col", "sharey": "col"})
+
+
+def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
+    """Dataset, kappa, and the violation that the filled parts show."""
+    metric = context.convention(setting.experiment).relative
+    value = points[0]["violation"] if points else math.nan
+    shown = "" if math.isnan(value) else f": {metric.upper()} {value:.3f}"
+    return f"{style.dataset_title(setting.dataset)}, {style.kappa_title(setting.kappa)}{shown}"
+
+
+def _group_panel(points: list[Line], code: int, decided: bool) -> Panel:
+    """The density of one group, filled inside I, and the decision threshold where it matters."""
+    own = [p for p in points if p.get("group") == code]
+    if not own:
+        return Panel([], {}, points[0]["note"] if points else "")
+    at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
+
+    def finish(axis: Any) -> None:
+        inside = np.array([p["inside"] == 1 for p in own])
+        axis.fill_between(at, height, where=inside, color=style.INSIDE, alpha=0.75, lw=0, zorder=2)
+        if decided:
+            axis.axvline(0.0, color=style.INK, lw=1.0, ls=(0, (3, 2)), zorder=4)
+        axis.margins(x=0)
+        axis.update_datalim([(at[0], 0.0)])
+        axis.set_ylim(bottom=0, top=max(axis.get_ylim()[1], 1.05 * float(height.max())))
+
+    return Panel([Curve(at, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
+
+
+def claims(context: Context[ScoreDensities]) -> list[Line]:
+    """Scorecard lines: with every tightening of kappa the filled parts of the two groups become more alike.
+
+    How unlike they are is the violation by its definition: the Kolmogorov-Smirnov distance of the scores inside I
+    (pSP), or the difference of their shares above the threshold (pDP). Both do not depend on the scores' unit.
+    """
+    decided = _has_threshold(context)
+    metric = "fall of the difference of the shares above 0" if decided else "fall of the Kolmogorov-Smirnov distance"
+    words = "the same share of the filled parts lies above 0" if decided else "the filled parts of the groups are alike"
+    return falling(
+        context, {"": settings(context)}, "relative", f"{metric}, scores inside I", f"{words}, more so than {{before}}"
+    )
+
+
+# --- probabilities -------------------------------------------------------------------------------------------------
+
+
+def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
+    """One line of ``PROBABILITY_COLUMNS`` per setting, group and probability."""
+    from scipy.stats import gaussian_kde
+
+    for setting in runs.settings(context, context.options.algorithms):
+        scores, group = run_scores.pooled(context, setting, context.options.split)
+        key: Line = {name: getattr(setting, name) for name in PROBABILITY_COLUMNS[:3]}
+        if not scores.size:
+            yield key | {"note": "not run"}
+        names = runs.group_names(context, setting.dataset)
+        count = len(run_scores.values(context, setting, "inaccuracy", "test"))
+        for code in np.unique(group):
+            p = np.sort(1 / (1 + np.exp(-scores[group == code])))
+            p = p[:: max(1, len(p) // LARGEST)]
+            height = gaussian_kde(p, lambda kde: FACTOR * kde.scotts_factor())(GRID)
+            own = key | {"group": names[code], "n_runs": count}
+            for at, value in zip(GRID, height, strict=True):
+                yield own | {"probability": round(float(at), 4), "density": round(float(value), 5)}
+
+
+def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]) -> Any:
+    """Draw a panel per setting."""
+    shown = list(runs.settings(context, context.options.algorithms))
+    top = 1.05 * max((p.get("density", 0.0) for p in found), default=1.0)
+    row = []
+    for column, setting in enumerate(shown):
+        own = [p for p in found if (p["experiment"], p["algorithm"]) == (setting.experiment, setting.algorithm)]
+        labels = {"title": style.look(setting.algorithm).label, "xlabel": "predicted probability"}
+        labels |= {} if column else {"ylabel": f"density, {context.options.split} rows"}
+        row.append(_probability_panel([p for p in own if "density" in p], top) | labels)
+    return canvas.figure([row], (2.2 * len(shown) + 0.8, 2.9), {"sharey": True})
+
+
+def _probability_panel(points: list[Line], top: float) -> Panel:
+    curves = []
+    for place, name in enumerate(dict.fromkeys(p["group"] for p in points)):
+        own = [p for p in points if p["group"] == name]
+        look = {"color": COLOURS[place], "lw": 1.3, "ls": "-" if place == 0 else (0, (5, 1.5)), "label": name}
+        at, height = [p["probability"] for p in own], [p["density"] for p in own]
+        curves.append(Curve(at, height, look, band=(0, height), shade=0.25))
+
+    def finish(axis: Any) -> None:
+        axis.axvline(0.5, color=style.INK, lw=0.8, ls=(0, (1.5, 2)))
+        axis.set_xlim(-0.1, 1.1)
+        axis.set_ylim(0, top)
+
+    return Panel(curves, {}, finish=finish)
