@@ -90,8 +90,8 @@ def _panel(points: list[Line], name: str) -> Panel:
         path = [(p["inner_steps"], p[name]) for p in own]
         if own[0]["named_seed"]:
             strong = {"color": look.colour, "lw": 1.8, "ls": look.dash, "label": look.label, "zorder": 4}
-            end = {"color": look.colour, "marker": look.marker, "ms": 6, "ls": "none", "zorder": 5}
-            curves += [Curve.through(path, strong), Curve.through(path[-1:], end)]
+            end = {"marker": look.marker, "ms": 6, "markevery": [len(path) - 1]}
+            curves.append(Curve.through(path, strong | end))
         else:
             curves.append(Curve.through(path, {"color": look.colour, "lw": 0.7, "alpha": 0.45, "zorder": 3}))
 
