@@ -60,7 +60,7 @@ def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]
     for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
-            tightest = {a: max(k) if a in style.ASCENDING else min(k) for a, k in run.algorithms.items()}
+            tightest = {a: max(k) if style.ascending(a) else min(k) for a, k in run.algorithms.items()}
             shown.append([Setting(name, dataset, a, kappa) for a, kappa in tightest.items()])
     return shown
 
