@@ -1,5 +1,6 @@
 """Skeletons of plug-ins: their tests pass, the workflow takes them, and nothing is overwritten."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -53,6 +54,55 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
     (checkout / "params.yaml").write_text(params)
     done = run(checkout, "partialfair", "check")
     assert done.returncode == 0, done.stderr
+
+
+def test_contributing_shows_the_skeleton(checkout: Path) -> None:
+    created = create("algorithm", "my_method", checkout)
+    skeleton = (checkout / created.module).read_text(encoding="utf-8")
+    (checkout / created.module).unlink()
+    shown = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    assert shown == skeleton
+
+
+@pytest.mark.slow
+def test_an_algorithm_in_one_file_passes_everything_with_nothing_else_touched(checkout: Path) -> None:
+    """As CONTRIBUTING shows it, in a room of its own: contract, types, style, grid, training, evaluation, card."""
+    room = checkout / "src/partialfair/algorithms/outside"
+    room.mkdir()
+    (room / "__init__.py").write_text('"""A room of its own."""\n')
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    module = room / "from_outside.py"
+    module.write_text(text, encoding="utf-8")
+    params = (checkout / "params.yaml").read_text()
+    assert params.count("          alm: [0.2, 0.1, 0.02]") == 1
+    (checkout / "params.yaml").write_text(
+        params.replace("          alm: [0.2, 0.1, 0.02]", "          from_outside: [0.2, 0.1, 0.02]")
+    )
+    job = ["--experiment", "demo", "--dataset", "simulated", "--algorithm", "from_outside", "--kappa", "0.2"]
+    job += ["--seed", "0"]
+    contract = "tests/algorithms/test_algorithm_contract.py"
+    try:
+        for words in (
+            ["pytest", "-q", "-p", "no:cacheprovider", contract, "-k", "from_outside"],
+            ["mypy", "--strict", "--no-incremental", str(module)],
+            ["ruff", "check", "--no-cache", str(module)],
+            ["ruff", "format", "--check", "--no-cache", str(module)],
+            ["partialfair", "check"],
+            ["partialfair", "data", "prepare", "simulated"],
+            ["partialfair", "data", "split", "simulated", "--seed", "0"],
+            ["partialfair", "train", *job],
+            ["partialfair", "evaluate", *job],
+        ):
+            done = run(checkout, *words)
+            assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    finally:
+        shutil.rmtree(room)
+        (checkout / "params.yaml").write_text(params)
+    folder = checkout / "data/runs/demo/simulated/from_outside/kappa=0.2/seed=0"
+    fit = json.loads((folder / "fit.json").read_text())
+    assert fit["status"] in ("ok", "infeasible") and fit["certificate"]["kind"] is None
+    assert fit["certificate"]["objective"] > 0 and fit["selected"]["factor"] in (0.5, 0.9, 1.0)
+    assert (folder / "metrics.json").is_file()
 
 
 def test_the_test_of_a_skeleton_can_fail(checkout: Path) -> None:
