@@ -73,7 +73,7 @@ def test_an_algorithm_in_one_file_passes_everything_with_nothing_else_touched(ch
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     module = room / "from_outside.py"
     module.write_text(text, encoding="utf-8")
-    params = (checkout / "params.yaml").read_text()
+    params = (ROOT / "params.yaml").read_text(encoding="utf-8")
     assert params.count("          alm: [0.2, 0.1, 0.02]") == 1
     (checkout / "params.yaml").write_text(
         params.replace("          alm: [0.2, 0.1, 0.02]", "          from_outside: [0.2, 0.1, 0.02]")
