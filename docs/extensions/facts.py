@@ -1,7 +1,7 @@
 """Facts written into pages from the code that they are about, so that they cannot drift.
 
 ``{dataset} NAME`` writes what a dataset module declares, ``{settings} NAME`` the settings of an algorithm with their
-defaults, ``{verbs}`` the command line, ``{metrics}`` the metrics.
+defaults, ``{verbs}`` the command line, ``{metrics}`` the metrics, ``{kinds}`` the kinds of exhibit with their options.
 """
 
 import inspect
@@ -21,7 +21,7 @@ class Facts(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the parsed content."""
-        writers = {"dataset": dataset, "settings": settings, "verbs": verbs, "metrics": metrics}
+        writers = {"dataset": dataset, "settings": settings, "verbs": verbs, "metrics": metrics, "kinds": kinds}
         return self.parse_text_to_nodes(writers[self.name](*self.arguments))
 
 
@@ -94,6 +94,56 @@ def metrics() -> str:
     return table(("name", "meaning", "kind"), rows)
 
 
+def kinds() -> str:
+    """Return every kind of exhibit: what it shows, a picture of the last committed run, and its options."""
+    from partialfair.reporting.exhibit import Options
+    from partialfair.reporting.exhibit import kinds as every
+
+    pictures = _pictures()
+    lines = ["## Options of every kind", "", _options(Options, ()), ""]
+    for (name, source), kind in every().items():
+        lines += [f"## `{name}`" + (f", source `{source}`" if source else ""), ""]
+        own = kind.options
+        lines += [inspect.cleandoc(own.__doc__ or ""), ""] if own not in (None, Options) else []
+        lines += [f"![{name} {source}]({pictures[name, source]})", ""] if (name, source) in pictures else []
+        lines += [_options(own, Options.model_fields), ""] if own is not None else []
+    return "\n".join(lines)
+
+
+def _pictures() -> dict[tuple[str, str], str]:
+    """Return a committed figure by kind and source: that of the first exhibit of the shipped grid that has one."""
+    from pathlib import Path
+
+    from partialfair.grid.config import load_config
+    from partialfair.reporting.exhibit import kind, kind_of
+
+    root = Path(__file__).parents[2]
+    config = load_config(root / "params.yaml")
+    found: dict[tuple[str, str], str] = {}
+    for name, entry in config.params.exhibits.items():
+        source = next(source for source, own in kind(entry.kind).items() if own is kind_of(config, name))
+        if (root / "reports" / name / f"{name}.png").is_file():
+            found.setdefault((entry.kind, source), f"../reports/{name}/{name}.png")
+    return found
+
+
+def _options(model: Any, without: Any) -> str:
+    """Return the options of a model as a table; those of nested models below the option that holds them."""
+    rows = [row for name, field in model.model_fields.items() if name not in without for row in _option(name, field)]
+    return table(("option", "meaning", "default"), rows) if rows else "It takes no options of its own.\n"
+
+
+def _option(name: str, field: Any) -> list[tuple[str, ...]]:
+    default = "needed" if field.is_required() else "" if field.default in (None, "") else f"`{field.default}`"
+    rows = [(f"`{name}`", field.description or "", default)]
+    waiting = [field.annotation]
+    for annotation in waiting:  # which grows
+        for key, inner in getattr(annotation, "model_fields", {}).items():
+            rows += _option(f"{name}: … {key}", inner)
+        waiting.extend(getattr(annotation, "__args__", ()))
+    return rows
+
+
 def verbs() -> str:
     """Return every verb of the command line with its arguments and options."""
     import typer
@@ -123,6 +173,6 @@ def _verb(command: Any, path: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
-    for name in ("dataset", "settings", "verbs", "metrics"):
+    for name in ("dataset", "settings", "verbs", "metrics", "kinds"):
         app.add_directive(name, Facts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

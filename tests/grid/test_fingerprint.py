@@ -146,12 +146,21 @@ def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source:
 
 
 def test_a_kind_of_exhibit_outdates_what_it_draws(source: Path, before: dict[str, str]):
-    path = source / "partialfair" / "reporting" / "kinds" / "score_densities.py"
+    path = source / "partialfair" / "reporting" / "kinds" / "densities.py"
     path.write_text(path.read_text() + "\nADDED = 1\n")
     assert changed_by(source, before) == {"densities", "report"}
     template = source / "partialfair" / "pages" / "templates" / "page.html.j2"
     template.write_text(template.read_text() + "<p>")
     assert changed_by(source, before) == DRAWN
+
+
+def test_the_look_of_an_algorithm_redraws_and_its_solver_does_not(source: Path, before: dict[str, str]):
+    plugin = source / "partialfair" / "algorithms" / "linear" / "idca.py"
+    text = plugin.read_text()
+    plugin.write_text(text + "\nADDED = 1\n")
+    assert not DRAWN & changed_by(source, before)
+    plugin.write_text(text.replace("#0072B2", "#0072B3"))
+    assert changed_by(source, before) >= DRAWN
 
 
 def test_data_files_beside_a_module_count(source: Path, before: dict[str, str]):

@@ -5,6 +5,7 @@ made from are those of :class:`Wanted`. The workflow stores the first two with e
 and tells input files by their content; a job of a run writes all three into the result itself.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,7 @@ from partialfair.datasets.named import module_name
 from partialfair.grid import paths
 from partialfair.grid.closure import PACKAGE, closure_hash, modules_of
 from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
+from partialfair.grid.params import ExperimentModel
 
 KINDS = "reporting/kinds"
 
@@ -127,7 +129,16 @@ def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str
     shown = [config.experiment(name) for name in experiments]
     modules = {module for kind in kinds for module in _modules_of_kind(kind)}
     modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
-    return closure_hash(f"{PACKAGE}.jobs.{job}", *sorted(modules))
+    code = closure_hash(f"{PACKAGE}.jobs.{job}", *sorted(modules))
+    return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
+
+
+def _appearance(shown: Iterable[ExperimentModel]) -> str:
+    """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
+    names = {name for experiment in shown for run in experiment.runs.values() for name in run.algorithms}
+    plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in sorted(names)]
+    looks = [(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs]
+    return repr(looks)
 
 
 def _modules_of_kind(kind: str) -> list[str]:
