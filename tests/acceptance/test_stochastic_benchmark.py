@@ -10,10 +10,9 @@ from scipy.optimize import minimize
 
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
-from partialfair.algorithms.stochastic.ghost_solver import StochasticGhost
-from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem
-from partialfair.algorithms.stochastic.ssl_alm_solver import SSLALM
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
+from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
+from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps
+from partialfair.algorithms.stochastic.stochastic_problem import StochasticPoint, StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import Plan, run
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
@@ -79,9 +78,9 @@ Reference = tuple[Any, Any, StochasticProblem, StochasticProblem]
 CONSTRAINED = {"independence": 0.053442, "separation": 0.051584, "inaccuracy": 0.238331, "sufficiency": 0.204481}
 
 
-def full_ghost(**options: float) -> StochasticGhost:
+def full_ghost(**options: float) -> GhostSteps:
     """Ghost on all rows with a constant step."""
-    return StochasticGhost(0.5, 0.0, subproblem=Subproblem(**options), batched=False)
+    return GhostSteps(GhostSettings(step_size=0.5, decay=0.0, full_batch=True, **options))
 
 
 def measured(problem: StochasticProblem, x: np.ndarray, rows: Any, names: list[str]) -> list[float]:
@@ -93,9 +92,11 @@ def measured(problem: StochasticProblem, x: np.ndarray, rows: Any, names: list[s
 @pytest.mark.parametrize(
     ("method", "steps"),
     [
-        pytest.param(SSLALM(proximal=0.0, step_size=0.5, dual_step=0.5, batch=None), 3000, id="alm"),
         pytest.param(
-            SSLALM(proximal=2.0, smoothing=0.5, step_size=0.3, dual_step=0.3, batch=None),
+            SmoothedSteps(SSLALMSettings(proximal=0.0, step_size=0.5, dual_step=0.5, full_batch=True)), 3000, id="alm"
+        ),
+        pytest.param(
+            SmoothedSteps(SSLALMSettings(proximal=2.0, smoothing=0.5, step_size=0.3, dual_step=0.3, full_batch=True)),
             6000,
             id="ssl_alm",
             marks=long,  # it oscillates: 17 processor seconds
@@ -106,11 +107,11 @@ def measured(problem: StochasticProblem, x: np.ndarray, rows: Any, names: list[s
 )
 def test_full_batch_methods_reach_the_linear_reference(method: Any, steps: int, linear: Reference) -> None:
     rows, _, problem, _ = linear
-    found = run(method, problem, np.zeros((1, 10)), [0], Plan(steps, 1))
-    certificate = problem.certify(found.last)[0]
-    assert certificate.objective == pytest.approx(0.49592482, abs=1e-6)
+    found = run(method, problem, np.zeros((1, 10)), [0], Plan(steps=steps, records=1))
+    reached = StochasticPoint(problem, found.last[0])
+    assert reached.objective() == pytest.approx(0.49592482, abs=1e-6)
     assert found.constraints[-1, 0, 0] == pytest.approx(0, abs=1e-6)
-    assert certificate.multipliers == pytest.approx([0.90237, 0], abs=1e-4)
+    assert reached.certificate().multipliers == pytest.approx([0.90237, 0], abs=1e-4)
     if "dual" in found.state:
         assert found.state["dual"][0] == pytest.approx([0.90237, 0], abs=1e-4)
         assert found.state["slack"][0] == pytest.approx([0, 0.01], abs=1e-5)
@@ -136,9 +137,10 @@ def test_metrics_and_second_kkt_point_of_the_linear_reference(linear: Reference)
         "jac": lambda x: -np.stack([problem.constraints(x[None], None)[1](v[None])[0] for v in np.eye(2)]),
     }
     second = minimize(loss, free, jac=True, method="SLSQP", constraints=[bounds], options={"ftol": 1e-14}).x
-    certificate = problem.certify(second[None])[0]
-    assert certificate.objective == pytest.approx(0.49871126, abs=1e-6)
-    assert certificate.multipliers == pytest.approx([1.02186, 0], abs=1e-4) and certificate.kkt_residual < 1e-3
+    reached = StochasticPoint(problem, second)
+    certificate = reached.certificate()
+    assert reached.objective() == pytest.approx(0.49871126, abs=1e-6)
+    assert certificate.multipliers == pytest.approx([1.02186, 0], abs=1e-4) and certificate.value < 1e-3
 
 
 # --- bands of the committed run ----------------------------------------------------------------------------------

@@ -5,13 +5,14 @@ import time
 import numpy as np
 
 from partialfair.algorithms.stochastic.fairret_penalties import kl_released
-from partialfair.algorithms.stochastic.ghost_solver import StochasticGhost
-from partialfair.algorithms.stochastic.minibatch_sgd import SGD, PenalisedSGD
-from partialfair.algorithms.stochastic.ssl_alm_solver import SSLALM
+from partialfair.algorithms.stochastic.sgd import PlainSteps, SGDSettings
+from partialfair.algorithms.stochastic.sgd_fairret import FairretSettings, PenalisedSteps
+from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
+from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps
 from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import Plan
 from partialfair.algorithms.stochastic.stochastic_run import run as run_method
-from partialfair.algorithms.stochastic.switching_solver import StochasticSwitching
+from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedMLP
@@ -34,8 +35,12 @@ def benchmark_problem(n=14_333):
 
 def methods(group):
     return {
-        "sgd": SGD(), "sgd_fairret": PenalisedSGD(kl_released, group), "ssl_alm": SSLALM(),
-        "stochastic_alm": SSLALM(proximal=0), "switching": StochasticSwitching(), "ghost": StochasticGhost(),
+        "sgd": PlainSteps(SGDSettings()),
+        "sgd_fairret": PenalisedSteps(FairretSettings(), kl_released, group),
+        "ssl_alm": SmoothedSteps(SSLALMSettings()),
+        "stochastic_alm": SmoothedSteps(SSLALMSettings(proximal=0)),
+        "switching": SwitchingSteps(StochasticSwitchingSettings()),
+        "ghost": GhostSteps(GhostSettings()),
     }  # fmt: skip
 
 
@@ -44,7 +49,7 @@ def measure(names=tuple(STEPS), share=1.0):
     problem, group = benchmark_problem()
     found = {}
     for name in names:
-        method, plan = methods(group)[name], Plan(max(1, round(share * STEPS[name])), 1)
+        method, plan = methods(group)[name], Plan(steps=max(1, round(share * STEPS[name])), records=1)
         x = np.stack([problem.score.initial(generator("initialisation", s)) for s in SEEDS]).astype(np.float32)
         began = time.process_time()
         together = run_method(method, problem, x, SEEDS, plan)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.measure import measure
 from partialfair.algorithms.regression import dp_postproc, plug_in_regression, regression_reduction
 from partialfair.datasets import four_groups
 from partialfair.datasets.stratified_splits import stratified_split
@@ -104,8 +105,10 @@ def test_exact_solutions_on_the_printed_split(name: str, dataset: Get) -> None:
         task, test = task_of(dataset(name), seed, "paper", levels[0])
         fit = dp_postproc.ALGORITHM.fit(task, settings)
         rows.append([numbers(one, test) for one in (fit.model, *fit.model.levels.values())])
-        assert fit.solution.status == "ok" and fit.solution.certificate.kkt_residual <= 1e-6
-        assert max(records[-1].max_violation for records in fit.histories.values()) <= 1e-7
+        found = measure(dp_postproc.ALGORITHM, task, fit)
+        assert found.status == "ok" and found.certificate is not None
+        assert found.certificate.kind == "gradient_mapping" and found.certificate.value <= found.certificate.small
+        assert max(records[-1].violation for records in fit.trace.candidates.values()) <= 1e-7
     for (risk, unfairness), found in zip(expected.values(), np.mean(rows, axis=0), strict=True):
         assert found[0] == pytest.approx(risk, rel=0.002) and found[1] == pytest.approx(unfairness, abs=0.002)
 
@@ -154,7 +157,8 @@ def test_label_frequencies_contradict_tiny_tolerances_and_calibrated_shares_do_n
     task, _ = task_of(small(), 2, "released", 1e-9)
     with pytest.raises(InfeasibleError, match="calibrated shares"):
         dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings(shares="frequencies"))
-    assert dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings()).solution.status == "ok"
+    fit = dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings())
+    assert measure(dp_postproc.ALGORITHM, task, fit).status == "ok"
 
 
 def test_stored_models_give_the_same_predictions(tmp_path: Path) -> None:
@@ -189,6 +193,20 @@ def test_algorithms_refuse_what_they_cannot_do() -> None:
         data.X, np.sign(data.y), data.group, data.feature_names, data.group_names, "classes", data.numeric
     )
     for plugin in (dp_postproc.ALGORITHM, regression_reduction.ALGORITHM):
-        assert not plugin.applies_to("distribution_parity", classes)[0]
-        assert not plugin.applies_to("partial_equal_opportunity", data)[0]
-        assert plugin.applies_to("distribution_parity", data) == (True, "")
+        assert plugin.applies_to("distribution_parity", classes)
+        assert plugin.applies_to("partial_equal_opportunity", data)
+        assert plugin.applies_to("distribution_parity", data) is None
+
+
+def test_each_certificate_has_a_kind_of_its_own() -> None:
+    task, _ = task_of(small(), 1, "paper", 0.1)
+    reduction = regression_reduction.ReductionSettings(ranges={"small": (-2.0, 2.0)})
+    kinds = []
+    for plugin, settings in (
+        (dp_postproc.ALGORITHM, dp_postproc.DPPostprocSettings()),
+        (regression_reduction.ALGORITHM, reduction),
+        (plug_in_regression.ALGORITHM, base_settings()),
+    ):
+        found = measure(plugin, task, plugin.fit(task, settings)).certificate
+        kinds.append(None if found is None else found.kind)
+    assert kinds == ["gradient_mapping", "duality_gap", None]

@@ -4,26 +4,27 @@ The training rows give the base models; the rows of the validation part are the 
 read, and with calibrated shares not their groups either. Nothing is tuned.
 """
 
+import math
 import time
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from partialfair import seeding
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, Record, Settings, Task, Trace, Witness
 from partialfair.algorithms.regression import per_step, proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, split, spread
-from partialfair.algorithms.regression.regression_base import Scale, by_dataset, fit_base, regression_only, scale_of
+from partialfair.algorithms.regression.regression_base import Scale, by_dataset, fit_base, parity_only, scale_of
 from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Preset, Schedule, minimise, shift_of
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit
 from partialfair.models.grid_predictor import GridPredictor, PlugIns, group_weights
 from partialfair.tables.dataset import Dataset
 
 Vector = NDArray[np.float64]
+SMALL = 1e-6
+"""Gradient mapping, and excess of a constraint, that the exact optimiser stays below."""
 Optimiser = Literal["exact", "sgd", "acsa", "acsa2", "sgd3_acsa", "sgd3_acsa2"]
 
 
@@ -86,90 +87,134 @@ class Prepared:
         return 2.0 * self.dual.beta * spread(self.shares)
 
 
-class DPPostproc:
+@dataclass(frozen=True, eq=False)
+class PostProcessed(Witness):
+    """A point (Lambda, V) of the dual of the unlabeled rows.
+
+    Attributes:
+        dual: with the slack that the optimiser was given.
+        point: (2, K, G).
+        step: of the gradient mapping.
+        kappa: tolerance that was asked for.
+    """
+
+    dual: Dual
+    point: Vector
+    step: float
+    kappa: float
+    accepted: float = math.inf
+
+    @property
+    def difference(self) -> Vector:
+        """D (K, G), which the predictor depends on."""
+        return np.asarray(self.point[0] - self.point[1])
+
+    def objective(self) -> float:
+        """Risk against the base regressor on the unlabeled rows."""
+        return float((self.dual.probabilities(self.difference) * self.dual.r).sum() / self.dual.n_rows)
+
+    def violation(self) -> float:
+        """Largest difference of shares of an atom, beyond the slack."""
+        return float((self.dual.violations(self.difference) - self.dual.eps[:, None]).max())
+
+    def indicator_violation(self, point: Any = None) -> float:
+        """The same beyond kappa, here or at another D; there is no surrogate."""
+        return float(self.dual.violations(self.difference if point is None else point).max() - self.kappa)
+
+    def certificate(self) -> Certificate:
+        """Norm of the gradient mapping of the dual; its points are the multipliers."""
+        mapping = float(np.linalg.norm(self.dual.gradient_mapping(self.point, self.step)))
+        return Certificate("gradient_mapping", mapping, "an absolute norm", SMALL, self.point.ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What an optimiser did at one tolerance: its point, steps, processor time before and after, and recorded D."""
+
+    witness: PostProcessed
+    steps: int
+    clock: tuple[float, float]
+    path: Vector
+    failure: str = ""
+
+    @property
+    def records(self) -> list[Record]:
+        """The state before and after."""
+        loss, excess, zero = self.witness.objective(), self.witness.violation(), np.zeros(self.witness.dual.shape)
+        return [
+            Record(0, 0, loss, excess, self.clock[0], zero),
+            Record(1, self.steps, loss, excess, self.clock[1], self.witness.difference),
+        ]
+
+
+class DPPostproc(Algorithm[DPPostprocSettings]):
     """Post-process least squares into a randomised predictor with equal distributions of predictions."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = DPPostprocSettings
+    settings = DPPostprocSettings
+    label = "Post-processing"
+    paper = "DP post-processing paper, Algorithm 1"
+    look = Look("#0072B2", "o")
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Tables with real-valued labels under parity of the distribution of predictions."""
-        if constraint != "distribution_parity":
-            return False, f"it makes distributions of predictions equal, which is distribution_parity, not {constraint}"
-        return regression_only(dataset)
+        return parity_only(constraint, data)
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: DPPostprocSettings) -> Fit:
         """Fit base models on the training rows, solve on the unlabeled ones.
 
         Raises:
             InfeasibleError: by ``exact``, where no predictor meets a tolerance.
         """
-        assert isinstance(settings, DPPostprocSettings)
         prepared = prepare(task, settings)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
-        found = self._path(task, settings, prepared, levels)
-        histories = {f"eps={eps:.3g}": part[1] for eps, part in zip(levels, found, strict=True)}
-        main, trace = found[0][0], found[0][2]
-        every = settings.record_every
+        found = _path(task, settings, prepared, levels)
+        main, every = found[0], settings.record_every
         model = GridPredictor(
             base=prepared.base,
             shares=prepared.shares,
             beta=prepared.dual.beta,
             theta=prepared.scale.atoms(prepared.dual.shape[1] // 2),
             scale=prepared.scale.back,
-            difference=main.params,
+            difference=main.witness.difference,
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
             level_eps=np.array(levels[1:]),
-            level_differences=np.array([part[0].params for part in found[1:]]),
-            trace_steps=np.arange(1, len(trace) + 1) * every if every else np.zeros(0, np.int64),
-            trace=trace.astype(np.float32),
+            level_differences=np.array([other.witness.difference for other in found[1:]]),
+            trace_steps=np.arange(1, len(main.path) + 1) * every if every else np.zeros(0, np.int64),
+            trace=main.path.astype(np.float32),
         )
-        dual = prepared.dual
-        return Fit(
-            main, model, {}, histories, next(iter(histories)),
-            lambda params, aux: float(dual.violations(params).max() - task.kappa),
-        )  # fmt: skip
+        candidates = {f"eps={eps:.3g}": part.records for eps, part in zip(levels, found, strict=True)}
+        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=main.witness, failure=main.failure)
 
-    def _path(
-        self, task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]
-    ) -> list[tuple[Solution, list[Record], Vector]]:
-        """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
-        found, before = {}, None
-        for eps in sorted(set(levels), reverse=True):
-            found[eps] = self._solve(task, settings, prepared, eps, before)
-            before = found[eps][0].params
-        return [found[eps] for eps in levels]
 
-    def _solve(
-        self, task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None
-    ) -> tuple[Solution, list[Record], Vector]:
-        """Solve at one tolerance; returns the solution, its history (before, after) and the recorded path."""
-        dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
-        nothing = np.zeros(0)
-        began = time.process_time()
-        status, trace = "ok", np.zeros((0, *dual.shape))
-        if settings.optimiser == "exact":
-            optimum = proximal_newton.solve(dual, before, tolerance=settings.tolerance)
-            point, steps, status = optimum.point, optimum.iterations, optimum.status
-        else:
-            point, steps, trace = _stochastic(task, settings, prepared, dual, eps)
-        ended = time.process_time()
-        difference = point[0] - point[1]
-        risk = float((dual.probabilities(difference) * dual.r).sum() / dual.n_rows)
-        excess = float((dual.violations(difference) - dual.eps[:, None]).max())
-        mapping = float(np.linalg.norm(dual.gradient_mapping(point, 1.0 / prepared.smoothness)))
-        task.report(f"eps {eps:.3g}: risk {risk:.5f}, excess {excess:+.1e}, gradient mapping {mapping:.1e}")
-        zero = np.zeros(dual.shape)
-        history = [
-            Record(0, 0, risk, excess, began, zero, nothing),
-            Record(1, steps, risk, excess, ended, difference, nothing),
-        ]
-        certificate = Certificate(risk, max(excess, 0.0), mapping, point.ravel())
-        return Solution(difference, nothing, certificate, history, status), history, trace
+def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]) -> list[Solved]:
+    """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
+    found: dict[float, Solved] = {}
+    before = None
+    for eps in sorted(set(levels), reverse=True):
+        found[eps] = _solve(task, settings, prepared, eps, before)
+        before = found[eps].witness.difference
+    return [found[eps] for eps in levels]
+
+
+def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None) -> Solved:
+    """Solve at one tolerance."""
+    dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
+    began = time.process_time()
+    failure, path, accepted = "", np.zeros((0, *dual.shape)), math.inf
+    if settings.optimiser == "exact":
+        optimum = proximal_newton.solve(dual, before, tolerance=settings.tolerance)
+        point, steps, accepted = optimum.point, optimum.iterations, SMALL
+        failure = "" if optimum.status == "ok" else f"{optimum.status}; raise tolerance ({settings.tolerance:g})"
+    else:
+        point, steps, path = _stochastic(task, settings, prepared, dual, eps)
+    clock = began, time.process_time()
+    witness = PostProcessed(dual, point, 1.0 / prepared.smoothness, task.kappa, accepted)
+    task.report(
+        f"eps {eps:.3g}: risk {witness.objective():.5f}, excess {witness.violation():+.1e}, "
+        f"gradient mapping {witness.certificate().value:.1e}"
+    )
+    return Solved(witness, steps, clock, path, failure)
 
 
 def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:

@@ -1,15 +1,14 @@
 """Least squares without a fairness constraint: the base regressor of post-processing."""
 
 import time
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Settings, Task, Trace, Witness
 from partialfair.algorithms.regression.regression_base import fit_base, regression_only, scale_of
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit
 from partialfair.models.grid_predictor import GridPredictor
 from partialfair.tables.dataset import Dataset
 
@@ -22,26 +21,44 @@ class PlugInSettings(Settings):
     max_iter: PositiveInt = 100
 
 
-class PlugInRegression:
-    """The base regressor as it is (DP post-processing paper, section 6, "base")."""
+@dataclass(frozen=True, eq=False)
+class Regressed(Witness):
+    """A regressor on the training rows, which no constraint concerns."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = False
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = PlugInSettings
+    model: GridPredictor
+    rows: Dataset
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Any table with real-valued labels; the constraint plays no part."""
-        return regression_only(dataset)
+    def objective(self) -> float:
+        """Mean squared error."""
+        return float(np.mean((self.model.predictions(self.rows.X).values - self.rows.y) ** 2))
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
-        """Fit on the training rows; nothing is tuned."""
-        assert isinstance(settings, PlugInSettings)
+    def violation(self) -> float:
+        """There are no constraints."""
+        return 0.0
+
+    def indicator_violation(self, point: Any = None) -> float:
+        """There are no constraints."""
+        return 0.0
+
+
+class PlugInRegression(Algorithm[PlugInSettings]):
+    """The base regressor as it is; the constraint plays no part, and nothing is tuned."""
+
+    settings = PlugInSettings
+    label = "Base models"
+    paper = "DP post-processing paper, section 6"
+    look = Look("#262626", "*")
+    constrained = False
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
+        """Any table with real-valued labels."""
+        return regression_only(data)
+
+    def fit(self, task: Task, settings: PlugInSettings) -> Fit:
+        """Fit on the training rows."""
         scale = scale_of(task, settings.ranges, settings.rescale)
-        base = fit_base(task, scale, settings.max_iter)
         model = GridPredictor(
-            base=base,
+            base=fit_base(task, scale, settings.max_iter),
             shares=np.bincount(task.train.group, minlength=task.train.n_groups) / task.train.n_rows,
             beta=np.inf,
             theta=scale.atoms(int(np.sqrt(task.validation.n_rows))),
@@ -50,13 +67,11 @@ class PlugInRegression:
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
         )
-        risk = float(np.mean((model.predictions(task.train.X).values - task.train.y) ** 2))
+        witness = Regressed(model, task.train)
+        risk = witness.objective()
         task.report(f"training risk {risk:.6f}")
-        nothing: Any = np.zeros(0)
-        record = Record(1, 1, risk, 0.0, time.process_time(), nothing, nothing)
-        certificate = Certificate(risk, 0.0, 0.0, nothing)
-        solution = Solution(nothing, nothing, certificate, [record])
-        return Fit(solution, model, {}, {"least_squares": [record]}, "least_squares", lambda params, aux: 0.0)
+        trace = Trace({"least_squares": [Record(1, 1, risk, 0.0, time.process_time())]}, "least_squares")
+        return Fit(model, trace=trace, witness=witness)
 
 
 ALGORITHM = PlugInRegression()

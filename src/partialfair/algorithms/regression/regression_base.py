@@ -16,15 +16,22 @@ from partialfair.tables.dataset import Dataset
 Vector = NDArray[np.float64]
 
 
-def regression_only(dataset: Dataset) -> tuple[bool, str]:
-    """The verdict of algorithms for real-valued labels and at least two groups."""
-    if dataset.task != "regression":
-        return False, f"{dataset.name} has classes as labels, this algorithm needs real-valued ones"
-    if dataset.n_groups < 2:
-        return False, f"{dataset.name} has one group, a fairness constraint needs at least two"
-    if dataset.image_shape is not None:
-        return False, f"the rows of {dataset.name} are images, which a linear model of this algorithm cannot read"
-    return True, ""
+def regression_only(data: Dataset) -> str | None:
+    """Why rows are not for an algorithm that needs real-valued labels and at least two groups; ``None`` if they are."""
+    if data.task != "regression":
+        return f"{data.name} has classes as labels, this algorithm needs real-valued ones"
+    if data.n_groups < 2:
+        return f"{data.name} has one group, a fairness constraint needs at least two"
+    if data.image_shape is not None:
+        return f"the rows of {data.name} are images, which a linear model of this algorithm cannot read"
+    return None
+
+
+def parity_only(constraint: str, data: Dataset) -> str | None:
+    """The same, of algorithms whose constraint is parity of the distribution of predictions."""
+    if constraint != "distribution_parity":
+        return f"it makes distributions of predictions equal, which is distribution_parity, not {constraint}"
+    return regression_only(data)
 
 
 @dataclass(frozen=True)

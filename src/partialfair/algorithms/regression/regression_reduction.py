@@ -5,17 +5,18 @@ and validation rows together (``adw1``), whose labels it reads, where post-proce
 """
 
 import time
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, Record, Settings, Task, Trace, Witness
 from partialfair.algorithms.regression.reduction_solver import ROUNDS, Mixture, Sample, solve
-from partialfair.algorithms.regression.regression_base import regression_only
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit
+from partialfair.algorithms.regression.regression_base import parity_only
 from partialfair.errors import ConfigError
 from partialfair.models.level_mixture import LevelMixture, with_intercept
 from partialfair.tables.dataset import Dataset
@@ -39,71 +40,97 @@ class ReductionSettings(Settings):
     rounds: PositiveInt = ROUNDS
 
 
-class RegressionReduction:
-    """Mixture of least-squares fits with nearly equal distributions of predictions."""
+@dataclass(frozen=True, eq=False)
+class Reduced(Witness):
+    """A mixture on the labeled rows, as the point of a saddle-point problem."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = ReductionSettings
+    sample: Sample
+    mixture: Mixture
+    eps: float
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    @cached_property
+    def _above(self) -> list[NDArray[np.bool_]]:
+        return [self.sample.above(hypothesis) for hypothesis in self.mixture.hypotheses]
+
+    def _mean(self, of: Callable[[NDArray[np.bool_]], Any]) -> Any:
+        return sum(weight * of(above) for weight, above in zip(self.mixture.weights, self._above, strict=True))
+
+    def objective(self) -> float:
+        """Weighted share of thresholds that the mixture puts labels on the wrong side of."""
+        return float(self._mean(self.sample.error))
+
+    def violation(self) -> float:
+        """Largest difference of shares above a threshold, beyond the tolerance; the indicator is what is bounded."""
+        return float(self._mean(self.sample.gaps).max()) - self.eps
+
+    def indicator_violation(self, point: Any = None) -> float:
+        """The same."""
+        return self.violation()
+
+    def certificate(self) -> Certificate:
+        """Duality gap of the game; its half a standard error is what the method asks for."""
+        return Certificate("duality_gap", self.mixture.gap, "an absolute difference of losses", self.mixture.target)
+
+
+class RegressionReduction(Algorithm[ReductionSettings]):
+    """Mixture of least-squares fits with nearly equal distributions of predictions; nothing is tuned."""
+
+    settings = ReductionSettings
+    label = "Reduction (ADW)"
+    paper = "Agarwal, Dudik and Wu (2019)"
+    look = Look("#D55E00", "s", (0, (5, 1.5)))
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Tables with real-valued labels under parity of the distribution of predictions."""
-        if constraint != "distribution_parity":
-            return False, f"it makes distributions of predictions equal, which is distribution_parity, not {constraint}"
-        return regression_only(dataset)
+        return parity_only(constraint, data)
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
-        """Fit on the labeled rows; nothing is tuned."""
-        assert isinstance(settings, ReductionSettings)
+    def fit(self, task: Task, settings: ReductionSettings) -> Fit:
+        """Fit on the labeled rows."""
         low, high = settings.ranges.get(task.train.name, (0.0, 1.0))
-        parts = [task.train] if settings.rows == "train" else [task.train, task.validation]
-        X = np.concatenate([with_intercept(part.X, settings.intercept) for part in parts])
-        y = (np.concatenate([part.y for part in parts]) - low) / (high - low)
-        if y.min() < 0 or y.max() > 1:
-            raise ConfigError(
-                f"labels of {task.train.name} reach from {low + y.min() * (high - low):g} to "
-                f"{low + y.max() * (high - low):g}; give their range under ranges.{task.train.name}"
-            )
-        sample = Sample(X, y, np.concatenate([part.group for part in parts]), task.train.n_groups)
+        sample = sample_of(task, settings, low, high)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
-        found, histories = [], {}
+        found, candidates = [], {}
         for eps in levels:
             began = time.process_time()
             mixture = solve(sample, eps, settings.rounds)
             ended = time.process_time()
-            found.append(mixture)
-            histories[f"eps={eps:.3g}"] = _records(sample, mixture, eps, began, ended)
+            point = Reduced(sample, mixture, eps)
+            loss, excess = point.objective(), point.violation()
+            found.append(point)
+            candidates[f"eps={eps:.3g}"] = [
+                Record(0, 0, loss, excess, began),
+                Record(1, mixture.rounds, loss, excess, ended, mixture.weights),
+            ]
             task.report(f"eps {eps:.3g}: {mixture.rounds} rounds, {len(mixture.weights)} functions")
+        mixtures = [point.mixture for point in found]
         model = LevelMixture(
-            hypotheses=np.concatenate([mixture.hypotheses for mixture in found]),
-            weights=np.concatenate([mixture.weights for mixture in found]),
-            sizes=np.array([len(mixture.weights) for mixture in found]),
+            hypotheses=np.concatenate([mixture.hypotheses for mixture in mixtures]),
+            weights=np.concatenate([mixture.weights for mixture in mixtures]),
+            sizes=np.array([len(mixture.weights) for mixture in mixtures]),
             level_eps=np.array(levels[1:]),
             intercept=settings.intercept,
             scale=(low, high - low),
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
         )
-        main = next(iter(histories))
-        last = histories[main][-1]
-        certificate = Certificate(last.objective, max(last.max_violation, 0.0), found[0].gap, np.zeros(0))
-        solution = Solution(last.params, last.aux, certificate, histories[main])
-        return Fit(solution, model, {}, histories, main, lambda params, aux: last.max_violation)
+        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=found[0])
 
 
-def _records(sample: Sample, mixture: Mixture, eps: float, began: float, ended: float) -> list[Record]:
-    """The state before and after: error of the mixture and its largest gap beyond the tolerance."""
-    above = [sample.above(hypothesis) for hypothesis in mixture.hypotheses]
-    error = float(sum(weight * sample.error(one) for weight, one in zip(mixture.weights, above, strict=True)))
-    gaps: Any = sum(weight * sample.gaps(one) for weight, one in zip(mixture.weights, above, strict=True))
-    nothing: NDArray[np.float64] = np.zeros(0)
-    excess = float(gaps.max()) - eps
-    return [
-        Record(0, 0, error, excess, began, nothing, nothing),
-        Record(1, mixture.rounds, error, excess, ended, mixture.weights, nothing),
-    ]
+def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) -> Sample:
+    """The labeled rows, labels mapped from [low, high] to [0, 1].
+
+    Raises:
+        ConfigError: a label lies outside.
+    """
+    parts = [task.train] if settings.rows == "train" else [task.train, task.validation]
+    X = np.concatenate([with_intercept(part.X, settings.intercept) for part in parts])
+    y = (np.concatenate([part.y for part in parts]) - low) / (high - low)
+    if y.min() < 0 or y.max() > 1:
+        raise ConfigError(
+            f"labels of {task.train.name} reach from {low + y.min() * (high - low):g} to "
+            f"{low + y.max() * (high - low):g}; give their range under ranges.{task.train.name}"
+        )
+    return Sample(X, y, np.concatenate([part.group for part in parts]), task.train.n_groups)
 
 
 ALGORITHM = RegressionReduction()

@@ -8,40 +8,41 @@ and Jacobian A (m, N), a direction solves
     kappa = (1 - lam) max_i (c_i)+  +  lam min {max_i (c_i + a_i.d)+ : ||d||_inf <= radius}
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat, model_validator
 from scipy import sparse
 
+from partialfair.algorithms.contract import Settings
 from partialfair.errors import ConfigError, InfeasibleError
 
 Array = NDArray[np.floating]
 
 
-@dataclass(frozen=True)
-class Subproblem:
+class Subproblem(Settings):
     """Its parameters, under names of their own (the paper's letters have other meanings elsewhere).
 
     Attributes:
-        weight: tau, of the quadratic term.
-        box: beta, largest step of a coordinate.
-        mixing: lam, weight of what a step can reach in kappa.
-        radius: rho, how far such a step goes; at most ``box``, so that the problem is feasible.
+        weight: (tau), of the quadratic term.
+        box: (beta), largest step of a coordinate.
+        mixing: (lambda), weight of what a step can reach in kappa.
+        radius: (rho), how far such a step goes; at most ``box``, so that the problem is feasible. The paper states
+            mixing .5 and radius .8; its published code exchanges the two in the call, so that its numbers come from .8
+            and .5.
     """
 
-    weight: float = 1.0
-    box: float = 10.0
-    mixing: float = 0.8
-    radius: float = 0.5
+    weight: PositiveFloat = 1.0
+    box: PositiveFloat = 10.0
+    mixing: float = Field(0.8, ge=0, le=1)
+    radius: PositiveFloat = 0.5
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.mixing <= 1 or not 0 < self.radius <= self.box or not self.weight > 0:
-            raise ConfigError(
-                f"subproblem: mixing {self.mixing} must lie in [0, 1], radius {self.radius} in (0, box {self.box}], "
-                f"and weight {self.weight} be positive; correct the settings"
-            )
+    @model_validator(mode="after")
+    def _feasible(self) -> Self:
+        if self.radius > self.box:
+            raise ValueError(f"radius {self.radius} must be at most box {self.box}; correct the settings")
+        return self
 
 
 def pair_kappa(difference: Array, slope_norm: Array, slack: float, options: Subproblem) -> Array:

@@ -1,33 +1,69 @@
-"""Stochastic gradient descent on the log loss, without constraints."""
+"""Stochastic gradient descent on the mean log loss, without constraints."""
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings
-from partialfair.algorithms.stochastic import minibatch_sgd
+from partialfair.algorithms.contract import Look
+from partialfair.algorithms.stochastic.row_streams import Permutations
+from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import State
 from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.models.stacked import Array
 from partialfair.tables.dataset import Dataset
 
 
 class SGDSettings(StochasticSettings):
-    """Settings of :class:`partialfair.algorithms.stochastic.minibatch_sgd.SGD`."""
+    """Settings.
+
+    Attributes:
+        step_size: constant.
+        batch: rows per step.
+    """
 
     step_size: PositiveFloat = 0.005
     batch: PositiveInt = 8
 
 
-class SGD(Stochastic):
-    """Benchmark of stochastic approximation algorithms, section 4.2, "SGD"."""
+@dataclass(frozen=True)
+class PlainSteps:
+    """Plain steps on the loss."""
 
-    name: ClassVar[str] = "sgd"
-    constrained: ClassVar[bool] = False
-    settings: ClassVar[type[Settings]] = SGDSettings
+    settings: SGDSettings
 
-    def method(self, settings: Any, rows: Dataset, n_seeds: int) -> minibatch_sgd.SGD:
-        """The solver."""
-        return minibatch_sgd.SGD(settings.step_size, None if settings.full_batch else settings.batch)
+    def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Permutations | None:
+        """Rows of every step."""
+        if self.settings.full_batch:
+            return None
+        return Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
+
+    def start(self, problem: Sampled, x: Array) -> State:
+        """State before the first step."""
+        return {"x": x.copy(), "rows": np.zeros(len(x))}
+
+    def step(self, problem: Sampled, streams: Permutations | None, state: State, k: int) -> None:
+        """One step of every run."""
+        rows = None if streams is None else streams.at(k)
+        gradient = problem.gradient(state["x"], rows)
+        gradient *= state["x"].dtype.type(self.settings.step_size)
+        state["x"] -= gradient
+        state["rows"] += 0 if rows is None else rows.shape[1]
+
+
+class SGD(Stochastic[SGDSettings]):
+    """Stochastic gradient descent."""
+
+    settings = SGDSettings
+    label = "SGD"
+    paper = "Benchmark of stochastic approximation algorithms, section 4.2"
+    look = Look("#262626", "*")
+    constrained = False
+
+    def method(self, settings: SGDSettings, rows: Dataset, n_seeds: int) -> PlainSteps:
+        """Its steps."""
+        return PlainSteps(settings)
 
 
 ALGORITHM = SGD()
-"""SGD."""

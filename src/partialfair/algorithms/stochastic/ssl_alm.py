@@ -1,21 +1,37 @@
-"""SSL-ALM: the stochastic smoothed and linearised augmented Lagrangian method."""
+"""SSL-ALM: stochastic smoothed linearised augmented Lagrangian method; without smoothing (mu = 0), plain ALM.
 
-from typing import Any, ClassVar
+Source: Benchmark of stochastic approximation algorithms, section 3, equations (9)-(12). Inequalities become equalities
+``c(x) + s = 0`` with slacks s >= 0. Two independent draws of rows make the penalty's gradient unbiased: the Jacobian is
+that of the first, the value that of the second.
+"""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings
-from partialfair.algorithms.stochastic import ssl_alm_solver as ssl_alm
+from partialfair.algorithms.contract import Look
+from partialfair.algorithms.stochastic.row_streams import Balanced, Permutations
+from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import State
 from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.models.stacked import Array
 from partialfair.tables.dataset import Dataset
+
+Streams = tuple[Permutations, Balanced, Balanced]
 
 
 class SSLALMSettings(StochasticSettings):
-    """Settings of :class:`partialfair.algorithms.stochastic.ssl_alm_solver.SSLALM`; the paper's letters are in
-    brackets.
+    """Settings; in brackets the paper's letters.
 
     Attributes:
-        proximal: (mu); penalty: (rho); step_size: (tau); dual_step: (eta); smoothing: (beta); dual_bound: (M_y).
+        proximal: (mu), weight of the distance to the anchor.
+        penalty: (rho).
+        step_size: (tau), of points and slacks.
+        dual_step: (eta).
+        smoothing: (beta), how fast the anchor follows.
+        dual_bound: (M_y); multipliers whose norm reaches it are set to 0.
         batch: rows of the objective; group_batch: rows of each group in each of two draws.
         cyclic: the same batches of groups in every pass, as the published code draws them.
     """
@@ -31,18 +47,65 @@ class SSLALMSettings(StochasticSettings):
     cyclic: bool = False
 
 
-class SSLALM(Stochastic):
-    """Benchmark of stochastic approximation algorithms, section 3, "SSL-ALM"."""
+@dataclass(frozen=True)
+class SmoothedSteps:
+    """Steps of the method."""
 
-    name: ClassVar[str] = "ssl_alm"
-    settings: ClassVar[type[Settings]] = SSLALMSettings
+    settings: SSLALMSettings
 
-    def method(self, settings: Any, rows: Dataset, n_seeds: int) -> ssl_alm.SSLALM:
-        """The solver."""
-        names = ("proximal", "penalty", "step_size", "dual_step", "smoothing", "dual_bound", "group_batch", "cyclic")
-        options = {name: getattr(settings, name) for name in names}
-        return ssl_alm.SSLALM(**options, batch=None if settings.full_batch else settings.batch)
+    def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Streams | None:
+        """Rows of every step: of the objective, and two draws for the constraints."""
+        if self.settings.full_batch:
+            return None
+        objective = Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
+        draws = [
+            Balanced(problem.strata, self.settings.group_batch, seeds, name, self.settings.cyclic)
+            for name in ("first", "second")
+        ]
+        return objective, draws[0], draws[1]
+
+    def start(self, problem: Sampled, x: Array) -> State:
+        """State before the first step."""
+        runs, m = len(x), problem.n_constraints
+        state = {"x": x.copy(), "slack": np.zeros((runs, m)), "dual": np.zeros((runs, m)), "rows": np.zeros(runs)}
+        return state | {"anchor": x.copy(), "slack_anchor": np.zeros((runs, m))}
+
+    def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
+        """One step of every run."""
+        objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
+        x, slack = state["x"], state["slack"]
+        values, pull_back = problem.constraints(x, first)
+        dual = state["dual"] + self.settings.dual_step * (values + slack)
+        dual[np.linalg.norm(dual, axis=1) >= self.settings.dual_bound] = 0.0
+        other = values if streams is None else problem.constraints(x, second)[0]
+        v = dual + self.settings.penalty * (other + slack)
+        gradient = problem.gradient(x, objective)
+        gradient += pull_back(v)
+        by_slack = v
+        if self.settings.proximal:
+            gradient += x.dtype.type(self.settings.proximal) * (x - state["anchor"])
+            by_slack = v + self.settings.proximal * (slack - state["slack_anchor"])
+            state["anchor"] += x.dtype.type(self.settings.smoothing) * (x - state["anchor"])
+            state["slack_anchor"] += self.settings.smoothing * (slack - state["slack_anchor"])
+        gradient *= x.dtype.type(self.settings.step_size)
+        x -= gradient
+        state["slack"] = np.maximum(slack - self.settings.step_size * by_slack, 0.0)
+        state["dual"] = dual
+        if objective is not None and first is not None:
+            state["rows"] += objective.shape[1] + 2 * first[0].size
+
+
+class SSLALM(Stochastic[SSLALMSettings]):
+    """The stochastic smoothed and linearised augmented Lagrangian method."""
+
+    settings = SSLALMSettings
+    label = "SSL-ALM"
+    paper = "Benchmark of stochastic approximation algorithms, section 3"
+    look = Look("#0072B2", "o")
+
+    def method(self, settings: SSLALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
+        """Its steps."""
+        return SmoothedSteps(settings)
 
 
 ALGORITHM = SSLALM()
-"""SSL-ALM."""

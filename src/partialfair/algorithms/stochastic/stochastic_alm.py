@@ -1,11 +1,11 @@
 """ALM of the benchmark of stochastic methods: SSL-ALM without its proximal term (mu = 0)."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
-from partialfair.algorithms.contract import Settings
-from partialfair.algorithms.stochastic.ssl_alm import SSLALM, SSLALMSettings
+from partialfair.algorithms.contract import Look
+from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
+from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic
+from partialfair.tables.dataset import Dataset
 
 
 class StochasticALMSettings(SSLALMSettings):
@@ -14,12 +14,17 @@ class StochasticALMSettings(SSLALMSettings):
     proximal: float = Field(0.0, ge=0, le=0)
 
 
-class StochasticALM(SSLALM):
-    """Benchmark of stochastic approximation algorithms, section 4.2, "ALM"."""
+class StochasticALM(Stochastic[StochasticALMSettings]):
+    """The stochastic linearised augmented Lagrangian method."""
 
-    name: ClassVar[str] = "stochastic_alm"
-    settings: ClassVar[type[Settings]] = StochasticALMSettings
+    settings = StochasticALMSettings
+    label = "ALM (stochastic)"
+    paper = "Benchmark of stochastic approximation algorithms, section 4.2"
+    look = Look("#D55E00", "s", (0, (5, 1.5)))
+
+    def method(self, settings: StochasticALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
+        """Those of SSL-ALM."""
+        return SmoothedSteps(settings)
 
 
 ALGORITHM = StochasticALM()
-"""ALM (stochastic)."""

@@ -7,18 +7,22 @@ one another: run r reads row r of every array.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from partialfair.algorithms.solution import Certificate
+from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.algorithms.stochastic.row_streams import Rows
-from partialfair.constraints.stratum_means import LossMeans, StratumMeans, log_loss, sigmoid
+from partialfair.constraints import surrogates
+from partialfair.constraints.parts import Constraints, constraints_of
+from partialfair.constraints.stratum_means import HingeMeans, LossMeans, StratumMeans, log_loss, sigmoid
 from partialfair.models.stacked import Array, StackedScore
 
 PullBack = Callable[[Array], Array]
+ACTIVE_WITHIN, SMALL = 1e-3, 0.01
+AT_ZERO = "the norm of the loss gradient where all parameters are zero"
 BLOCK = 1024  # rows of a pass over all data that are computed at once: they fit in the cache
 
 
@@ -152,33 +156,9 @@ class StochasticProblem:
         means /= counts[:, None]
         return Evaluation(losses / len(self.X), np.asarray(self.means.values(means), np.float64), means)
 
-    def certify(self, x: Array, active_within: float = 1e-3) -> list[Certificate]:
-        """Karush-Kuhn-Tucker certificate of each point (R, N), on all rows.
-
-        As :func:`partialfair.algorithms.linear.certificate.certify`: the multipliers of constraints above
-        ``-active_within`` that
-        make the Lagrangian's gradient smallest, and its norm relative to that of the loss at scores of zero.
-        """
-        double = self._in_double
-        x = x.astype(np.float64)
-        found = double.evaluate(x)
-        unit = float(np.linalg.norm(double.gradient(np.zeros((1, x.shape[1])), None)))
-        gradients = double.gradient(x, None)
-        out = []
-        for place in range(len(x)):
-            values, gradient = found.constraints[place], gradients[place]
-            multipliers, residual = np.zeros(values.size), float(np.linalg.norm(gradient))
-            active = np.flatnonzero(values >= -active_within)
-            if active.size:
-                _, pull_back = double.constraints(x[place : place + 1], None)
-                rows = np.concatenate([pull_back(np.eye(values.size)[None, i]) for i in active])
-                multipliers[active], residual = nnls(rows.T, -gradient)
-            violation = float(max(values.max(initial=0.0), 0.0))
-            out.append(Certificate(float(found.loss[place]), violation, float(residual) / unit, multipliers))
-        return out
-
     @cached_property
-    def _in_double(self) -> "StochasticProblem":
+    def in_double(self) -> "StochasticProblem":
+        """The problem in double precision."""
         return StochasticProblem(self.score, self.X.astype(np.float64), self.positive.astype(np.float64), self.means)
 
     def _blocks(self) -> list[slice]:
@@ -222,3 +202,70 @@ class StochasticProblem:
             return self._joined(total, x, total_aux)
 
         return found.constraints, pull_back
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A point (N,) on the way, and its largest constraint value."""
+
+    x: NDArray[np.float64]
+    violation: float
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticPoint(Witness):
+    """A point (N,) of the problem, on all rows.
+
+    Attributes:
+        surrogate: of the indicator, where constraints have one.
+        certified: whether the loss and the constraints are all that was minimised, so that they can be stationary.
+    """
+
+    problem: StochasticProblem
+    x: NDArray[np.float64]
+    surrogate: Any = "clipped_linear"
+    certified: bool = True
+
+    @cached_property
+    def _here(self) -> Evaluation:
+        return self.problem.in_double.evaluate(self.x[None])
+
+    def objective(self) -> float:
+        """Mean log loss."""
+        return float(self._here.loss[0])
+
+    def violation(self) -> float:
+        """Largest constraint value; 0 without constraints."""
+        values = self._here.constraints[0]
+        return float(values.max()) if values.size else 0.0
+
+    @cached_property
+    def _indicator(self) -> Constraints:
+        assert isinstance(self.problem.means, HingeMeans)
+        return constraints_of(self.problem.means.program, surrogates.make(self.surrogate)).sharp()
+
+    def indicator_violation(self, point: Passed | None = None) -> float:
+        """Largest constraint value with the indicator in place of its surrogate; gaps of losses have neither."""
+        problem, x = self.problem, self.x if point is None else point.x
+        if problem.means is None:
+            return 0.0
+        if isinstance(problem.means, LossMeans):
+            return float(problem.evaluate(x[None]).constraints.max()) if point is None else point.violation
+        theta, aux = x[: problem.score.size], x[problem.score.size :]
+        scores = problem.score.forward(theta[None].astype(np.float64), problem.X[None])[0][0]
+        return float(self._indicator.parts(np.asarray(scores, np.float64), np.asarray(aux, np.float64)).values.max())
+
+    def certificate(self) -> Certificate | None:
+        """KKT residual, as that of a linear score: the best multipliers of constraints above ``-ACTIVE_WITHIN``."""
+        if not self.certified:
+            return None
+        double, x, values = self.problem.in_double, self.x[None], self._here.constraints[0]
+        unit = float(np.linalg.norm(double.gradient(np.zeros_like(x), None)))
+        gradient = double.gradient(x, None)[0]
+        multipliers, residual = np.zeros(values.size), float(np.linalg.norm(gradient))
+        active = np.flatnonzero(values >= -ACTIVE_WITHIN)
+        if active.size:
+            _, pull_back = double.constraints(x, None)
+            rows = np.concatenate([pull_back(np.eye(values.size)[None, i]) for i in active])
+            multipliers[active], residual = nnls(rows.T, -gradient)
+        return Certificate("kkt", float(residual) / unit, AT_ZERO, SMALL, multipliers)

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, NonNegativeInt, PositiveInt
 
+from partialfair.algorithms.contract import Settings
 from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
 from partialfair.models.stacked import Array
 from partialfair.seeding import generator
@@ -33,22 +35,21 @@ class Method(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How long, and what is kept.
+class Plan(Settings):
+    """How long a method runs, and what is kept.
 
     Attributes:
         steps: number of steps.
-        records: points at which all rows are evaluated, evenly spaced, besides the start.
+        records: evaluations on all rows on the way, evenly spaced, besides that of the start.
         average: share of the last steps whose mean point is returned; 0 for the last point.
         sampled_from: return one of the points after this step, drawn with chances as its step is long; ``None`` for no
             such draw.
     """
 
-    steps: int
-    records: int = 60
-    average: float = 0.0
-    sampled_from: int | None = None
+    steps: PositiveInt = 2000
+    records: PositiveInt = 60
+    average: float = Field(0.0, ge=0, le=1)
+    sampled_from: NonNegativeInt | None = None
 
     @property
     def marks(self) -> NDArray[np.int64]:
@@ -57,7 +58,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Runs:
     """What R runs left behind.
 
     Attributes:
@@ -84,6 +85,14 @@ class Trace:
     state: State
     finite: NDArray[np.bool_]
 
+    def one(self, r: int) -> "Runs":
+        """Run r alone; its processor time is an equal share of all."""
+        part = slice(r, r + 1)
+        state = {name: values[part] if values.ndim else values for name, values in self.state.items()}
+        first = {name: getattr(self, name)[part] for name in ("point", "last", "finite")}
+        second = {name: getattr(self, name)[:, part] for name in ("rows", "loss", "constraints", "path")}
+        return Runs(**first, **second, steps=self.steps, seconds=self.seconds / len(self.point), state=state)
+
 
 def run(
     method: Method,
@@ -93,7 +102,7 @@ def run(
     plan: Plan,
     checkpoint: Checkpoint | None = None,
     report: Callable[[str], None] = lambda line: None,
-) -> Trace:
+) -> Runs:
     """Run a method from points x (R, N), one run per seed, from a checkpoint if there is one.
 
     A resumed run ends as it would have without the interruption.
@@ -120,7 +129,7 @@ def run(
         if checkpoint is not None and time.monotonic() - last_save > SAVE_EVERY:
             _save(checkpoint, state, log, done, spent + time.process_time() - began)
             last_save = time.monotonic()
-    return _trace(state, log, plan)
+    return _runs(state, log, plan)
 
 
 def _started(method: Method, problem: StochasticProblem, x: Array, plan: Plan) -> State:
@@ -172,10 +181,10 @@ def _split(arrays: State, prefix: str) -> State:
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 
-def _trace(state: State, log: dict[str, list[Any]], plan: Plan) -> Trace:
+def _runs(state: State, log: dict[str, list[Any]], plan: Plan) -> Runs:
     last = state["x"]
     point = state["sampled"] if plan.sampled_from is not None else state["mean"] if plan.average else last
     loss = np.array(log["loss"])
     finite = np.isfinite(loss).all(axis=0) & np.isfinite(last).all(axis=1)
     arrays = {name: np.array(log[name]) for name in ("steps", "rows", "constraints", "path", "seconds")}
-    return Trace(point=point, last=last, loss=loss, state=state, finite=finite, **arrays)
+    return Runs(point=point, last=last, loss=loss, state=state, finite=finite, **arrays)

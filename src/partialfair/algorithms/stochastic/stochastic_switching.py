@@ -1,18 +1,29 @@
-"""SSw: the stochastic switching subgradient method."""
+"""Stochastic switching subgradient method (SSw): steps on the objective where the constraint seems to hold.
 
-from typing import Any, ClassVar
+Source: Benchmark of stochastic approximation algorithms, section 3 (after Huang and Lin). The test and the constraint's
+step use independent draws.
+"""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings
-from partialfair.algorithms.stochastic import switching_solver as stochastic_switching
+from partialfair.algorithms.contract import Look
+from partialfair.algorithms.stochastic.row_streams import Balanced, Permutations
+from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import State
 from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.models.stacked import Array
 from partialfair.tables.dataset import Dataset
 
+Streams = tuple[Permutations, Balanced, Balanced]
 
-class SwitchingSettings(StochasticSettings):
-    """Settings of :class:`partialfair.algorithms.stochastic.switching_solver.StochasticSwitching`; in brackets its
-    letters.
+
+class StochasticSwitchingSettings(StochasticSettings):
+    """Settings; in brackets the paper's letters.
 
     Attributes:
         objective_step: (eta_f); constraint_step: (eta_c).
@@ -29,20 +40,64 @@ class SwitchingSettings(StochasticSettings):
     group_batch: PositiveInt = 16
 
 
-class Switching(Stochastic):
-    """Benchmark of stochastic approximation algorithms, section 3, "Stochastic Switching Subgradient"."""
+@dataclass(frozen=True)
+class SwitchingSteps:
+    """Steps of several runs at once, each on rows of its own; the compiled steps of other families are on all rows."""
 
-    name: ClassVar[str] = "stochastic_switching"
-    settings: ClassVar[type[Settings]] = SwitchingSettings
+    settings: StochasticSwitchingSettings
 
-    def method(self, settings: Any, rows: Dataset, n_seeds: int) -> stochastic_switching.StochasticSwitching:
-        """The solver."""
-        names = ("objective_step", "constraint_step", "tolerance", "tolerance_decay", "decay_start", "group_batch")
-        options = {name: getattr(settings, name) for name in names}
-        return stochastic_switching.StochasticSwitching(
-            **options, batch=None if settings.full_batch else settings.batch
+    def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Streams | None:
+        """Rows of every step: of the objective, of the test, and of the constraint's step."""
+        if self.settings.full_batch:
+            return None
+        objective = Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
+        draws = [Balanced(problem.strata, self.settings.group_batch, seeds, name) for name in ("first", "second")]
+        return objective, draws[0], draws[1]
+
+    def start(self, problem: Sampled, x: Array) -> State:
+        """State before the first step; ``objective_steps`` counts those on the objective."""
+        zero = np.zeros(len(x))
+        return {"x": x.copy(), "objective_steps": zero, "taken": zero.copy(), "rows": zero.copy()}
+
+    def eps(self, k: int, streams: Streams | None) -> float:
+        """Tolerance of step k."""
+        in_pass = k if streams is None else k % math.ceil(streams[0].pool.size / streams[0].batch)
+        return float(
+            self.settings.tolerance * self.settings.tolerance_decay ** max(0, in_pass - self.settings.decay_start)
         )
 
+    def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
+        """One step of every run; ``taken`` is its length."""
+        objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
+        x = state["x"]
+        values, _ = problem.constraints(x, first)
+        holds = values.max(axis=1) <= self.eps(k, streams)
+        on, off = np.flatnonzero(holds), np.flatnonzero(~holds)
+        if on.size:
+            rows = None if objective is None else objective[on]
+            x[on] -= x.dtype.type(self.settings.objective_step) * problem.gradient(x[on], rows)
+        if off.size:
+            again, pull_back = problem.constraints(x[off], None if second is None else second[off])
+            largest = np.zeros_like(again)
+            largest[np.arange(off.size), again.argmax(axis=1)] = 1.0
+            x[off] -= x.dtype.type(self.settings.constraint_step) * pull_back(largest)
+        state["objective_steps"] += holds
+        state["taken"] = np.where(holds, self.settings.objective_step, self.settings.constraint_step)
+        if first is not None and objective is not None:
+            state["rows"] += first[0].size + np.where(holds, objective.shape[1], first[0].size)
 
-ALGORITHM = Switching()
-"""SSw."""
+
+class StochasticSwitching(Stochastic[StochasticSwitchingSettings]):
+    """The stochastic switching subgradient method."""
+
+    settings = StochasticSwitchingSettings
+    label = "SSw"
+    paper = "Benchmark of stochastic approximation algorithms, section 3"
+    look = Look("#CC79A7", "D", (0, (3, 1)))
+
+    def method(self, settings: StochasticSwitchingSettings, rows: Dataset, n_seeds: int) -> SwitchingSteps:
+        """Its steps."""
+        return SwitchingSteps(settings)
+
+
+ALGORITHM = StochasticSwitching()

@@ -1,26 +1,20 @@
-"""What the stochastic algorithms share: settings, rows and inputs, starting points, and the fit made of a trace."""
+"""What the stochastic algorithms share: settings, rows and inputs, starting points, and the fit made of a run."""
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Settings, Task
-from partialfair.algorithms.solution import Record, Solution
-from partialfair.algorithms.stochastic.seed_batch import trace_of
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import Method, Plan, Trace, run
-from partialfair.algorithms.transition import Fit, classification_only
-from partialfair.constraints import surrogates
-from partialfair.constraints.parts import constraints_of
-from partialfair.constraints.program import HingeProgram
-from partialfair.constraints.stratum_means import HingeMeans, LossMeans, StratumMeans, sampled
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Task, Trace, unsuitable
+from partialfair.algorithms.stochastic.stochastic_problem import Passed, StochasticPoint, StochasticProblem
+from partialfair.algorithms.stochastic.stochastic_run import Method, Plan, Runs, run
+from partialfair.constraints.stratum_means import HingeMeans, StratumMeans, sampled
 from partialfair.errors import ConfigError
 from partialfair.models import stacked
 from partialfair.models.features import Standardiser, dense_features, group_indicators
@@ -33,76 +27,90 @@ from partialfair.tables.dataset import Dataset
 Vector = NDArray[np.float64]
 
 
-class StochasticSettings(Settings):
-    """Settings of every stochastic algorithm.
+class StochasticSettings(Plan):
+    """Settings of every stochastic algorithm, besides how long it runs and what is kept.
 
     Attributes:
-        steps: number of steps.
         hidden: widths of the hidden layers of a network with ReLU; none for the group-interaction linear score.
         uses_group: whether the score may depend on the group.
         fit_on: rows to train on; nothing is selected on validation rows, so they may be among them.
-        records: evaluations on all rows on the way.
-        average: share of the last steps whose mean point is returned, 0 for the last point.
-        sampled_from: return a point drawn among those after this step, by the length of its step.
         full_batch: take all rows at every step: the deterministic method, as a reference.
-        seed_batch: seeds that are computed together (:mod:`partialfair.algorithms.stochastic.seed_batch`); they must
-        train on the
-            same rows.
         precision: of the computation.
     """
 
-    steps: PositiveInt = 2000
     hidden: list[PositiveInt] = Field([])
     uses_group: bool = True
     fit_on: Literal["train", "train_and_validation"] = "train"
-    records: PositiveInt = 60
-    average: float = Field(0.0, ge=0, le=1)
-    sampled_from: NonNegativeInt | None = None
     full_batch: bool = False
-    seed_batch: PositiveInt = 1
     precision: Literal["float32", "float64"] = "float32"
 
-    def plan(self) -> Plan:
-        """How long, and what is kept."""
-        return Plan(self.steps, self.records, self.average, self.sampled_from)
+
+S = TypeVar("S", bound=StochasticSettings)
 
 
-class Stochastic(ABC):
-    """Base of the stochastic algorithms: a subclass names itself and makes the method of its settings."""
+class Stochastic(Algorithm[S]):
+    """Base of the stochastic algorithms: a subclass makes the steps of its settings.
 
-    name: ClassVar[str]
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]]
+    Nothing is chosen on validation rows. Runs that differ by their seed alone and train on the same rows are computed
+    at once (:mod:`partialfair.models.stacked`).
+
+    Attributes:
+        penalised: whether a penalty is added to the loss, so that a point cannot be stationary for the loss alone.
+    """
+
+    together = frozenset({"seed"})
+    penalised = False
 
     @abstractmethod
-    def method(self, settings: Any, rows: Dataset, n_seeds: int) -> Method:
-        """The solver with these settings."""
+    def method(self, settings: S, rows: Dataset, n_seeds: int) -> Method:
+        """The steps of so many runs."""
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Constraints that are functions of means over groups, so that drawn rows estimate them."""
-        applies, why = classification_only(dataset)
-        if applies and self.constrained and not estimable(constraint):
-            return False, f"{constraint} ranks rows or pairs them, and no mean over drawn rows estimates it"
-        return applies, why
+        reason = unsuitable(data)
+        if reason is None and self.constrained and not estimable(constraint):
+            return f"{constraint} ranks rows or pairs them, and no mean over drawn rows estimates it"
+        return reason
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
-        """Run the method; no validation rows are looked at but to train on them where the settings say so."""
-        assert isinstance(settings, StochasticSettings)
-        rows = training_rows(task, settings)
+    def fit(self, task: Task, settings: S) -> Fit:
+        """Run the method."""
+        return self._fits([task], settings, training_rows(task, settings), task.checkpoint)[0]
+
+    def fit_together(self, tasks: Sequence[Task], settings: S) -> list[Fit]:
+        """Run the method for all seeds at once, if they train on the same rows."""
+        rows = training_rows(tasks[0], settings)
+        if not all(_same_rows(rows, training_rows(task, settings)) for task in tasks[1:]):
+            return super().fit_together(tasks, settings)
+        checkpoint, seeds = tasks[0].checkpoint, [task.seed for task in tasks]
+        if checkpoint is not None:
+            key = f"{checkpoint.key} seeds {seeds}"
+            checkpoint = Checkpoint(checkpoint.path.with_name(f"together.{checkpoint.path.name}"), key)
+        found = self._fits(tasks, settings, rows, checkpoint)
+        if checkpoint is not None:
+            checkpoint.discard()
+        return found
+
+    def _fits(self, tasks: Sequence[Task], settings: S, rows: Dataset, checkpoint: Checkpoint | None) -> list[Fit]:
+        """The fits of tasks that train on the same rows."""
+        task, seeds = tasks[0], [one.seed for one in tasks]
         shape = Shape.of(task, settings, rows)
         problem = make_problem(task, settings, rows, shape)
+        x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype(settings.precision)
+        method = self.method(settings, rows, len(seeds))
+        resumable = None if getattr(settings, "penalty", "") == "library" else checkpoint
+        runs = run(method, problem, x, seeds, settings, resumable, task.report)
+        return [
+            make_fit(one, settings, shape, problem, runs.one(r), certified=not self.penalised)
+            for r, one in enumerate(tasks)
+        ]
 
-        def compute(seeds: Sequence[int], checkpoint: Checkpoint | None) -> Trace:
-            x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype(settings.precision)
-            method = self.method(settings, rows, len(seeds))
-            resumable = None if getattr(settings, "penalty", "") == "library" else checkpoint
-            return run(method, problem, x, seeds, settings.plan(), resumable, task.report)
 
-        trace = trace_of(task, self.name, settings, settings.seed_batch, compute)
-        return make_fit(task, settings, rows, shape, problem, trace)
+def _same_rows(one: Dataset, other: Dataset) -> bool:
+    """Whether two tables hold the same rows in the same order."""
+    pairs = [
+        (part.X if isinstance(part.X, np.ndarray) else part.X.toarray(), part.y, part.group) for part in (one, other)
+    ]
+    return all(np.array_equal(a, b) for a, b in zip(*pairs, strict=True))
 
 
 def estimable(constraint: str) -> bool:
@@ -184,81 +192,48 @@ def make_problem(task: Task, settings: StochasticSettings, rows: Dataset, shape:
 
 
 def make_fit(
-    task: Task, settings: StochasticSettings, rows: Dataset, shape: Shape, problem: StochasticProblem, trace: Trace
+    task: Task, settings: StochasticSettings, shape: Shape, problem: StochasticProblem, found: Runs, certified: bool
 ) -> Fit:
-    """The fit of a trace of one run."""
-    point = trace.point.astype(np.float64)
-    certificate = problem.certify(point)[0]
-    theta, aux = point[0, : problem.score.size], point[0, problem.score.size :]
-    status = "ok" if trace.finite[0] and np.isfinite(point).all() else "diverged: a number was not finite; reduce steps"
-    worst = trace.constraints[:, 0].max(axis=1, initial=-math.inf if problem.n_constraints else 0.0)
-    path = np.asarray(trace.path[:, 0], np.float64)
+    """The fit of one run."""
+    point = found.point[0].astype(np.float64)
+    theta, aux = point[: problem.score.size], point[problem.score.size :]
+    usable = bool(found.finite[0] and np.isfinite(point).all())
+    failure = "" if usable else "a number was not finite; reduce the step sizes"
+    worst = found.constraints[:, 0].max(axis=1, initial=-math.inf if problem.n_constraints else 0.0)
+    path = np.asarray(found.path[:, 0], np.float64)
     records = [
         Record(
-            iteration=int(step),
-            inner_steps=int(step),
-            objective=float(trace.loss[k, 0]),
-            max_violation=float(worst[k]),
-            cpu_seconds=float(trace.seconds[k]),
-            params=path[k, : theta.size],
-            aux=path[k, theta.size :],
+            int(step), int(step), float(found.loss[k, 0]), float(worst[k]), float(found.seconds[k]),
+            Passed(path[k], float(worst[k])),
         )
-        for k, step in enumerate(trace.steps)
-    ]
-    selected = {
-        "rows_read": float(trace.state["rows"][0]),
-        "last_loss": float(trace.loss[-1, 0]),
+        for k, step in enumerate(found.steps)
+    ]  # fmt: skip
+    chosen = {
+        "rows_read": float(found.state["rows"][0]),
+        "last_loss": float(found.loss[-1, 0]),
         "last_violation": float(worst[-1]),
-        "seeds_computed_together": settings.seed_batch,
     }
-    if "objective_steps" in trace.state:
-        selected["objective_steps"] = float(trace.state["objective_steps"][0])
-    solution = Solution(theta, aux, certificate, records, status)
+    if "objective_steps" in found.state:
+        chosen["objective_steps"] = float(found.state["objective_steps"][0])
     name = "mean of the last points" if settings.average else "last point"
-    violation = true_violation(task, problem, records)
-    return Fit(solution, _model(shape, theta, aux, status, trace), selected, {name: records}, name, violation)
+    witness = StochasticPoint(problem, point, task.surrogate, certified)
+    model = _model(shape, theta, aux, failure, found)
+    return Fit(model, chosen, Trace({name: records}, name), witness, failure)
 
 
-def _model(shape: Shape, theta: Vector, aux: Vector, status: str, trace: Trace) -> LinearScore | MLPScore:
+def _model(shape: Shape, theta: Vector, aux: Vector, failure: str, found: Runs) -> LinearScore | MLPScore:
     rows = shape.rows
     names: dict[str, Any] = {
         "group_names": rows.group_names,
         "feature_names": rows.feature_names,
         "uses_group": shape.uses_group,
     }
-    if status != "ok":
+    if failure:
         empty = np.zeros((0, 0))
-        return LinearScore(empty, shape.standardiser, np.zeros(0), **names, status=status)
+        return LinearScore(empty, shape.standardiser, np.zeros(0), **names, status=f"diverged: {failure}")
     if not shape.hidden:
         weights = shape.linear.effective(np.asarray(theta).reshape(shape.linear.shape))
         return LinearScore(weights, shape.standardiser, aux, **names)
-    path = {"steps": trace.steps, "rows": trace.rows[:, 0], "seconds": trace.seconds}
-    path["points"] = trace.path[:, 0, : theta.size].astype(np.float32)
+    path = {"steps": found.steps, "rows": found.rows[:, 0], "seconds": found.seconds}
+    path["points"] = found.path[:, 0, : theta.size].astype(np.float32)
     return MLPScore(theta, shape.hidden, shape.standardiser, aux, **names, path=path)
-
-
-def true_violation(
-    task: Task, problem: StochasticProblem, records: Sequence[Record]
-) -> Callable[[Vector, Vector], float]:
-    """Largest constraint value with indicators in place of the surrogate; loss gaps have neither."""
-    if problem.means is None:
-        return lambda params, aux: 0.0
-    if isinstance(problem.means, LossMeans):
-        known = {id(record.params): record.max_violation for record in records}  # all rows once is enough
-
-        def worst(params: Vector, aux: Vector) -> float:
-            if id(params) in known:
-                return known[id(params)]
-            return float(problem.evaluate(np.concatenate([params, aux])[None]).constraints.max())
-
-        return worst
-    assert isinstance(problem.means, HingeMeans)
-    program: HingeProgram = problem.means.program
-    sharp = constraints_of(program, surrogates.make(task.surrogate)).sharp()
-    inputs = problem.X[None]
-
-    def violation(params: Vector, aux: Vector) -> float:
-        scores = problem.score.forward(params[None].astype(np.float64), inputs)[0][0]
-        return float(sharp.parts(np.asarray(scores, np.float64), np.asarray(aux, np.float64)).values.max())
-
-    return violation
