@@ -9,6 +9,7 @@ import pytest
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA
 from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTRAINED
+from partialfair.algorithms.measure import measure
 from partialfair.datasets import drawn_faces, simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
@@ -68,11 +69,10 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(faces, tmp_path, survived):
     assert set(again.model.state) == set(whole.model.state)
     assert all(np.array_equal(again.model.state[name], values) for name, values in whole.model.state.items())
     assert np.array_equal(again.model.aux, whole.model.aux)
-    assert again.selected == whole.selected
-    assert [r.objective for r in again.histories["idca"]] == [r.objective for r in whole.histories["idca"]]
+    assert again.chosen == whole.chosen
+    assert [r.objective for r in again.trace.records] == [r.objective for r in whole.trace.records]
     assert all(
-        np.array_equal(a.params, b.params)
-        for a, b in zip(again.histories["idca"], whole.histories["idca"], strict=True)
+        np.array_equal(a.point[0], b.point[0]) for a, b in zip(again.trace.records, whole.trace.records, strict=True)
     )
 
 
@@ -93,10 +93,12 @@ def test_the_constrained_fit_starts_from_the_unconstrained_one(faces):
     plain = UNCONSTRAINED.fit(make_task(faces, math.inf), UNCONSTRAINED.settings(**TINY))
     settings = IDCA.settings(**SHORT | {"rounds": 1, "inner_steps": 1}, start="unconstrained")
     fit = IDCA.fit(make_task(faces), settings)
-    first = fit.histories["idca"][0]
+    first = fit.trace.records[0]
     train = make_task(faces).train
-    assert np.allclose(first.params, plain.model.scores(train.X, train.group), atol=1e-5)
-    assert first.objective == pytest.approx(plain.solution.certificate.objective, abs=1e-6)
+    assert np.allclose(first.point[0], plain.model.scores(train.X, train.group), atol=1e-5)
+    assert first.objective == pytest.approx(
+        measure(UNCONSTRAINED, make_task(faces, math.inf), plain).objective, abs=1e-6
+    )
 
 
 @with_torch
@@ -104,19 +106,19 @@ def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces)
     task = make_task(faces)
     lines = []
     fit = IDCA.fit(dataclasses.replace(task, report=lines.append), IDCA.settings(**SHORT))
-    records = fit.histories["idca"]
+    records = fit.trace.records
     accuracies = [float(line.split()[-1]) for line in lines if line.startswith("round")]
-    feasible = [i for i, record in enumerate(records) if i > 0 and record.max_violation <= 0.01]
-    assert feasible and records[0].max_violation <= 0.01, "the constant start is feasible, and no candidate"
-    assert fit.selected["within_tolerance"]
-    assert fit.selected["validation_accuracy"] == pytest.approx(max(accuracies[i] for i in feasible), abs=1e-4)
-    chosen = records[fit.selected["round"]]
-    assert np.allclose(fit.model.scores(task.train.X, task.train.group), chosen.params, atol=1e-5)
-    loss = np.logaddexp(0, -task.train.y * chosen.params).mean()
-    assert fit.solution.certificate.objective == pytest.approx(loss, abs=1e-6)
-    violation = fit.true_violation(fit.solution.params, fit.solution.aux)
+    feasible = [i for i, record in enumerate(records) if i > 0 and record.violation <= 0.01]
+    assert feasible and records[0].violation <= 0.01, "the constant start is feasible, and no candidate"
+    assert fit.chosen["within_tolerance"]
+    assert fit.chosen["validation_accuracy"] == pytest.approx(max(accuracies[i] for i in feasible), abs=1e-4)
+    scores = records[fit.chosen["round"]].point[0]
+    assert np.allclose(fit.model.scores(task.train.X, task.train.group), scores, atol=1e-5)
+    loss = np.logaddexp(0, -task.train.y * scores).mean()
+    assert fit.witness.objective() == pytest.approx(loss, abs=1e-6)
+    violation = fit.witness.indicator_violation()
     program = task.program()
-    shares = [[np.mean(chosen.params[program.row_subset == k] > theta) for theta in fit.solution.aux] for k in (0, 1)]
+    shares = [[np.mean(scores[program.row_subset == k] > theta) for theta in fit.model.aux] for k in (0, 1)]
     ranks = 0.2 + 0.1 * np.arange(4)
     assert violation == pytest.approx(max((ranks - shares).max(), (np.array(shares) - ranks - 0.1).max()), abs=1e-6)
 
@@ -125,18 +127,18 @@ def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces)
 def test_nothing_feasible_returns_the_smallest_violation_and_says_so(faces):
     settings = IDCA.settings(**SHORT | {"tolerance": 1e-9}, start="unconstrained")
     fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
-    violations = [record.max_violation for record in fit.histories["idca"]]
-    assert not fit.selected["within_tolerance"]
-    assert violations[fit.selected["round"]] == min(violations)
+    violations = [record.violation for record in fit.trace.records]
+    assert not fit.chosen["within_tolerance"]
+    assert violations[fit.chosen["round"]] == min(violations)
 
 
 @with_torch
 def test_constant_start_is_not_returned_though_it_alone_satisfies_the_constraints(faces):
     settings = IDCA.settings(**SHORT | {"tolerance": 1e-9}, start="constant")
     fit = IDCA.fit(make_task(faces, kappa=0.001), settings)
-    violations = [record.max_violation for record in fit.histories["idca"]]
+    violations = [record.violation for record in fit.trace.records]
     assert violations[0] <= 0.0 < min(violations[1:])
-    assert fit.selected["round"] > 0 and not fit.selected["within_tolerance"]
+    assert fit.chosen["round"] > 0 and not fit.chosen["within_tolerance"]
 
 
 @with_torch
@@ -145,7 +147,7 @@ def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
     settings = IDCA.settings(**SHORT | {"step_scale": 1e9})
     fit = IDCA.fit(make_task(faces, report=lines.append), settings)
     assert any("lower step_scale" in line for line in lines)
-    assert np.isfinite(fit.solution.certificate.objective) and fit.selected["round"] == 0
+    assert np.isfinite(fit.witness.objective()) and fit.chosen["round"] == 0
 
 
 @with_torch
@@ -165,7 +167,7 @@ def test_iteration_that_diverges_is_made_again_with_half_the_step(faces, monkeyp
     fit = IDCA.fit(make_task(faces, report=lines.append), settings)
     first = settings.step_scale
     assert scales == [first, first, first / 2, *[first / 4] * (settings.rounds - 1)]
-    assert [record.iteration for record in fit.histories["idca"]] == list(range(settings.rounds + 1))
+    assert [record.step for record in fit.trace.records] == list(range(settings.rounds + 1))
     assert sum("again with step_scale" in line for line in lines) == 2
 
 
@@ -182,6 +184,8 @@ def test_tables_get_the_linear_network_and_images_do_not():
 def test_without_pytorch_the_run_is_a_row_with_the_reason(faces, monkeypatch):
     monkeypatch.setattr(torch_backend, "find_spec", lambda name: None)
     for algorithm in (IDCA, UNCONSTRAINED):
-        fit, status, reason = attempt(algorithm, make_task(faces), algorithm.settings())
-        assert fit is None and status == "not_applicable" and reason == "needs PyTorch: run `make torch`"
+        found = attempt(algorithm, make_task(faces), algorithm.settings())
+        assert (
+            found.fit is None and found.status == "not_applicable" and found.reason == "needs PyTorch: run `make torch`"
+        )
     assert IDCA.needs_gpu and UNCONSTRAINED.needs_gpu

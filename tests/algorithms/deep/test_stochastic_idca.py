@@ -8,8 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from partialfair.algorithms.contract import Task  # noqa: E402
+from partialfair.algorithms.deep.deep_idca import DeepIDCASettings  # noqa: E402
 from partialfair.algorithms.deep.network_problem import NetworkProblem  # noqa: E402
-from partialfair.algorithms.deep.stochastic_idca import Configuration, _Batch, _batches, first_state, outer_iteration
+from partialfair.algorithms.deep.stochastic_idca import _Batch, _batches, first_state, outer_iteration  # noqa: E402
 from partialfair.algorithms.linear.idca import ALGORITHM as EXACT  # noqa: E402
 from partialfair.constraints import partial_demographic_parity, partial_statistical_parity  # noqa: E402
 from partialfair.datasets import simulated  # noqa: E402
@@ -47,8 +48,8 @@ def make_problem(family, network=None):
 def whole_batch(problem, anchor):
     """The sample that consists of all rows, so that what it says is exact."""
     largest = max(len(rows) for rows in problem.subset_rows)
-    configuration = Configuration(batch=largest * problem.program.n_subsets, rho=RHO)
-    return _batches(problem, configuration, anchor, np.random.default_rng(0))(0)
+    settings = DeepIDCASettings(batch=largest * problem.program.n_subsets, rho=RHO)
+    return _batches(problem, settings, anchor, np.random.default_rng(0))(0)
 
 
 @pytest.fixture(params=[partial_statistical_parity, partial_demographic_parity], ids=["pSP", "pDP"])
@@ -126,7 +127,7 @@ def test_batches_of_equal_parts_estimate_loss_gradient_and_hinge_means_without_b
 def test_a_batch_has_as_many_rows_of_one_subset_as_of_another():
     problem = make_problem(partial_statistical_parity)
     anchor = problem.point(problem.function.start(), problem.program.start)
-    draw = _batches(problem, Configuration(batch=8), anchor, np.random.default_rng(4))
+    draw = _batches(problem, DeepIDCASettings(batch=8), anchor, np.random.default_rng(4))
     drawn = [draw(step) for step in range(30)]
     assert all(np.bincount(sample.subset).tolist() == [4, 4] for sample in drawn)
     sums = {float(sample.anchor_scores.detach().sum()) for sample in drawn}
@@ -172,18 +173,18 @@ def test_the_result_agrees_with_the_exact_method_on_a_linear_score():
         report=lambda line: None,
     )
     settings = EXACT.settings(inner_steps=[150], tolerances=[0.001], tuning_rounds=50, rounds=[100])
-    exact = EXACT.fit(task, settings).solution.certificate
+    exact = EXACT.fit(task, settings).witness
     network = LinearNetwork(6, 2)
     network.centre.copy_(torch.as_tensor(task.standardiser.mean))
     network.scale.copy_(torch.as_tensor(task.standardiser.scale))
     train = task.train
     problem = NetworkProblem(ScoreFunction(network, torch.device("cpu")), train.X, train.y, train.group, task.program())
     state = first_state(problem, problem.function.start(), problem.program.start)
-    configuration = Configuration(inner_steps=50, rho=0.0, next_iterate="last")
+    settings = DeepIDCASettings(inner_steps=50, rho=0.0, next_iterate="last")
     for outer in range(16):
-        state = outer_iteration(problem, configuration, state, generator("test", outer))
+        state = outer_iteration(problem, settings, state, generator("test", outer))
     value = problem.value(state.x)
-    assert exact.objective - 0.003 < value.objective < exact.objective + 0.01
+    assert exact.objective() - 0.003 < value.objective < exact.objective() + 0.01
     assert value.violation < 0.02
     assert problem.true_violation(value.scores, value.aux) < 0.05
     assert state.multipliers.max() > 0 and len(state.multipliers) == problem.program.n_constraints

@@ -1,25 +1,23 @@
 """Stochastic IDCA for networks (Partial fairness paper, section 3, "Deep models")."""
 
-import math
 import time
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
 from partialfair.algorithms.deep.networks import (
     Arrays,
     NetworkSettings,
     Training,
-    applies,
     load_state,
     part,
+    untrainable,
     validation_accuracy,
 )
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit
+from partialfair.algorithms.tuning import ACCURATE_WITHIN, select
 from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
 
@@ -28,14 +26,18 @@ HALVINGS = 6
 
 
 class DeepIDCASettings(NetworkSettings):
-    """Settings of the network and of the method; see
-    :class:`partialfair.algorithms.deep.stochastic_idca.Configuration`.
+    """Settings of the network and of the method; ``batch`` rows are divided equally among the subsets.
 
     Attributes:
         start: begin at the network trained without constraints, or at a constant score (its last layer set to 0).
             Either has thresholds that suit its scores; the second satisfies every constraint.
         rounds: outer iterations.
-        inner_steps, rho, step_scale, next_iterate, keep_queues: constants of the method.
+        inner_steps: T, steps per outer iteration.
+        rho: bound of the score's weak convexity; 0 for a linear score.
+        step_scale: multiplies the step 1 / (2 T) of the primal-dual method.
+        next_iterate: which point of the subproblem is the next outer iterate: the average, as the method's analysis
+            has it, or the last.
+        keep_queues: whether the queues go on from one outer iteration to the next instead of starting at 0.
         tolerance: violation up to which an outer iterate counts as feasible when one is chosen.
     """
 
@@ -49,7 +51,7 @@ class DeepIDCASettings(NetworkSettings):
     tolerance: PositiveFloat = 0.01
 
 
-class DeepIDCA:
+class DeepIDCA(Algorithm[DeepIDCASettings]):
     """IDCA whose convex subproblems are solved on mini-batches by a primal-dual method.
 
     Every outer iterate is measured on all training rows. Of those that violate no constraint by more than the
@@ -58,18 +60,19 @@ class DeepIDCA:
     iteration whose numbers do not stay finite is made again with half the step.
     """
 
-    needs_gpu: ClassVar[bool] = True
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = DeepIDCASettings
+    settings = DeepIDCASettings
+    label = "Network, stochastic IDCA"
+    paper = "Partial fairness paper, section 3"
+    look = Look("#0072B2", "o")
+    needs_gpu = True
+    general = False
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Families of hinge-mean constraints on a classification dataset, where PyTorch is installed."""
-        return applies(constraint, dataset)
+        return untrainable(constraint, data)
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: DeepIDCASettings) -> Fit:
         """Train without constraints, then run the outer iterations; both go on after an interruption."""
-        assert isinstance(settings, DeepIDCASettings)
         return _Run(task, settings).fit()
 
 
@@ -77,10 +80,10 @@ class DeepIDCA:
 class _Candidate:
     """An outer iterate that may be returned, and by what it is judged."""
 
-    order: tuple[float, ...]
     x: Any
     round: int
     accuracy: float
+    violation: float
     multipliers: Any
 
 
@@ -90,16 +93,14 @@ class _Run:
 
     task: Task
     settings: DeepIDCASettings
-    history: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     best: _Candidate | None = None
     halvings: int = 0
 
     def fit(self) -> Fit:
-        from partialfair.algorithms.deep.stochastic_idca import Configuration, first_state, outer_iteration
+        from partialfair.algorithms.deep.stochastic_idca import first_state, outer_iteration
 
         task, settings = self.task, self.settings
-        names = ("inner_steps", "batch", "rho", "step_scale", "next_iterate", "keep_queues")
-        configuration = Configuration(**{name: getattr(settings, name) for name in names})
         self.training = Training.start(task, settings)
         state = self._resumed()
         if state is None:
@@ -110,7 +111,7 @@ class _Run:
         problem = self._problem()
         while state.round < settings.rounds:
             stream = generator("deep_idca", task.train.name, task.seed, state.round)
-            shortened = replace(configuration, step_scale=configuration.step_scale / 2**self.halvings)
+            shortened = settings.model_copy(update={"step_scale": settings.step_scale / 2**self.halvings})
             following = outer_iteration(problem, shortened, state, stream)
             if self._observe(problem, following):
                 state = following
@@ -150,55 +151,47 @@ class _Run:
         if not np.isfinite(value.objective):
             return False
         accuracy = validation_accuracy(self.task, problem.function, problem.parts(state.x)[0])
-        if value.violation <= self.settings.tolerance:
-            order = (0.0, -accuracy, value.violation)
-        else:
-            order = (1.0, value.violation, -accuracy)
-        if state.round == 0 and self.settings.start == "constant":
-            order = (math.inf,)  # type: ignore[assignment]  # stands only until there is another
-        if self.best is None or order < self.best.order:
-            self.best = _Candidate(order, state.x, state.round, accuracy, state.multipliers)
+        self._keep(_Candidate(state.x, state.round, accuracy, value.violation, state.multipliers))
         # In place of millions of weights the record holds the training scores: the true violation follows from them.
         steps = state.round * self.settings.inner_steps
-        record = Record(
-            state.round, steps, value.objective, value.violation, time.process_time(), value.scores, value.aux
-        )
-        self.history.append(record)
+        point = value.scores, value.aux
+        self.records.append(Record(state.round, steps, value.objective, value.violation, time.process_time(), point))
         self.task.report(
             f"round {state.round}: loss {value.objective:.4f}, violation {value.violation:.4f}, "
             f"validation accuracy {accuracy:.4f}"
         )
         return True
 
+    def _keep(self, other: _Candidate) -> None:
+        """Keep the better of two; all of them would be more than the memory holds."""
+        best = self.best
+        if best is None or (best.round == 0 and self.settings.start == "constant"):
+            self.best = other  # a constant start stands only until there is another
+            return
+        pair = best, other
+        qualities = {
+            "validation_accuracy": [one.accuracy for one in pair],
+            "violation": [one.violation for one in pair],
+        }
+        self.best = pair[select(qualities, ACCURATE_WITHIN, limit=self.settings.tolerance).index]
+
     def _result(self, problem: Any) -> Fit:
-        """The best outer iterate with its certificate."""
+        """The best outer iterate."""
+        from partialfair.algorithms.deep.network_problem import NetworkPoint
+
         best = self.best
         assert best is not None
         w, aux = problem.parts(best.x)
-        value = problem.value(best.x)
         problem.function.put(w)
-        residual = problem.stationarity(best.x, best.multipliers, self._unit(problem, w))
-        certificate = Certificate(value.objective, max(value.violation, 0.0), residual, best.multipliers)
-        selected = {
+        chosen = {
             "round": best.round,
             "validation_accuracy": best.accuracy,
-            "within_tolerance": value.violation <= self.settings.tolerance,
+            "within_tolerance": best.violation <= self.settings.tolerance,
             "weights": problem.function.size,
             "start_epoch": self.training.best[1],
         }
-        solution = Solution(value.scores, aux, certificate, self.history)
-        return Fit(
-            solution, self.training.model(w, aux), selected, {"idca": self.history}, "idca", problem.true_violation
-        )
-
-    def _unit(self, problem: Any, w: Any) -> float:
-        """Norm of the loss gradient with the last layer set to a constant score: the unit of the residual."""
-        problem.function.put(w)
-        problem.function.network.make_constant(0.0)
-        x = problem.point(problem.function.start(), problem.program.start)
-        unit = float(problem.gradient(x, np.zeros(problem.program.n_constraints)).norm())
-        problem.function.put(w)
-        return unit if unit > 0 and math.isfinite(unit) else 1.0
+        witness = NetworkPoint(problem, best.x, best.multipliers)
+        return Fit(self.training.model(w, aux), chosen, Trace({"idca": self.records}, "idca"), witness)
 
     def _arrays(self, state: Any) -> Arrays:
         """Everything that the next outer iteration and the choice depend on."""
@@ -208,23 +201,19 @@ class _Run:
             f"net/{name}": v for name, v in self.training.function.state(self.training.function.start()).items()
         }
         arrays |= {"x": state.x.cpu().numpy(), "queues": state.queues, "multipliers": state.multipliers}
-        arrays |= {
-            "best/x": best.x.cpu().numpy(),
-            "best/multipliers": best.multipliers,
-            "best/order": np.array(best.order),
-        }
-        arrays |= {"best/rest": np.array([best.round, best.accuracy]), "round": np.array(state.round)}
+        arrays |= {"best/x": best.x.cpu().numpy(), "best/multipliers": best.multipliers}
+        arrays |= {"best/rest": np.array([best.round, best.accuracy, best.violation]), "round": np.array(state.round)}
         arrays |= {"start/epoch": np.array(self.training.best[:2]), "halvings": np.array(self.halvings)}
-        numbers = [(r.iteration, r.inner_steps, r.objective, r.max_violation, r.cpu_seconds) for r in self.history]
-        arrays |= {"history/numbers": np.array(numbers)}
-        arrays |= {"history/scores": np.array([record.params for record in self.history])}
-        return arrays | {"history/aux": np.array([record.aux for record in self.history])}
+        numbers = [(r.step, r.work, r.objective, r.violation, r.seconds) for r in self.records]
+        arrays |= {"records/numbers": np.array(numbers)}
+        arrays |= {"records/scores": np.array([record.point[0] for record in self.records])}
+        return arrays | {"records/aux": np.array([record.point[1] for record in self.records])}
 
     def _resumed(self) -> Any:
         """The state of an interrupted run; ``None`` if it had not come to the outer iterations."""
         import torch
 
-        from partialfair.algorithms.deep.stochastic_idca import State
+        from partialfair.algorithms.deep.stochastic_idca import OuterIterate
 
         arrays = self.task.checkpoint.load() if self.task.checkpoint is not None else None
         if arrays is None or "queues" not in arrays:
@@ -233,18 +222,18 @@ class _Run:
         load_state(function.network, part(arrays, "net/"))
         accuracy, epoch = arrays["start/epoch"].tolist()
         self.training.best = (accuracy, int(epoch), {})
-        rest, order = arrays["best/rest"].tolist(), tuple(arrays["best/order"].tolist())
+        number, best_accuracy, violation = arrays["best/rest"].tolist()
         x = torch.from_numpy(arrays["best/x"]).to(function.device)
-        self.best = _Candidate(order, x, int(rest[0]), rest[1], arrays["best/multipliers"])
-        rows = zip(arrays["history/numbers"], arrays["history/scores"], arrays["history/aux"], strict=True)
-        self.history = [
-            Record(int(k), int(steps), float(loss), float(worst), float(seconds), scores, aux)
+        self.best = _Candidate(x, int(number), best_accuracy, violation, arrays["best/multipliers"])
+        rows = zip(arrays["records/numbers"], arrays["records/scores"], arrays["records/aux"], strict=True)
+        self.records = [
+            Record(int(k), int(steps), float(loss), float(worst), float(seconds), (scores, aux))
             for (k, steps, loss, worst, seconds), scores, aux in rows
         ]
         self.halvings = int(arrays["halvings"])
         self.task.report(f"taken up after round {int(arrays['round'])}")
         x = torch.from_numpy(arrays["x"]).to(function.device)
-        return State(x, arrays["queues"], arrays["multipliers"], int(arrays["round"]))
+        return OuterIterate(x, arrays["queues"], arrays["multipliers"], int(arrays["round"]))
 
 
 ALGORITHM = DeepIDCA()

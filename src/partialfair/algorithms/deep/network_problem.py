@@ -8,12 +8,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.constraints.program import HingeProgram
 from partialfair.models.network import BATCH
 from partialfair.models.score_function import ScoreFunction, to_numpy
 from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
+SMALL = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +112,46 @@ class NetworkProblem:
     def stationarity(self, x: torch.Tensor, multipliers: Vector, unit: float) -> float:
         """Norm of that gradient in units of ``unit``: the residual of the first-order conditions."""
         return float(torch.linalg.vector_norm(self.gradient(x, multipliers).double())) / unit
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPoint(Witness):
+    """A point of the problem.
+
+    Attributes:
+        multipliers: (m,) that the method ended with.
+    """
+
+    problem: NetworkProblem
+    x: torch.Tensor
+    multipliers: Vector
+
+    @cached_property
+    def value(self) -> Value:
+        """Scores of the training rows there."""
+        return self.problem.value(self.x)
+
+    def objective(self) -> float:
+        """Mean logistic loss."""
+        return self.value.objective
+
+    def violation(self) -> float:
+        """Largest f_i."""
+        return self.value.violation
+
+    def indicator_violation(self, point: tuple[Vector, Vector] | None = None) -> float:
+        """Largest f_i with indicators, here or at other training scores (n,) and auxiliary variables (P,)."""
+        return self.problem.true_violation(*((self.value.scores, self.value.aux) if point is None else point))
+
+    def certificate(self) -> Certificate:
+        """Norm of the Lagrangian's gradient with the method's multipliers, in units of that at a constant score."""
+        function, w = self.problem.function, self.problem.parts(self.x)[0]
+        function.put(w)
+        function.network.make_constant(0.0)
+        constant = self.problem.point(function.start(), self.problem.program.start)
+        unit = float(self.problem.gradient(constant, np.zeros(self.problem.program.n_constraints)).norm())
+        function.put(w)
+        residual = self.problem.stationarity(self.x, self.multipliers, unit if 0 < unit < np.inf else 1.0)
+        return Certificate(
+            "kkt", residual, "the norm of the loss gradient at a constant score", SMALL, self.multipliers
+        )

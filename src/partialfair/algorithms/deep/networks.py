@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Settings, Task
-from partialfair.algorithms.transition import classification_only
+from partialfair.algorithms.contract import Settings, Task, unsuitable
 from partialfair.errors import ConfigError
 from partialfair.models import torch_backend
 from partialfair.models.network import NetworkScore
@@ -45,14 +44,14 @@ class NetworkSettings(Settings):
     autocast: bool = False
 
 
-def applies(constraint: str, dataset: Dataset) -> tuple[bool, str]:
-    """The verdict of algorithms for networks: two classes, at least two groups, a DC constraint, PyTorch installed."""
-    verdict = classification_only(dataset, images=True)
-    if verdict[0] and not plugins.is_fused(constraint):
-        return False, f"{constraint} is no difference of hinge means, which this algorithm linearises"
-    if verdict[0] and not torch_backend.available():
-        return False, torch_backend.REMEDY
-    return verdict
+def untrainable(constraint: str, data: Dataset) -> str | None:
+    """Why a network cannot be trained: no two classes, one group, no DC constraint, or PyTorch is not installed."""
+    reason = unsuitable(data, images=True)
+    if reason is None and not plugins.is_fused(constraint):
+        return f"{constraint} is no difference of hinge means, which this algorithm linearises"
+    if reason is None and not torch_backend.available():
+        return torch_backend.REMEDY
+    return reason
 
 
 def make_network(task: Task, settings: NetworkSettings) -> tuple[str, dict[str, Any], Any]:

@@ -15,13 +15,13 @@ unbiased. The linear term needs no stored gradient: on a batch it is the mean of
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from partialfair.algorithms.deep.deep_idca import DeepIDCASettings
 from partialfair.algorithms.deep.network_problem import NetworkProblem
 from partialfair.algorithms.deep.primal_dual import primal_dual
 from partialfair.models.score_function import Inputs, to_numpy
@@ -29,31 +29,9 @@ from partialfair.models.score_function import Inputs, to_numpy
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """Constants of the method.
-
-    Attributes:
-        inner_steps: T, steps per outer iteration.
-        batch: rows per step, divided equally among the subsets.
-        rho: bound of the score's weak convexity; 0 for a linear score.
-        step_scale: multiplies the step 1 / (2 T) of the primal-dual method.
-        next_iterate: which point of the subproblem is the next outer iterate: the average, as the method's analysis
-            has it, or the last.
-        keep_queues: whether the queues go on from one outer iteration to the next instead of starting at 0.
-    """
-
-    inner_steps: int = 100
-    batch: int = 64
-    rho: float = 0.1
-    step_scale: float = 1.0
-    next_iterate: Literal["average", "last"] = "average"
-    keep_queues: bool = False
-
-
 @dataclass(frozen=True, eq=False)
-class State:
-    """An outer iterate.
+class OuterIterate:
+    """A point between two subproblems.
 
     Attributes:
         x: the point, flat.
@@ -68,39 +46,39 @@ class State:
     round: int = 0
 
 
-def first_state(problem: NetworkProblem, w: torch.Tensor, aux: Vector) -> State:
+def first_state(problem: NetworkProblem, w: torch.Tensor, aux: Vector) -> OuterIterate:
     """The state before the first outer iteration."""
     nothing = np.zeros(problem.program.n_constraints)
-    return State(problem.point(w, aux), nothing, nothing)
+    return OuterIterate(problem.point(w, aux), nothing, nothing)
 
 
 def outer_iteration(
-    problem: NetworkProblem, configuration: Configuration, state: State, stream: np.random.Generator
-) -> State:
+    problem: NetworkProblem, settings: DeepIDCASettings, state: OuterIterate, stream: np.random.Generator
+) -> OuterIterate:
     """Linearise at the state's point and solve the subproblem.
 
     Args:
         problem: the problem.
-        configuration: constants of the method.
+        settings: constants of the method.
         state: the outer iterate.
         stream: draws the batches of this outer iteration.
     """
-    draw = _batches(problem, configuration, state.x, stream)
-    queues = state.queues if configuration.keep_queues else np.zeros_like(state.queues)
-    found = primal_dual(draw, state.x, queues, configuration.inner_steps, configuration.step_scale)
-    x = found.average if configuration.next_iterate == "average" else found.last
-    return State(x, found.queues, found.multipliers, state.round + 1)
+    draw = _batches(problem, settings, state.x, stream)
+    queues = state.queues if settings.keep_queues else np.zeros_like(state.queues)
+    found = primal_dual(draw, state.x, queues, settings.inner_steps, settings.step_scale)
+    x = found.average if settings.next_iterate == "average" else found.last
+    return OuterIterate(x, found.queues, found.multipliers, state.round + 1)
 
 
 def _batches(
-    problem: NetworkProblem, configuration: Configuration, anchor: torch.Tensor, stream: np.random.Generator
+    problem: NetworkProblem, settings: DeepIDCASettings, anchor: torch.Tensor, stream: np.random.Generator
 ) -> Callable[[int], "_Batch"]:
     """The samples of one subproblem."""
-    share = max(configuration.batch // problem.program.n_subsets, 1)
+    share = max(settings.batch // problem.program.n_subsets, 1)
 
     def draw(step: int) -> _Batch:
         parts = [stream.choice(rows, min(share, len(rows)), replace=False) for rows in problem.subset_rows]
-        return _Batch(problem, configuration.rho, anchor, np.concatenate(parts), [len(part) for part in parts])
+        return _Batch(problem, settings.rho, anchor, np.concatenate(parts), [len(part) for part in parts])
 
     return draw
 

@@ -1,17 +1,13 @@
 """The exact optimum of a gap problem, against which losses are shown: augmented Lagrangian and L-BFGS."""
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_reference import Accuracy, optimum
 from partialfair.algorithms.gaps.gap_runs import Curve
-from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
-from partialfair.algorithms.transition import Fit
-from partialfair.tables.dataset import Dataset
+from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
 
 
 class GapOptimumSettings(GapSettings):
@@ -26,22 +22,16 @@ class GapOptimumSettings(GapSettings):
     rounds: PositiveInt = 25
 
 
-class GapOptimum:
+class GapOptimum(GapAlgorithm[GapOptimumSettings]):
     """The optimum of the same problem, without the ball."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = GapOptimumSettings
+    settings = GapOptimumSettings
+    label = "Exact optimum"
+    paper = "this project"
+    look = Look("#262626", "*")
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Gaps between rates."""
-        return gap_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: GapOptimumSettings) -> Fit:
         """Solve the problem on the training rows; no validation rows."""
-        assert isinstance(settings, GapOptimumSettings)
         own = GapTask(task, settings)
         problem = own.problem
         accuracy = Accuracy(gradient=settings.gradient, rounds=settings.rounds)
@@ -50,14 +40,13 @@ class GapOptimum:
         task.report(f"loss {found.loss:.6f}, violation {violation:.1e}, {found.evaluations} evaluations")
         one = np.ones(1)
         curve = Curve(one, found.loss * one, violation * one, 0 * one, {1: found.theta})
-        selected = {
+        chosen = {
             "gaps": found.gaps.tolist(),
             "multipliers": (found.multipliers[:, 0] - found.multipliers[:, 1]).tolist(),
             "norm": float(np.linalg.norm(found.theta)),
             "evaluations": found.evaluations,
         }
-        return gap_tasks.fit_of(own, {"optimum": curve}, "optimum", found.theta, selected, 0.0)
+        return gap_tasks.fit_of(own, {"optimum": curve}, "optimum", found.theta, chosen, 0.0)
 
 
 ALGORITHM = GapOptimum()
-"""The exact optimum."""

@@ -5,23 +5,32 @@ between smoothed positive rates. Columns are appended to the features where the 
 attribute or an intercept among the inputs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Settings, Task
-from partialfair.algorithms.gaps.gap_problem import Array, kkt_residuals, worst
+from partialfair.algorithms.contract import (
+    Algorithm,
+    Certificate,
+    Fit,
+    Record,
+    Settings,
+    Task,
+    Trace,
+    Witness,
+    unsuitable,
+)  # fmt: skip
+from partialfair.algorithms.gaps.gap_problem import Array, GapState, kkt_residuals, worst
 from partialfair.algorithms.gaps.gap_reference import near_stationarity
 from partialfair.algorithms.gaps.gap_runs import Curve
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit, classification_only
+from partialfair.algorithms.tuning import LOWEST_LOSS_WITHIN, select
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import Standardiser, features, group_indicators
@@ -36,8 +45,8 @@ STRATA = {
     "partial_equal_opportunity": ("positive",),
     "partial_equalized_odds": ("positive", "negative"),
 }
-ACCEPTED = 1e-3
-"""Largest violation of an iterate that counts as feasible (spec: section 5)."""
+SMALL, ACCEPTED = 1e-3, 1e-3
+"""KKT residual that counts as small, and largest violation of an iterate that counts as feasible (spec: section 5)."""
 
 
 class GapSettings(Settings):
@@ -76,11 +85,17 @@ def _of(entries: Mapping[str, Any], dataset: str, where: str) -> Any:
     return entries.get(dataset, entries.get("default"))
 
 
-def applies_to(constraint: str, dataset: Dataset) -> tuple[bool, str]:
-    """Rates of classification datasets with at least two groups."""
-    if constraint not in STRATA:
-        return False, f"{constraint} is no gap between rates; use one of {', '.join(STRATA)}"
-    return classification_only(dataset)
+S = TypeVar("S", bound=GapSettings)
+
+
+class GapAlgorithm(Algorithm[S]):
+    """Base of the methods: they take gaps between rates."""
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
+        """Rates of classification datasets with at least two groups."""
+        if constraint not in STRATA:
+            return f"{constraint} is no gap between rates; use one of {', '.join(STRATA)}"
+        return unsuitable(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +181,6 @@ class GapTask:
             intercepts[-1:] = extra
         return np.column_stack([intercepts, np.tile(theta[:d], (groups, 1))])
 
-    def point(self, weights: Array) -> Array:
-        """The point of weights; the inverse of :meth:`weights`."""
-        chosen = {"none": slice(0, 0), "intercept": slice(0, 1), "groups": slice(None), "last_group": slice(-1, None)}
-        return np.concatenate([weights[0, 1:], weights[chosen[self.columns], 0]])
-
     def score(self, theta: Array) -> LinearScore:
         """The score model at a point."""
         data = self.task.train
@@ -178,10 +188,35 @@ class GapTask:
         names = data.group_names, data.feature_names
         return LinearScore(self.weights(theta), self.standardiser, np.zeros(0), *names, uses_group=uses_group)
 
-    def true_violation(self, weights: Array, aux: Array) -> float:
-        """Largest constraint value with the indicator in place of its smooth stand-in."""
-        gaps = self.problem.true_gaps(self.point(weights)[:, None])[:, 0]
+
+@dataclass(frozen=True, eq=False)
+class GapPoint(Witness):
+    """A point (d,) of the problem."""
+
+    problem: LinearGaps
+    theta: Array
+
+    @cached_property
+    def _state(self) -> GapState:
+        return self.problem.state(self.theta[:, None])
+
+    def objective(self) -> float:
+        """Logistic loss."""
+        return float(self._state.loss[0])
+
+    def violation(self) -> float:
+        """Largest ``|h_j| - eps_j``."""
+        return float(worst(self.problem, self._state)[0])
+
+    def indicator_violation(self, point: Array | None = None) -> float:
+        """The same with the indicator in place of its smooth stand-in, here or at another point (d,)."""
+        gaps = self.problem.true_gaps((self.theta if point is None else point)[:, None])[:, 0]
         return float((np.abs(gaps) - self.problem.eps).max())
+
+    def certificate(self) -> Certificate:
+        """KKT residual, complementary slackness included."""
+        residual, multipliers = kkt_residuals(self.problem, self._state)
+        return Certificate("kkt", float(residual[0]), "an absolute norm", SMALL, multipliers[:, 0])
 
 
 def smoothing_of(surrogate: Any) -> Smoothing:
@@ -191,92 +226,65 @@ def smoothing_of(surrogate: Any) -> Smoothing:
 
 
 def fit_of(
-    own: GapTask, curves: Mapping[str, Curve], chosen: str, theta: Array, selected: dict[str, Any], weight: float
+    own: GapTask, curves: Mapping[str, Curve], result: str, theta: Array, chosen: dict[str, Any], weight: float
 ) -> Fit:
     """What an algorithm of this family returns.
 
     Args:
         own: the problem.
         curves: the run of every candidate.
-        chosen: name of the one that the result comes from.
+        result: name of the one that the result comes from.
         theta: (size,) the result.
-        selected: what was computed or chosen for it.
+        chosen: what was computed or chosen for it.
         weight: rho of the near-stationarity measure.
     """
-    problem = own.problem
-    state = problem.state(theta[:, None])
-    residual, multipliers = problem_residual(own, theta)
-    violation = float(worst(problem, state)[0])
-    certificate = Certificate(float(state.loss[0]), violation, residual, multipliers)
-    histories = {name: _records(own, curve) for name, curve in curves.items()}
-    trace: dict[str, Array] = {}
+    trace = Trace({name: _records(curve) for name, curve in curves.items()}, result)
+    looks: dict[str, Array] = {}
     for name, curve in curves.items():
-        trace |= {f"{name}/{what}": values for what, values in _trace(own, curve, weight).items()}
-    params = own.weights(theta)
-    solution = Solution(params, np.zeros(0), certificate, histories[chosen], "ok")
-    model = TracedScore(own.score(theta), trace)
-    return Fit(solution, model, selected, histories, chosen, own.true_violation)
+        looks |= {f"{name}/{what}": values for what, values in _looks(own, curve, weight).items()}
+    return Fit(TracedScore(own.score(theta), looks), chosen, trace, GapPoint(own.problem, theta))
 
 
-def problem_residual(own: GapTask, theta: Array) -> tuple[float, Array]:
-    """KKT residual of a point, and its multipliers."""
-    residual, multipliers = kkt_residuals(own.problem, own.problem.state(theta[:, None]))
-    return float(residual[0]), multipliers[:, 0]
-
-
-def _records(own: GapTask, curve: Curve) -> list[Record]:
-    """History of one candidate at the iterates that were kept."""
-    nothing = np.zeros(0)
+def _records(curve: Curve) -> list[Record]:
+    """One candidate at the iterates that were kept."""
     return [
         Record(
-            iteration=int(k),
-            inner_steps=int(k),
-            objective=float(curve.loss[place]),
-            max_violation=float(curve.violation[place]),
-            cpu_seconds=float(curve.seconds[place]),
-            params=own.weights(curve.points[int(k)]),
-            aux=nothing,
+            int(k), int(k), float(curve.loss[place]), float(curve.violation[place]), float(curve.seconds[place]),
+            curve.points[int(k)],
         )
         for place, k in enumerate(curve.iteration)
         if int(k) in curve.points
-    ]
+    ]  # fmt: skip
 
 
-def _trace(own: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
+def _looks(own: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
     """Curves of one candidate: every iteration, and the close looks at the iterates that were kept."""
     kept = sorted(curve.points)
-    looks = np.array([_look(own, curve.points[k]) for k in kept])
+    points = [GapPoint(own.problem, curve.points[k]) for k in kept]
     out = {
         "iteration": curve.iteration.astype(float),
         "loss": curve.loss,
         "violation": curve.violation,
         "kept": np.array(kept, float),
-        "kkt": looks[:, 0],
-        "true_violation": looks[:, 1],
+        "kkt": np.array([point.certificate().value for point in points]),
+        "true_violation": np.array([point.indicator_violation() for point in points]),
         **curve.duals,
     }
     wanted = own.settings.stationarity
     if wanted:
         places = np.unique(np.rint(np.geomspace(1, len(kept), wanted)).astype(int)) - 1
-        chosen = [kept[place] for place in places]
-        own.task.report(f"near-stationarity of {len(chosen)} iterates")
-        out["stationarity_at"] = np.array(chosen, float)
-        out["stationarity"] = np.array([near_stationarity(own.problem, curve.points[k], weight)[0] for k in chosen])
+        at = [kept[place] for place in places]
+        own.task.report(f"near-stationarity of {len(at)} iterates")
+        out["stationarity_at"] = np.array(at, float)
+        out["stationarity"] = np.array([near_stationarity(own.problem, curve.points[k], weight)[0] for k in at])
     return out
 
 
-def _look(own: GapTask, theta: Array) -> tuple[float, float]:
-    return problem_residual(own, theta)[0], own.true_violation(own.weights(theta), np.zeros(0))
-
-
-def preferred(curves: Mapping[str, Curve], names: Iterable[str]) -> str:
+def preferred(curves: Mapping[str, Curve]) -> str:
     """The candidate with the smallest last loss at a violation of at most 1e-3, else the smallest violation."""
-
-    def rank(name: str) -> tuple[bool, float]:
-        last = float(curves[name].violation[-1])
-        return last > ACCEPTED, float(curves[name].loss[-1]) if last <= ACCEPTED else last
-
-    return min(names, key=rank)
+    names = list(curves)
+    qualities = {what: [float(getattr(curves[name], what)[-1]) for name in names] for what in ("loss", "violation")}
+    return names[select(qualities, LOWEST_LOSS_WITHIN, limit=ACCEPTED).index]
 
 
 def kept_iterations(steps: int, points: int) -> Sequence[int]:

@@ -3,18 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, unsuitable
 from partialfair.algorithms.gaps.group_losses import Array, GroupLosses, Loss, Reading, group_gaps, loss_of
 from partialfair.algorithms.gaps.network_plada import Network
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
 from partialfair.models.features import dense_features
 from partialfair.models.mlp_score import MLPScore
@@ -29,7 +27,7 @@ CURVES = ("train_error", "train_mean", "error", "mean", "percentile99", "largest
 """What is recorded: error and mean gap on training rows; error, mean, 99th percentile and largest gap on validation."""
 
 
-class NetworkSettings(Settings):
+class GroupNetworkSettings(Settings):
     """Settings of both methods.
 
     Attributes:
@@ -43,11 +41,17 @@ class NetworkSettings(Settings):
     every: PositiveInt = 10
 
 
-def applies_to(constraint: str, dataset: Dataset) -> tuple[bool, str]:
-    """The intersectional loss on classification tables."""
-    if constraint != CONSTRAINT:
-        return False, f"{constraint} is not the loss of overlapping groups; use {CONSTRAINT}"
-    return classification_only(dataset)
+S = TypeVar("S", bound=GroupNetworkSettings)
+
+
+class GroupAlgorithm(Algorithm[S]):
+    """Base of the methods: they take the intersectional loss."""
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
+        """The intersectional loss on classification tables."""
+        if constraint != CONSTRAINT:
+            return f"{constraint} is not the loss of overlapping groups; use {CONSTRAINT}"
+        return unsuitable(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class GroupTask:
     """
 
     task: Task
-    settings: NetworkSettings
+    settings: GroupNetworkSettings
 
     @cached_property
     def _is_group(self) -> NDArray[np.bool_]:
@@ -155,9 +159,9 @@ class Recorder:
         violation = float(self._expected.values(network.losses)[0])
         point = network.theta.astype(np.float64)
         loss = float(network.losses.mean())
-        self.records.append(Record(epoch, epoch, loss, violation, seconds, point, np.zeros(0)))
+        self.records.append(Record(epoch, epoch, loss, violation, seconds, point))
 
-    def trace(self) -> dict[str, Array]:
+    def curves(self) -> dict[str, Array]:
         """Curves by name."""
         table = np.array(self.rows)
         return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}
@@ -176,27 +180,46 @@ def follow(own: GroupTask, method: Any, clock: Callable[[], float]) -> Recorder:
     return recorder
 
 
-def fit_of(own: GroupTask, runs: dict[str, Recorder], chosen: str, place: int, selected: dict[str, Any]) -> Fit:
-    """The fit whose model is record ``place`` of the candidate ``chosen``."""
-    theta = runs[chosen].records[place].params
+@dataclass(frozen=True, eq=False)
+class GroupPoint(Witness):
+    """A trained network (1, size) on the training rows; it is stationary for nothing that is known."""
+
+    own: GroupTask
+    theta: Array
+
+    @cached_property
+    def _losses(self) -> Array:
+        rows = self.own.task.train
+        return loss_of(self.own.score(self.theta).scores(rows.X, rows.group), rows.y, self.own.kind)[0]
+
+    @cached_property
+    def _groups(self) -> GroupLosses:
+        return self.own.groups("expected")
+
+    @cached_property
+    def _inputs(self) -> Array:
+        return self.own.inputs(self.own.task.train)[None].astype(np.float32)
+
+    def objective(self) -> float:
+        """Mean loss."""
+        return float(self._losses.mean())
+
+    def violation(self) -> float:
+        """Mean gap of the groups' losses, beyond the tolerance."""
+        return float(self._groups.values(self._losses)[0])
+
+    def indicator_violation(self, point: Array | None = None) -> float:
+        """The same of 0-1 errors, here or at other parameters (1, size)."""
+        theta = self.theta if point is None else point
+        scores = self.own.network.forward(theta, self._inputs)[0][0]
+        return group_gaps(scores, self.own.task.train.y, self._groups.members).mean - self.own.task.kappa
+
+
+def fit_of(own: GroupTask, runs: dict[str, Recorder], result: str, place: int, chosen: dict[str, Any]) -> Fit:
+    """The fit whose model is record ``place`` of the candidate ``result``."""
+    theta = runs[result].records[place].point
     if not np.isfinite(theta).all():
-        raise InfeasibleError(f"{chosen}: the weights grew beyond all bounds; choose a smaller step (eta)")
-    model = own.score(theta)
-    scores = model.scores(own.task.train.X, own.task.train.group)
-    losses, _ = loss_of(scores, own.task.train.y, own.kind)
-    expected = own.groups("expected")
-    violation = float(expected.values(losses)[0])
-    network = own.start()
-    network.theta = theta.astype(np.float32)
-    network.refresh()
-    residual = float(np.linalg.norm(network.gradient(np.full(len(losses), 1 / len(losses), np.float32))))
-    certificate = Certificate(float(losses.mean()), violation, residual, np.zeros(1))
-    histories = {name: run.records for name, run in runs.items()}
-    trace = {f"{name}/{what}": values for name, run in runs.items() for what, values in run.trace().items()}
-
-    def true_violation(params: Array, aux: Array) -> float:
-        own_scores = own.network.forward(params, own.inputs(own.task.train)[None].astype(np.float32))[0][0]
-        return group_gaps(own_scores, own.task.train.y, expected.members).mean - own.task.kappa
-
-    solution = Solution(theta, np.zeros(0), certificate, histories[chosen], "ok")
-    return Fit(solution, TracedScore(model, trace), selected, histories, chosen, true_violation)
+        raise InfeasibleError(f"{result}: the weights grew beyond all bounds; choose a smaller step (eta)")
+    trace = Trace({name: run.records for name, run in runs.items()}, result)
+    curves = {f"{name}/{what}": values for name, run in runs.items() for what, values in run.curves().items()}
+    return Fit(TracedScore(own.score(theta), curves), chosen, trace, GroupPoint(own, theta))

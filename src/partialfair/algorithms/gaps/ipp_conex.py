@@ -1,10 +1,10 @@
 """IPP-ConEx: inexact proximal point with constraint extrapolation inside."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field, PositiveFloat
 
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 from partialfair.algorithms.gaps.proximal_point import ProximalRule
 from partialfair.algorithms.gaps.proximal_tasks import ProximalAlgorithm, ProximalSettings
 
@@ -31,11 +31,13 @@ class IPPConExSettings(ProximalSettings):
         }
 
 
-class IPPConEx(ProximalAlgorithm):
+class IPPConEx(ProximalAlgorithm[IPPConExSettings]):
     """Inexact proximal point, inner solver constraint extrapolation."""
 
-    settings: ClassVar[type[Settings]] = IPPConExSettings
+    settings = IPPConExSettings
+    label = "IPP-ConEx"
+    paper = "Boob, Deng and Lan (2022)"
+    look = Look("#CC79A7", "D", (0, (3, 1)))
 
 
 ALGORITHM = IPPConEx()
-"""IPP-ConEx."""

@@ -1,10 +1,8 @@
 """IPP-SSG: inexact proximal point with switching subgradient inside."""
 
-from typing import ClassVar
-
 from pydantic import PositiveFloat
 
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 from partialfair.algorithms.gaps.proximal_point import ProximalRule
 from partialfair.algorithms.gaps.proximal_tasks import ProximalAlgorithm, ProximalSettings
 
@@ -28,11 +26,13 @@ class IPPSSGSettings(ProximalSettings):
         }
 
 
-class IPPSSG(ProximalAlgorithm):
+class IPPSSG(ProximalAlgorithm[IPPSSGSettings]):
     """Inexact proximal point, inner solver switching subgradient."""
 
-    settings: ClassVar[type[Settings]] = IPPSSGSettings
+    settings = IPPSSGSettings
+    label = "IPP-SSG"
+    paper = "Ma, Lin and Yang (2020)"
+    look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
 
 
 ALGORITHM = IPPSSG()
-"""IPP-SSG."""

@@ -1,22 +1,20 @@
 """LMM: a network under many group constraints; their multipliers are another network of the groups' descriptions."""
 
 import time
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import group_networks
-from partialfair.algorithms.gaps.group_networks import GroupTask, NetworkSettings, Recorder
+from partialfair.algorithms.gaps.group_networks import GroupAlgorithm, GroupNetworkSettings, GroupTask, Recorder
 from partialfair.algorithms.gaps.network_plada import MultiplierModel, best_candidate
-from partialfair.algorithms.transition import Fit
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 
-class MultiplierModelSettings(NetworkSettings):
+class MultiplierModelSettings(GroupNetworkSettings):
     """Candidates.
 
     Attributes:
@@ -30,22 +28,16 @@ class MultiplierModelSettings(NetworkSettings):
     dual_scales: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([1.0])
 
 
-class MultiplierModelAlgorithm:
+class MultiplierModelAlgorithm(GroupAlgorithm[MultiplierModelSettings]):
     """The multiplier-model method."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = MultiplierModelSettings
+    settings = MultiplierModelSettings
+    label = "Multiplier model"
+    paper = "Narasimhan et al. (2020)"
+    look = Look("#56B4E9", "P", (0, (1.5, 1)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """The intersectional loss."""
-        return group_networks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: MultiplierModelSettings) -> Fit:
         """Run every candidate; the method's heuristic picks candidate and iterate on validation rows."""
-        assert isinstance(settings, MultiplierModelSettings)
         own = GroupTask(task, settings)
         runs: dict[str, Recorder] = {}
         for rate in settings.rates:
@@ -53,14 +45,14 @@ class MultiplierModelAlgorithm:
                 name = f"rate {rate:g}, dual scale {scale:g}"
                 runs[name] = group_networks.follow(own, self._method(own, settings, rate, scale), time.process_time)
                 last = runs[name].records[-1]
-                task.report(f"{name}: loss {last.objective:.4f}, constraint {last.max_violation:+.4f}")
+                task.report(f"{name}: loss {last.objective:.4f}, constraint {last.violation:+.4f}")
         places = [(name, place) for name, run in runs.items() for place in range(len(run.records))]
         gaps = np.concatenate([np.array(run.gaps) for run in runs.values()])
-        errors = np.concatenate([run.trace()["error"] for run in runs.values()])
-        chosen, place = places[best_candidate(gaps, errors)]
-        epoch = runs[chosen].records[place].iteration
-        selected = {"candidate": chosen, "epoch": epoch, "epochs": settings.epochs, "groups": own.groups("each").m}
-        return group_networks.fit_of(own, runs, chosen, place, selected)
+        errors = np.concatenate([run.curves()["error"] for run in runs.values()])
+        result, place = places[best_candidate(gaps, errors)]
+        epoch = runs[result].records[place].step
+        chosen = {"candidate": result, "epoch": epoch, "epochs": settings.epochs, "groups": own.groups("each").m}
+        return group_networks.fit_of(own, runs, result, place, chosen)
 
     def _method(self, own: GroupTask, settings: MultiplierModelSettings, rate: float, scale: float) -> MultiplierModel:
         task = own.task
@@ -71,4 +63,3 @@ class MultiplierModelAlgorithm:
 
 
 ALGORITHM = MultiplierModelAlgorithm()
-"""LMM."""

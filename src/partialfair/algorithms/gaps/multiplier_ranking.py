@@ -1,17 +1,13 @@
 """LMM for ranking: the multipliers of a query are a network of the means of its features."""
 
-from typing import ClassVar
-
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import ranking_tasks
 from partialfair.algorithms.gaps.query_pairs import RankingMultiplierModel
-from partialfair.algorithms.gaps.ranking_tasks import RankingSettings, RankingTask
-from partialfair.algorithms.transition import Fit
+from partialfair.algorithms.gaps.ranking_tasks import RankingAlgorithm, RankingSettings, RankingTask
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 
 class MultiplierRankingSettings(RankingSettings):
@@ -28,22 +24,16 @@ class MultiplierRankingSettings(RankingSettings):
     dual_scale: PositiveFloat = 2.0
 
 
-class MultiplierRanking:
+class MultiplierRanking(RankingAlgorithm[MultiplierRankingSettings]):
     """The multiplier-model method on a ranker."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = MultiplierRankingSettings
+    settings = MultiplierRankingSettings
+    label = "Multiplier model, ranking"
+    paper = "Narasimhan et al. (2020)"
+    look = Look("#6b6b6b", "x", (0, (8, 2)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """The gap of pairwise errors between two groups."""
-        return ranking_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: MultiplierRankingSettings) -> Fit:
         """Run it; the last iterate is the result."""
-        assert isinstance(settings, MultiplierRankingSettings)
 
         def make(own: RankingTask) -> RankingMultiplierModel:
             means = (own.n_inputs - 1) // 2
@@ -56,4 +46,3 @@ class MultiplierRanking:
 
 
 ALGORITHM = MultiplierRanking()
-"""LMM for ranking."""

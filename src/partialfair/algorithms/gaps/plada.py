@@ -1,19 +1,17 @@
 """PLADA: single-loop proximal-perturbed Lagrangian method, one multiplier and slack per gap."""
 
 import dataclasses
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
-from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
-from partialfair.algorithms.transition import Fit
-from partialfair.tables.dataset import Dataset
 
 Step = PositiveFloat | Literal["theory"]
 
@@ -63,22 +61,16 @@ class PladaSettings(GapSettings):
     batched: bool = False
 
 
-class PLADA:
+class PLADA(GapAlgorithm[PladaSettings]):
     """PLADA on a linear score."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = PladaSettings
+    settings = PladaSettings
+    label = "PLADA"
+    paper = "PLADA paper, Algorithm 1"
+    look = Look("#0072B2", "o")
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Gaps between rates."""
-        return gap_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: PladaSettings) -> Fit:
         """Run every variant for the same number of iterations; the last iterate of the first is the result."""
-        assert isinstance(settings, PladaSettings)
         own = GapTask(task, settings)
         parameters = {name: variant.parameters(own.problem) for name, variant in settings.variants.items()}
         steps = settings.steps(task.train.name)
@@ -89,11 +81,11 @@ class PLADA:
             task.report(
                 f"{name}: loss {last.loss[-1]:.5f}, violation {last.violation[-1]:.1e}, {last.seconds[-1]:.1f} s"
             )
-        chosen = next(iter(curves))
+        result = next(iter(curves))
         numbers = {name: dataclasses.asdict(value) | {"rho": value.rho} for name, value in parameters.items()}
-        selected = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[chosen].slack}
-        theta = curves[chosen].points[steps]
-        return gap_tasks.fit_of(own, curves, chosen, theta, selected, 2 * own.problem.weak_convexity())
+        chosen = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[result].slack}
+        theta = curves[result].points[steps]
+        return gap_tasks.fit_of(own, curves, result, theta, chosen, 2 * own.problem.weak_convexity())
 
 
 def _slack(own: GapTask, variant: Variant, batch: int) -> Any:
@@ -119,4 +111,3 @@ def _batched(own: GapTask, settings: PladaSettings, parameters: dict[str, Parame
 
 
 ALGORITHM = PLADA()
-"""PLADA."""

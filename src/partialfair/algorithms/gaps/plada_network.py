@@ -1,19 +1,17 @@
 """PLADA on a network under a constraint on the losses of many overlapping groups (PLADA paper, section 5.3)."""
 
 import time
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import group_networks
 from partialfair.algorithms.gaps.group_losses import Reading
-from partialfair.algorithms.gaps.group_networks import GroupTask, NetworkSettings, Recorder
+from partialfair.algorithms.gaps.group_networks import GroupAlgorithm, GroupNetworkSettings, GroupTask, Recorder
 from partialfair.algorithms.gaps.network_plada import NetworkPlada
 from partialfair.algorithms.gaps.plada_solver import Parameters
-from partialfair.algorithms.transition import Fit
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 READINGS: dict[str, Reading] = {"expected": "expected", "none": "expected", "each": "shares", "sampled": "each"}
 
@@ -44,28 +42,22 @@ class NetworkVariant(BaseModel):
         return Parameters(self.eta, self.tau, self.alpha, self.beta, self.gamma_0, self.kappa, self.u_max)
 
 
-class PladaNetworkSettings(NetworkSettings):
+class PladaNetworkSettings(GroupNetworkSettings):
     """Variants that are run one after the other; the first gives the model, none is chosen by data."""
 
     variants: Annotated[dict[str, NetworkVariant], Field(min_length=1)] = Field({"expected": NetworkVariant()})
 
 
-class PladaNetwork:
+class PladaNetwork(GroupAlgorithm[PladaNetworkSettings]):
     """PLADA on a fully connected network."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = PladaNetworkSettings
+    settings = PladaNetworkSettings
+    label = "PLADA, network"
+    paper = "PLADA paper, section 5.3"
+    look = Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """The intersectional loss."""
-        return group_networks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: PladaNetworkSettings) -> Fit:
         """Run every variant; the last iterate of the first is the result. Validation rows are recorded only."""
-        assert isinstance(settings, PladaNetworkSettings)
         own = GroupTask(task, settings)
         runs: dict[str, Recorder] = {}
         for name, variant in settings.variants.items():
@@ -75,11 +67,9 @@ class PladaNetwork:
             method = NetworkPlada(own.start(), groups, variant.parameters, dual, stream)  # type: ignore[arg-type]
             runs[name] = group_networks.follow(own, method, time.process_time)
             last = runs[name].records[-1]
-            task.report(f"{name}: loss {last.objective:.4f}, constraint {last.max_violation:+.4f}")
-        chosen = next(iter(runs))
-        selected = {"epochs": settings.epochs, "groups": own.groups("each").m}
-        return group_networks.fit_of(own, runs, chosen, -1, selected)
+            task.report(f"{name}: loss {last.objective:.4f}, constraint {last.violation:+.4f}")
+        chosen = {"epochs": settings.epochs, "groups": own.groups("each").m}
+        return group_networks.fit_of(own, runs, next(iter(runs)), -1, chosen)
 
 
 ALGORITHM = PladaNetwork()
-"""PLADA on a network."""

@@ -1,17 +1,15 @@
 """PLADA for ranking under a bound on the gap of pairwise errors between two groups, one query per iteration."""
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import ranking_tasks
 from partialfair.algorithms.gaps.plada_network import NetworkVariant
 from partialfair.algorithms.gaps.query_pairs import RankingPlada
-from partialfair.algorithms.gaps.ranking_tasks import RankingSettings, RankingTask
-from partialfair.algorithms.transition import Fit
-from partialfair.tables.dataset import Dataset
+from partialfair.algorithms.gaps.ranking_tasks import RankingAlgorithm, RankingSettings, RankingTask
 
 
 class PladaRankingSettings(RankingSettings):
@@ -20,22 +18,16 @@ class PladaRankingSettings(RankingSettings):
     variants: Annotated[dict[str, NetworkVariant], Field(min_length=1)] = Field({"table2": NetworkVariant()})
 
 
-class PladaRanking:
+class PladaRanking(RankingAlgorithm[PladaRankingSettings]):
     """PLADA on a ranker."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = PladaRankingSettings
+    settings = PladaRankingSettings
+    label = "PLADA, ranking"
+    paper = "PLADA paper, section 5.4"
+    look = Look("#7a6a00", "d", (0, (4, 1.5)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """The gap of pairwise errors between two groups."""
-        return ranking_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: PladaRankingSettings) -> Fit:
         """Run every variant; the last iterate of the first is the result."""
-        assert isinstance(settings, PladaRankingSettings)
 
         def make(variant: NetworkVariant) -> Callable[[RankingTask], RankingPlada]:
             return lambda own: RankingPlada(
@@ -47,4 +39,3 @@ class PladaRanking:
 
 
 ALGORITHM = PladaRanking()
-"""PLADA for ranking."""

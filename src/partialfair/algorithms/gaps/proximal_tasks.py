@@ -1,18 +1,16 @@
 """What the two inexact proximal-point methods (IPP) share: outer loop, settings, choice of a candidate."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
-from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
 from partialfair.algorithms.gaps.proximal_point import ProximalPoint, ProximalRule
-from partialfair.algorithms.transition import Fit
-from partialfair.tables.dataset import Dataset
 
 
 class ProximalSettings(GapSettings, ABC):
@@ -34,22 +32,14 @@ class ProximalSettings(GapSettings, ABC):
         """Rules by name, for a modulus of weak convexity."""
 
 
-class ProximalAlgorithm:
+S = TypeVar("S", bound=ProximalSettings)
+
+
+class ProximalAlgorithm(GapAlgorithm[S]):
     """A double loop with some inner solver."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = ProximalSettings
-
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Gaps between rates."""
-        return gap_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: S) -> Fit:
         """Choose a candidate on the training rows and run it in full; the last outer point is the result."""
-        assert isinstance(settings, ProximalSettings)
         own = GapTask(task, settings)
         modulus = own.problem.weak_convexity()
         rules = settings.candidates(modulus)
@@ -57,12 +47,12 @@ class ProximalAlgorithm:
         chosen = next(iter(rules))
         if len(rules) > 1:
             short = {name: _curve(own, rule, min(settings.tuning_steps, steps), 2) for name, rule in rules.items()}
-            chosen = gap_tasks.preferred(short, short)
+            chosen = gap_tasks.preferred(short)
         curve = _curve(own, rules[chosen], steps, settings.points)
         task.report(f"{chosen}: loss {curve.loss[-1]:.5f}, violation {curve.violation[-1]:.1e}")
         theta = curve.points[int(curve.iteration[-1])]
-        selected = {"rule": chosen, "iterations": steps, "rho": rules[chosen].weight}
-        return gap_tasks.fit_of(own, {chosen: curve}, chosen, theta, selected, 2 * modulus)
+        tuned = {"rule": chosen, "iterations": steps, "rho": rules[chosen].weight}
+        return gap_tasks.fit_of(own, {chosen: curve}, chosen, theta, tuned, 2 * modulus)
 
 
 def _curve(own: GapTask, rule: ProximalRule, steps: int, points: int) -> Curve:

@@ -3,16 +3,14 @@
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, unsuitable
 from partialfair.algorithms.gaps.query_pairs import Query, Ranker, ndcg
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit, classification_only
 from partialfair.errors import InfeasibleError, NotEstimableError
 from partialfair.models.query_ranker import QueryRanker, inputs_of
 from partialfair.models.stacked import StackedMLP
@@ -46,13 +44,19 @@ class Method(Protocol):
         ...
 
 
-def applies_to(constraint: str, dataset: Dataset) -> tuple[bool, str]:
-    """The gap of errors between groups on pairs of documents; two groups."""
-    if constraint != CONSTRAINT:
-        return False, f"{constraint} is not the gap of pairwise errors between two groups; use {CONSTRAINT}"
-    if dataset.n_groups != 2:
-        return False, f"{dataset.name} has {dataset.n_groups} groups, pairs across groups need two"
-    return classification_only(dataset)
+S = TypeVar("S", bound=RankingSettings)
+
+
+class RankingAlgorithm(Algorithm[S]):
+    """Base of the methods: they take the gap of errors on pairs of documents between two groups."""
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
+        """The gap of errors between groups on pairs of documents; two groups."""
+        if constraint != CONSTRAINT:
+            return f"{constraint} is not the gap of pairwise errors between two groups; use {CONSTRAINT}"
+        if data.n_groups != 2:
+            return f"{data.name} has {data.n_groups} groups, pairs across groups need two"
+        return unsuitable(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,27 @@ class RankingTask:
         return float(np.mean([query.loss(ranker.margins(query)[0])[0] for query in self.train]))
 
 
+@dataclass(frozen=True, eq=False)
+class RankingPoint(Witness):
+    """A trained ranker on the training queries; it is stationary for nothing that is known."""
+
+    own: RankingTask
+    ranker: Ranker
+
+    def objective(self) -> float:
+        """Mean pairwise loss."""
+        return self.own.loss(self.ranker)
+
+    def violation(self) -> float:
+        """Mean gap of pairwise errors, beyond the tolerance; these errors have no surrogate here."""
+        return self.indicator_violation()
+
+    def indicator_violation(self, point: NDArray[np.floating] | None = None) -> float:
+        """The same, here or at other parameters (1, size)."""
+        ranker = self.ranker if point is None else Ranker(self.ranker.model, point[0])
+        return self.own.measured(ranker, self.own.train)["violation"]
+
+
 def fit(task: Task, settings: RankingSettings, name: str, methods: dict[str, Any]) -> Fit:
     """Run methods by name and return the first one's last iterate; nothing is chosen on validation rows.
 
@@ -133,29 +158,22 @@ def fit(task: Task, settings: RankingSettings, name: str, methods: dict[str, Any
         methods: functions of the :class:`RankingTask` that make a method at its start.
     """
     own = RankingTask(task, settings)
-    traces: dict[str, Any] = {}
-    histories: dict[str, list[Record]] = {}
+    curves: dict[str, Any] = {}
+    candidates: dict[str, list[Record]] = {}
     last: dict[str, Ranker] = {}
     for candidate, make in methods.items():
         method: Method = make(own)
         table, records = _follow(own, method, generator(name, "queries", task.train.name, task.seed))
-        traces |= {f"{candidate}/{what}": values for what, values in table.items()}
-        histories[candidate], last[candidate] = records, method.ranker
-        task.report(f"{candidate}: loss {records[-1].objective:.4f}, violation {records[-1].max_violation:+.4f}")
-    chosen = next(iter(methods))
-    final = histories[chosen][-1]
-    if not np.isfinite(final.params).all():
-        raise InfeasibleError(f"{chosen}: the weights grew beyond all bounds; choose a smaller step (eta)")
-    certificate = Certificate(final.objective, final.max_violation, 0.0, np.zeros(2))
-    solution = Solution(final.params, np.zeros(0), certificate, histories[chosen], "ok")
+        curves |= {f"{candidate}/{what}": values for what, values in table.items()}
+        candidates[candidate], last[candidate] = records, method.ranker
+        task.report(f"{candidate}: loss {records[-1].objective:.4f}, violation {records[-1].violation:+.4f}")
+    result = next(iter(methods))
+    if not np.isfinite(candidates[result][-1].point).all():
+        raise InfeasibleError(f"{result}: the weights grew beyond all bounds; choose a smaller step (eta)")
     n_pairs = sum(query.n_pairs for query in own.train)
-    selected = {"epochs": settings.epochs, "queries": len(own.train), "pairs": n_pairs}
-    model = TracedScore(own.score(last[chosen].theta), traces)
-
-    def true_violation(params: NDArray[np.floating], aux: NDArray[np.float64]) -> float:
-        return own.measured(Ranker(last[chosen].model, params[0]), own.train)["violation"]
-
-    return Fit(solution, model, selected, histories, chosen, true_violation)
+    chosen = {"epochs": settings.epochs, "queries": len(own.train), "pairs": n_pairs}
+    model = TracedScore(own.score(last[result].theta), curves)
+    return Fit(model, chosen, Trace(candidates, result), RankingPoint(own, last[result]))
 
 
 def _follow(
@@ -172,6 +190,6 @@ def _follow(
         there, here = own.measured(method.ranker, own.validation), own.measured(method.ranker, own.train)
         rows.append([epoch, *there.values(), here["error"], here["violation"]])
         point = method.ranker.theta.astype(np.float64)
-        records.append(Record(epoch, steps, own.loss(method.ranker), here["violation"], spent, point, np.zeros(0)))
+        records.append(Record(epoch, steps, own.loss(method.ranker), here["violation"], spent, point))
     table = np.array(rows)
     return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}, records

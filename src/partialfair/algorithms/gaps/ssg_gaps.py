@@ -1,17 +1,15 @@
 """SSG on gaps: the single-loop switching subgradient method that PLADA is compared with."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Settings, Task
+from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
-from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
-from partialfair.algorithms.transition import Fit
-from partialfair.tables.dataset import Dataset
 
 
 class Rules(BaseModel):
@@ -47,38 +45,32 @@ class SSGGapsSettings(GapSettings):
     tuning_steps: PositiveInt = 500
 
 
-class SSGGaps:
+class SSGGaps(GapAlgorithm[SSGGapsSettings]):
     """Switching subgradient with Polyak steps where the constraint fails."""
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    settings: ClassVar[type[Settings]] = SSGGapsSettings
+    settings = SSGGapsSettings
+    label = "SSG"
+    paper = "Huang and Lin (2023)"
+    look = Look("#D55E00", "s", (0, (5, 1.5)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
-        """Gaps between rates."""
-        return gap_tasks.applies_to(constraint, dataset)
-
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: SSGGapsSettings) -> Fit:
         """Choose a rule of each set on the training rows, run it in full; the first set gives the result."""
-        assert isinstance(settings, SSGGapsSettings)
         own = GapTask(task, settings)
         steps = settings.steps(task.train.name)
         curves: dict[str, Curve] = {}
-        selected: dict[str, str] = {}
+        rule: dict[str, str] = {}
         for name, rules in settings.sets.items():
             candidates = rules.named()
-            selected[name] = next(iter(candidates))
+            rule[name] = next(iter(candidates))
             if len(candidates) > 1:
                 short = _curves(own, candidates, min(settings.tuning_steps, steps), 2)
-                selected[name] = gap_tasks.preferred(short, short)
-            curves[name] = _curves(own, {name: candidates[selected[name]]}, steps, settings.points)[name]
-            task.report(f"{name}: {selected[name]}, loss {curves[name].loss[-1]:.5f}")
-        chosen = next(iter(curves))
+                rule[name] = gap_tasks.preferred(short)
+            curves[name] = _curves(own, {name: candidates[rule[name]]}, steps, settings.points)[name]
+            task.report(f"{name}: {rule[name]}, loss {curves[name].loss[-1]:.5f}")
+        result = next(iter(curves))
         weight = 2 * own.problem.weak_convexity()
-        theta = curves[chosen].points[steps]
-        return gap_tasks.fit_of(own, curves, chosen, theta, {"rules": selected, "iterations": steps}, weight)
+        theta = curves[result].points[steps]
+        return gap_tasks.fit_of(own, curves, result, theta, {"rules": rule, "iterations": steps}, weight)
 
 
 def _curves(own: GapTask, rules: dict[str, tuple[float, float, bool]], steps: int, points: int) -> dict[str, Curve]:
@@ -91,4 +83,3 @@ def _curves(own: GapTask, rules: dict[str, tuple[float, float, bool]], steps: in
 
 
 ALGORITHM = SSGGaps()
-"""SSG on gaps."""
