@@ -33,16 +33,7 @@ class Look:
     dash: Any = "-"
 
 
-ALGORITHMS: Mapping[str, Look] = {
-    "auc_unconstrained": Look("Unconstrained", INK, "*"),
-    "sfls": Look("Level-set (SFLS)", "#0072B2", "o"),
-    "iqrc": Look("Level-set (IQRC)", "#56B4E9", "P"),
-    "proxy_lagrangian": Look("Proxy-Lagrangian", "#D55E00", "s", (0, (5, 1.5))),
-    "correlation_penalty": Look("Correlation penalty", "#009E73", "^", (0, (4, 1, 1, 1))),
-    "auc_post_processing": Look("Post-processing", "#CC79A7", "D", (0, (3, 1))),
-    "exact_surrogate": Look("Exact surrogate (not in the paper)", "#6b6b6b", "x", (0, (1.5, 1))),
-    "mean_gap_line": Look("Mean-gap line (not in the paper)", "#E69F00", "v", (0, (6, 1, 1, 1))),
-}
+ALGORITHMS: Mapping[str, Look] = {}
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
 )  # fmt: skip

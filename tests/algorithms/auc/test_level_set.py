@@ -232,7 +232,7 @@ def test_level_set_approaches_the_exact_optimum_through_feasible_points(stream):
     own = QuadraticAUC(SetMoments.of(stream.X, stream.cells, stream.sets))
     slack = 0.1
     exact = own.values(own.solve(slack))[0]
-    budget = LevelSetBudget(steps=6000, calls=12, batch=50)
+    budget = LevelSetBudget(steps=6000, calls=12, batch=50, skip=0.0)
     found = solve(stream, [1 + slack], [0.1], np.random.default_rng(0), budget)
     values = np.array([own.values(call.mean[:, 0]) for call in found.calls])
     upper = np.array([call.upper[0] for call in found.calls])
@@ -246,7 +246,7 @@ def test_level_set_approaches_the_exact_optimum_through_feasible_points(stream):
 
 
 def test_runs_of_a_batch_are_those_alone(stream):
-    budget = LevelSetBudget(steps=200, calls=2, batch=20)
+    budget = LevelSetBudget(steps=200, calls=2, batch=20, skip=0.0)
     both = solve(stream, [1.1, 1.5], [0.1, 0.3], np.random.default_rng(1), budget)
     alone = solve(stream, [1.5], [0.3], np.random.default_rng(1), budget)
     assert both.calls[0].mean[:, 1] == pytest.approx(alone.calls[0].mean[:, 0], abs=1e-12)
@@ -254,7 +254,9 @@ def test_runs_of_a_batch_are_those_alone(stream):
 
 
 def test_a_run_that_fails_at_once_keeps_its_snapshots(stream):
-    found = solve(stream, [1.1], [3.0], np.random.default_rng(2), LevelSetBudget(steps=100, calls=3, batch=20))
+    found = solve(
+        stream, [1.1], [3.0], np.random.default_rng(2), LevelSetBudget(steps=100, calls=3, batch=20, skip=0.0)
+    )
     assert len(found.snapshots) > 0 and np.isfinite(found.snapshots).all()
 
 

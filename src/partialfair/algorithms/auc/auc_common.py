@@ -8,11 +8,11 @@ targets: ``kappas`` besides its own.
 
 import math
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,12 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from scipy import sparse
 
 from partialfair.algorithms.auc.kernels.cell_auc import auc_from_wins, win_tables
-from partialfair.algorithms.auc.level_set import Rows
+from partialfair.algorithms.auc.level_set import PairLoss, Rows
 from partialfair.algorithms.auc.pair_descent import DescentBudget
 from partialfair.algorithms.auc.pair_networks import NetworkRows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.algorithms.contract import Settings, Task
-from partialfair.algorithms.solution import Certificate, Record, Solution
-from partialfair.algorithms.transition import Fit, classification_only
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Task, Trace, Witness, unsuitable
+from partialfair.algorithms.tuning import AUC_WITHIN, Choice, select
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import features, group_indicators
 from partialfair.models.linear import LinearScore
@@ -41,41 +40,29 @@ SLACKS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
 CONSTANTS = (0.01, 0.1, 0.3, 1.0)
 
 
-class AUCSettings(Settings):
+class AUCSettings(PairLoss):
     """Settings of every algorithm of the paper.
 
     Attributes:
         kappas: further target tolerances for which the job chooses a model.
-        c1, c2: of the pair loss ``c1 (t - c2)^2``.
         protected: code of the group called protected; for Examples 1 to 3 it makes no difference.
     """
 
     kappas: tuple[PositiveFloat, ...] = ()
-    c1: PositiveFloat = 0.5
-    c2: PositiveFloat = 1.0
     protected: NonNegativeInt = 0
 
 
-class ModelSettings(AUCSettings):
+class ModelSettings(AUCSettings, DescentBudget):
     """Settings of algorithms for linear models and networks.
 
     Attributes:
         model: "linear", or "network" for one hidden layer of ``hidden`` sigmoid units with a sigmoid output.
         constants: c of the steps ``c / sqrt(t + 1)``; all are tried.
-        batch, steps, marks, radius: see :class:`partialfair.algorithms.auc.pair_descent.DescentBudget`.
     """
 
     model: Literal["linear", "network"] = "linear"
     hidden: PositiveInt = 10
     constants: tuple[PositiveFloat, ...] = Field((0.01, 0.1, 1.0), min_length=1)
-    batch: PositiveInt = 100
-    steps: PositiveInt = 40_000
-    marks: PositiveInt = 16
-    radius: PositiveFloat = 10.0
-
-    def budget(self) -> DescentBudget:
-        """Settings of the descent."""
-        return DescentBudget(self.c1, self.c2, self.batch, self.steps, 100.0, self.radius, self.marks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,97 +196,96 @@ class Pool:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = None) -> tuple[int, bool]:
-    """Return the candidate for a target tolerance, and whether it satisfies it on the rows of ``quality``.
+def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = None) -> Choice:
+    """The candidate for a target tolerance kappa: the bound on ``|Delta|`` on the rows of ``quality``."""
+    return select({"auc": quality.auc, "gap": np.abs(quality.delta)}, AUC_WITHIN, limit=kappa, allowed=allowed)
 
-    Of candidates with the same value the first is taken.
 
-    Args:
-        quality: of the candidates.
-        kappa: bound on ``|Delta|``.
-        allowed: candidates to choose from; by default all.
+@dataclass(frozen=True, eq=False)
+class AUCPoint(Witness):
+    """A model on the training rows; it is stationary for nothing that is known.
 
-    Raises:
-        NotEstimableError: no candidate is finite.
+    Attributes:
+        rows: of the task.
+        model: the job's own.
+        loss: f0 of the model.
     """
-    gaps = np.abs(quality.delta)
-    usable = np.isfinite(gaps) & np.isfinite(quality.auc) & (True if allowed is None else allowed)
-    if not usable.any():
-        raise NotEstimableError("no candidate has finite scores; use smaller step constants")
-    within = usable & (gaps <= kappa)
-    if within.any():
-        return int(np.argmax(np.where(within, quality.auc, -np.inf))), True
-    return int(np.argmin(np.where(usable, gaps, np.inf))), False
+
+    rows: AUCRows
+    model: Any
+    loss: float
+
+    def objective(self) -> float:
+        """Quadratic loss of pairs."""
+        return self.loss
+
+    def violation(self) -> float:
+        """Gap beyond the tolerance; it is bounded as it is, with no surrogate."""
+        return self.indicator_violation()
+
+    def indicator_violation(self, point: Any = None) -> float:
+        """The same, here or of another model."""
+        task = self.rows.task
+        if not math.isfinite(task.kappa):
+            return 0.0
+        delta = gap_on(self.rows, self.model if point is None else point, task.train, self.rows.cells)
+        return abs(delta) - task.kappa
 
 
-class AUCAlgorithm(ABC):
+S = TypeVar("S", bound=AUCSettings)
+
+
+class AUCAlgorithm(Algorithm[S]):
     """An algorithm of the paper: a pool of candidates per task, and the common choice.
 
     ``settings.mode`` "same", where an algorithm offers it, restricts the candidates of a target to those trained with
     it; by default all are pooled.
     """
 
-    needs_gpu: ClassVar[bool] = False
-    constrained: ClassVar[bool] = True
-    kappa_is_slack: ClassVar[bool] = True
-    general: ClassVar[bool] = True
-    loss: ClassVar[str] = "quadratic_auc"
-    settings: ClassVar[type[Settings]] = AUCSettings
+    loss = "quadratic_auc"
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Constraints on AUC gaps, on datasets with two groups."""
         if not constraint.startswith(PREFIX):
-            return False, f"it constrains gaps between AUCs (auc_gap_...), not {constraint}"
-        applies, why = classification_only(dataset)
-        if applies and dataset.n_groups != 2:
-            return False, f"{dataset.name} has {dataset.n_groups} groups, it tells one protected group from the others"
-        return applies, why
+            return f"it constrains gaps between AUCs (auc_gap_...), not {constraint}"
+        reason = unsuitable(data)
+        if reason is None and data.n_groups != 2:
+            return f"{data.name} has {data.n_groups} groups, it tells one protected group from the others"
+        return reason
 
     @abstractmethod
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: S, targets: Sequence[float]) -> Pool:
         """Make the candidates for some target tolerances."""
 
-    def fit(self, task: Task, settings: Settings) -> Fit:
+    def fit(self, task: Task, settings: S) -> Fit:
         """Make the pool on the training rows, choose on the validation rows."""
-        assert isinstance(settings, AUCSettings)
         rows = AUCRows.of(task, settings)
         targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
         pool = self.pool(rows, settings, targets)
-        models, report = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}
+        models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []
         for kappa in targets:
             same = getattr(settings, "mode", "pooled") == "same" and math.isfinite(kappa)
-            allowed = np.isclose(pool.training, kappa) if same else None
-            i, feasible = choose(pool.quality, kappa, allowed)
+            found = choose(pool.quality, kappa, np.isclose(pool.training, kappa) if same else None)
+            i = found.index
+            places.append(i)
             models[kappa] = pool.model(i)
-            report[f"kappa={kappa:g}"] = {
+            facts[f"kappa={kappa:g}"] = {
                 "run": pool.tags[i],
                 "validation_auc": float(pool.quality.auc[i]),
                 "validation_delta": float(pool.quality.delta[i]),
-                "infeasible_on_val": not feasible,
+                "infeasible_on_val": not found.within,
             }
-            note = "" if feasible else ", not within kappa on validation rows"
+            note = "" if found.within else ", not within kappa on validation rows"
             task.report(
                 f"kappa {kappa:g}: AUC {pool.quality.auc[i]:.4f}, gap {pool.quality.delta[i]:+.4f} on validation rows, "
                 f"{pool.tags[i]}{note}"
             )
-            if kappa == task.kappa:
-                chosen = i
         main = models.pop(task.kappa)
+        witness = AUCPoint(rows, main, pool.objective(places[0]))
+        record = Record(1, len(pool.quality.auc), witness.loss, witness.violation(), time.process_time(), main)
+        tag = pool.tags[places[0]]
         model = ScoreLevels(main, {f"{kappa:g}": other for kappa, other in models.items()})
-        return self._fit_of(rows, pool, chosen, model, report)
-
-    def _fit_of(self, rows: AUCRows, pool: Pool, chosen: int, model: ScoreLevels, report: dict[str, Any]) -> Fit:
-        """The job's result, with the certificate of its own model."""
-        task = rows.task
-        delta = gap_on(rows, model.main, task.train, rows.cells)
-        excess = abs(delta) - task.kappa if math.isfinite(task.kappa) else 0.0
-        objective = pool.objective(chosen)
-        params = np.zeros((1, 0))
-        record = Record(1, len(pool.quality.auc), objective, excess, time.process_time(), params, np.zeros(0))
-        certificate = Certificate(objective, max(excess, 0.0), math.nan, np.zeros(0))
-        solution = Solution(params, np.zeros(0), certificate, [record])
-        tag = pool.tags[chosen]
-        return Fit(solution, model, report, {tag: [record]}, tag, lambda params, aux: excess)
+        return Fit(model, facts, Trace({tag: [record]}, tag), witness)
 
 
 def gap_on(rows: AUCRows, model: Any, part: Dataset, cells: NDArray[np.integer]) -> float:

@@ -72,11 +72,11 @@ def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Seq
     values, c = np.array(grid).T
     random = rows.random(kind, settings.model)
     if settings.model == "linear":
-        weights, run = pair_descent.solve(rows.rows, kind, values, c, random, settings.budget())
+        weights, run = pair_descent.solve(rows.rows, kind, values, c, random, settings)
         return linear_pool(rows, weights, [tags[r] for r in run], values[run])
     network = stacked_network(rows, settings.hidden)
     start = network.initial(rows.random("network")).astype(np.float64)
-    found = solve_penalty(network, rows.network_rows, start, kind, values, c, random, settings.budget())
+    found = solve_penalty(network, rows.network_rows, start, kind, values, c, random, settings)
     return network_pool(rows, found, tags, values, settings.hidden)
 
 

@@ -1,7 +1,7 @@
 """Post-processing baseline: one group's scores of the unconstrained model are scaled and shifted."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import PositiveFloat
@@ -10,7 +10,7 @@ from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, ModelSe
 from partialfair.algorithms.auc.auc_pools import affine_models, descent_pool
 from partialfair.algorithms.auc.kernels.cell_auc import rescaled_win_tables
 from partialfair.algorithms.auc.pair_networks import surrogate_values
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 from partialfair.tables.dataset import Dataset
 
 
@@ -28,23 +28,26 @@ class PostProcessingSettings(ModelSettings):
     shift_step: PositiveFloat = 0.1
 
 
-class AUCPostProcessing(AUCAlgorithm):
+class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
     """``w1 h + w2`` for the protected group, h for the other, (w1, w2) chosen on validation rows among a grid.
 
     Source: AUC fairness paper, section 6, after Kallus and Zhou (2019). A positive affine map of one group leaves every
     comparison within a group as it was, so it cannot change an intra-group gap.
     """
 
-    settings: ClassVar[type[Settings]] = PostProcessingSettings
+    settings = PostProcessingSettings
+    label = "Post-processing"
+    paper = "AUC fairness paper, section 6"
+    look = Look("#CC79A7", "D", (0, (3, 1)))
 
-    def applies_to(self, constraint: str, dataset: Dataset) -> tuple[bool, str]:
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Gaps that compare rows of different groups."""
-        applies, why = super().applies_to(constraint, dataset)
-        if applies and constraint == "auc_gap_intra_group":
-            return False, "a positive affine map of one group does not change comparisons within groups"
-        return applies, why
+        reason = super().applies_to(constraint, data)
+        if reason is None and constraint == "auc_gap_intra_group":
+            return "a positive affine map of one group does not change comparisons within groups"
+        return reason
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: PostProcessingSettings, targets: Sequence[float]) -> Pool:
         """One candidate per pair of the grid."""
         inner, squash = self._unconstrained(rows, settings)
         scales = settings.scale_step * np.arange(round(settings.largest_scale / settings.scale_step) + 1)
@@ -75,8 +78,7 @@ class AUCPostProcessing(AUCAlgorithm):
         if settings.model == "linear":
             return rows.linear_score(rows.problem.unconstrained()), False
         found = descent_pool(rows, settings, "plain", [0.0], "")
-        i, _ = choose(found.quality, np.inf)
-        return found.model(i), True
+        return found.model(choose(found.quality, np.inf).index), True
 
 
 def affine_scores(inner: Any, part: Dataset, squash: bool) -> np.ndarray:

@@ -1,21 +1,22 @@
 """AUC maximisation with the quadratic pair loss and no constraint: where every AUC frontier begins."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool
 from partialfair.algorithms.auc.auc_pools import descent_pool, linear_pool
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
-class AUCUnconstrained(AUCAlgorithm):
+class AUCUnconstrained(AUCAlgorithm[ModelSettings]):
     """A linear score in closed form, or a network by stochastic gradients with the best AUC on validation rows."""
 
-    constrained: ClassVar[bool] = False
-    kappa_is_slack: ClassVar[bool] = False
-    settings: ClassVar[type[Settings]] = ModelSettings
+    settings = ModelSettings
+    label = "Unconstrained"
+    paper = "AUC fairness paper, section 6"
+    look = Look("#262626", "*")
+    constrained = False
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: ModelSettings, targets: Sequence[float]) -> Pool:
         """The minimiser of f0, or snapshots of a descent on it."""
         if settings.model == "linear":
             return linear_pool(rows, rows.problem.unconstrained()[None], ["closed form"], [float("nan")])

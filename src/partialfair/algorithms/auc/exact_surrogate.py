@@ -1,14 +1,13 @@
 """The surrogate problem of a linear score solved exactly, for a whole path of slacks."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import PositiveFloat, PositiveInt
 
 from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, AUCSettings, Pool
 from partialfair.algorithms.auc.auc_pools import linear_pool
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
 class ExactSurrogateSettings(AUCSettings):
@@ -24,15 +23,18 @@ class ExactSurrogateSettings(AUCSettings):
     largest: PositiveFloat = 3.0
 
 
-class ExactSurrogate(AUCAlgorithm):
+class ExactSurrogate(AUCAlgorithm[ExactSurrogateSettings]):
     """Minimisers of f0 under ``f1, f2 <= 1 + kappa``; see :mod:`partialfair.algorithms.auc.quadratic_auc`.
 
     Beyond the AUC fairness paper, which solves the same problem by stochastic steps.
     """
 
-    settings: ClassVar[type[Settings]] = ExactSurrogateSettings
+    settings = ExactSurrogateSettings
+    label = "Exact surrogate (not in the paper)"
+    paper = "this project"
+    look = Look("#6b6b6b", "x", (0, (1.5, 1)))
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: ExactSurrogateSettings, targets: Sequence[float]) -> Pool:
         """One candidate per slack, and the unconstrained model."""
         slacks = np.geomspace(settings.least, settings.largest, settings.slacks)
         weights = [rows.problem.solve(float(slack)) for slack in slacks] + [rows.problem.unconstrained()]

@@ -1,7 +1,6 @@
 """The inexact proximal method (IQRC) for networks: level-set calls from the present point, with a proximal term."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
@@ -10,7 +9,7 @@ from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, Pool
 from partialfair.algorithms.auc.auc_pools import network_pool, stacked_network
 from partialfair.algorithms.auc.pair_networks import solve_iqrc
 from partialfair.algorithms.auc.sfls import LevelSetSettings
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
 class IQRCSettings(LevelSetSettings):
@@ -23,12 +22,15 @@ class IQRCSettings(LevelSetSettings):
     hidden: PositiveInt = 10
 
 
-class IQRC(AUCAlgorithm):
+class IQRC(AUCAlgorithm[IQRCSettings]):
     """Runs for every training tolerance and step constant, all from one start (AUC fairness paper, Algorithm 3)."""
 
-    settings: ClassVar[type[Settings]] = IQRCSettings
+    settings = IQRCSettings
+    label = "Level-set (IQRC)"
+    paper = "AUC fairness paper, Algorithm 3"
+    look = Look("#56B4E9", "P")
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: IQRCSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""
         kappas, constants = np.array(settings.grid(targets)).T
         network = stacked_network(rows, settings.hidden)
@@ -40,7 +42,7 @@ class IQRC(AUCAlgorithm):
             1.0 + kappas,
             constants,
             rows.random("iqrc"),
-            settings.budget(),
+            settings,
             settings.proximal,
             rows.task.report,
         )

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat, PositiveInt
 from scipy import sparse
 
 from partialfair.algorithms.auc.kernels.pair_minimax import oracle, upper_bound
+from partialfair.algorithms.contract import Settings
 from partialfair.tables.auc_sets import FourSets, cell_counts
 
 Vector = NDArray[np.float64]
@@ -58,12 +60,17 @@ class Rows:
         return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64)
 
 
-@dataclass(frozen=True)
-class LevelSetBudget:
+class PairLoss(Settings):
+    """The loss ``c1 (t - c2)^2`` of a pair whose scores differ by t."""
+
+    c1: PositiveFloat = 0.5
+    c2: PositiveFloat = 1.0
+
+
+class LevelSetBudget(PairLoss):
     """Settings of SFLS, the same for all runs of a batch.
 
     Attributes:
-        c1, c2: of the pair loss ``c1 (t - c2)^2``.
         batch: rows per step, drawn with replacement.
         steps: T, steps of an oracle call.
         calls: most oracle calls.
@@ -76,17 +83,15 @@ class LevelSetBudget:
         marks: snapshots per call.
     """
 
-    c1: float = 0.5
-    c2: float = 1.0
-    batch: int = 100
-    steps: int = 10_000
-    calls: int = 10
-    theta: float = 1.0
-    bound: float = 1.0
-    radius: float = 10.0
-    tolerance: float = 1e-4
-    skip: float = 0.0
-    marks: int = 4
+    batch: PositiveInt = 100
+    steps: PositiveInt = 10_000
+    calls: PositiveInt = 10
+    theta: float = Field(1.0, ge=1)
+    bound: PositiveFloat = 1.0
+    radius: PositiveFloat = 10.0
+    tolerance: PositiveFloat = 1e-4
+    skip: float = Field(0.5, ge=0, lt=1)
+    marks: PositiveInt = 4
 
 
 @dataclass(frozen=True, eq=False)

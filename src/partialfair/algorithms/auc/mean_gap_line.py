@@ -1,14 +1,13 @@
 """Linear scores of least quadratic AUC loss at every difference of mean gaps: a line in closed form."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, AUCSettings, Pool
 from partialfair.algorithms.auc.auc_pools import linear_pool
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
 class MeanGapLineSettings(AUCSettings):
@@ -25,16 +24,19 @@ class MeanGapLineSettings(AUCSettings):
     last: float = 2.5
 
 
-class MeanGapLine(AUCAlgorithm):
+class MeanGapLine(AUCAlgorithm[MeanGapLineSettings]):
     """The surrogate constraint without its penalty on the scale of scores, and the true gap in its place on validation.
 
     Beyond the AUC fairness paper: equal mean gaps are not equal AUCs, so the position on the line is chosen by the
     true gap, and may overshoot.
     """
 
-    settings: ClassVar[type[Settings]] = MeanGapLineSettings
+    settings = MeanGapLineSettings
+    label = "Mean-gap line (not in the paper)"
+    paper = "this project"
+    look = Look("#E69F00", "v", (0, (6, 1, 1, 1)))
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: MeanGapLineSettings, targets: Sequence[float]) -> Pool:
         """One candidate per point of the line."""
         shares = np.linspace(settings.first, settings.last, settings.points)
         tags = [f"share={share:.3g}" for share in shares]

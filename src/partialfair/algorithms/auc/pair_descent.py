@@ -6,13 +6,13 @@ players do not share an objective.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PositiveFloat, PositiveInt
 
 from partialfair.algorithms.auc.kernels.pair_descent import CORRELATION, PLAIN, PROXY, linear_descent
-from partialfair.algorithms.auc.level_set import Rows
+from partialfair.algorithms.auc.level_set import PairLoss, Rows
 from partialfair.tables.auc_sets import cell_counts
 
 Vector = NDArray[np.float64]
@@ -20,22 +20,22 @@ KINDS = {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION}
 CHUNK = 10_000  # steps whose batches are drawn at once
 
 
-@dataclass(frozen=True)
-class DescentBudget:
+class DescentBudget(PairLoss):
     """Settings, the same for all runs of a batch.
 
     Attributes:
-        c1, c2: of the pair loss; batch: rows per step, drawn with replacement; steps: in all.
-        cap: largest multiplier; radius: bound on the norm of the weights; marks: number of snapshots.
+        batch: rows per step, drawn with replacement.
+        steps: in all.
+        cap: largest multiplier.
+        radius: bound on the norm of the weights.
+        marks: number of snapshots.
     """
 
-    c1: float = 0.5
-    c2: float = 1.0
-    batch: int = 100
-    steps: int = 40_000
-    cap: float = 100.0
-    radius: float = 10.0
-    marks: int = 16
+    batch: PositiveInt = 100
+    steps: PositiveInt = 40_000
+    cap: PositiveFloat = 100.0
+    radius: PositiveFloat = 10.0
+    marks: PositiveInt = 16
 
 
 def solve(

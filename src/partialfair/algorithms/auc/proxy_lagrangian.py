@@ -1,22 +1,24 @@
 """Proxy-Lagrangian baseline: weights descend on the quadratic surrogate, multipliers rise by the true gap."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool
 from partialfair.algorithms.auc.auc_pools import descent_pool
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
-class ProxyLagrangian(AUCAlgorithm):
+class ProxyLagrangian(AUCAlgorithm[ModelSettings]):
     """One run per target tolerance and step constant; the candidates of all targets are pooled.
 
     Source: AUC fairness paper, section 6, after Cotter et al. (2019) and Narasimhan et al. (2020).
     """
 
-    settings: ClassVar[type[Settings]] = ModelSettings
+    settings = ModelSettings
+    label = "Proxy-Lagrangian"
+    paper = "AUC fairness paper, section 6"
+    look = Look("#D55E00", "s", (0, (5, 1.5)))
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: ModelSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""
         return descent_pool(rows, settings, "proxy", sorted(targets), "kappa")
 

@@ -1,50 +1,32 @@
 """The stochastic feasible level-set method (SFLS) for linear scores."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 
 from partialfair.algorithms.auc import level_set
 from partialfair.algorithms.auc.auc_common import CONSTANTS, SLACKS, AUCAlgorithm, AUCRows, AUCSettings, Pool
 from partialfair.algorithms.auc.auc_pools import linear_pool
 from partialfair.algorithms.auc.level_set import LevelSetBudget
 from partialfair.algorithms.auc.quadratic_auc import slack_of
-from partialfair.algorithms.contract import Settings
+from partialfair.algorithms.contract import Look
 
 
-class LevelSetSettings(AUCSettings):
-    """Settings of the level-set methods.
+class LevelSetSettings(AUCSettings, LevelSetBudget):
+    """Settings of the level-set methods, besides those of the solver.
 
     Attributes:
         kappa_train: training tolerances; one that leaves no slack is an error.
         mode: "pooled": the candidates of all training tolerances serve every target; "same": only those trained with
             the target, in place of ``kappa_train`` (the paper's literal reading).
         constants: c of the steps; all are tried.
-        batch, steps, calls, theta, bound, radius, tolerance, skip, marks: see
-            :class:`partialfair.algorithms.auc.level_set.LevelSetBudget`.
     """
 
     kappa_train: tuple[PositiveFloat, ...] = Field(SLACKS, min_length=1)
     mode: Literal["pooled", "same"] = "pooled"
     constants: tuple[PositiveFloat, ...] = Field(CONSTANTS, min_length=1)
-    batch: PositiveInt = 100
-    steps: PositiveInt = 10_000
-    calls: PositiveInt = 10
-    theta: float = Field(1.0, ge=1)
-    bound: PositiveFloat = 1.0
-    radius: PositiveFloat = 10.0
-    tolerance: PositiveFloat = 1e-4
-    skip: float = Field(0.5, ge=0, lt=1)
-    marks: PositiveInt = 4
-
-    def budget(self) -> LevelSetBudget:
-        """Settings of the solver."""
-        names = (
-            "c1", "c2", "batch", "steps", "calls", "theta", "bound", "radius", "tolerance", "skip", "marks",
-        )  # fmt: skip
-        return LevelSetBudget(**{name: getattr(self, name) for name in names})
 
     def grid(self, targets: Sequence[float]) -> list[tuple[float, float]]:
         """Pairs of a training tolerance and a step constant.
@@ -58,17 +40,18 @@ class LevelSetSettings(AUCSettings):
         return [(kappa, c) for kappa in own for c in self.constants]
 
 
-class SFLS(AUCAlgorithm):
+class SFLS(AUCAlgorithm[LevelSetSettings]):
     """Runs for every training tolerance and step constant at once (AUC fairness paper, Algorithms 1 and 2)."""
 
-    settings: ClassVar[type[Settings]] = LevelSetSettings
+    settings = LevelSetSettings
+    label = "Level-set (SFLS)"
+    paper = "AUC fairness paper, Algorithms 1 and 2"
+    look = Look("#0072B2", "o")
 
-    def pool(self, rows: AUCRows, settings: Any, targets: Sequence[float]) -> Pool:
+    def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""
         kappas, constants = np.array(settings.grid(targets)).T
-        found = level_set.solve(
-            rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings.budget(), rows.task.report
-        )
+        found = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
         facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in found.calls))}
         return linear_pool(rows, found.snapshots, [tags[r] for r in found.run], kappas[found.run], **facts)
