@@ -23,7 +23,7 @@ THEORY, TABLE, TUNED = "PLADA, steps by its bounds", "PLADA, Table 2", "SSG, tun
 def theory(problem: Any, steps: int) -> Plada:
     """PLADA with nine tenths of its own bounds, after some steps."""
     eta, tau = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), 5.0)
-    method: Plada = advance(problem, Parameters(eta, tau), steps)
+    method: Plada = advance(problem, Parameters(eta=eta, tau=tau), steps)
     return method
 
 
@@ -72,7 +72,7 @@ def test_reference_optima(
 def test_course_of_table_2_on_a9a(dataset: Get) -> None:
     """kappa 100 and 1 together: F at 1,000 to 8,000 iterations."""
     problem = problem_of(dataset("a9a"))
-    both = Parameters(eta=1e-3, tau=0.1, kappa=np.array([100.0, 1.0]))
+    both = [Parameters(eta=1e-3, tau=0.1, kappa=kappa) for kappa in (100.0, 1.0)]
     method, found = Plada(problem, both, start(problem, 2)), {}
     for k in range(1, 8001):
         method.step()
@@ -102,7 +102,7 @@ def test_equalised_odds_on_compas(dataset: Get) -> None:
 @pytest.mark.real_data
 def test_demographic_parity_on_a9a_and_bank(dataset: Get) -> None:
     problem = problem_of(dataset("a9a"))
-    method = advance(problem, Parameters(0.2096, 0.06), 2000)
+    method = advance(problem, Parameters(eta=0.2096, tau=0.06), 2000)
     assert 0.001 <= method.state.loss[0] - 0.347160 <= 0.003 and abs(worst(problem, method.state)[0]) <= 5e-4
     assert abs(method.lam[0, 0] - method.mu[0, 0]) <= 1e-3 and 0.29 <= method.lam[0, 0] <= 0.31
     problem = problem_of(dataset("bank"))

@@ -11,7 +11,7 @@ from partialfair.algorithms.gaps.plada_solver import Parameters
 from partialfair.constraints.intersectional_loss import build, row_weights
 from partialfair.models.stacked import StackedMLP
 
-TABLE2 = Parameters(0.1, 0.01, 10.0, 0.5, 0.1, 100.0, 10.0)
+TABLE2 = Parameters(eta=0.1, tau=0.01, beta=0.5, u_max=10.0)
 
 
 def rows(n=200, d=6, k=12, seed=0):

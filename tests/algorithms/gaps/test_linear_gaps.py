@@ -78,8 +78,8 @@ def test_partial_rates_and_clipped_linear():
 @pytest.mark.parametrize("m", [1, 2])
 def test_swapping_the_groups_changes_nothing_but_the_sign(m):
     X, y, rates, pairs = sample(m=m)
-    one = advance(LinearGaps(X, y, rates, pairs, np.full(m, 0.05)), Parameters(0.2, 0.06), 200)
-    other = advance(LinearGaps(X, y, rates, pairs[:, ::-1], np.full(m, 0.05)), Parameters(0.2, 0.06), 200)
+    one = advance(LinearGaps(X, y, rates, pairs, np.full(m, 0.05)), Parameters(eta=0.2, tau=0.06), 200)
+    other = advance(LinearGaps(X, y, rates, pairs[:, ::-1], np.full(m, 0.05)), Parameters(eta=0.2, tau=0.06), 200)
     assert np.array_equal(one.state.theta, other.state.theta)
     assert np.array_equal(one.state.gaps, -other.state.gaps)
 
@@ -87,16 +87,16 @@ def test_swapping_the_groups_changes_nothing_but_the_sign(m):
 def test_duplicated_rows_change_nothing():
     X, y, rates, pairs = sample()
     twice = tuple(Rate(2 * r.start, 2 * r.stop) for r in rates)
-    one = advance(LinearGaps(X, y, rates, pairs, np.array([0.05])), Parameters(0.2, 0.06), 200)
+    one = advance(LinearGaps(X, y, rates, pairs, np.array([0.05])), Parameters(eta=0.2, tau=0.06), 200)
     doubled = LinearGaps(np.repeat(X, 2, axis=0), np.repeat(y, 2), twice, pairs, np.array([0.05]))
-    assert advance(doubled, Parameters(0.2, 0.06), 200).state.theta == pytest.approx(one.state.theta, abs=1e-12)
+    assert advance(doubled, Parameters(eta=0.2, tau=0.06), 200).state.theta == pytest.approx(one.state.theta, abs=1e-12)
 
 
 def test_row_order_changes_nothing():
     X, y, rates, pairs = sample()
     order = np.concatenate([np.random.default_rng(3).permutation(np.arange(r.start, r.stop)) for r in rates])
-    one = advance(LinearGaps(X, y, rates, pairs, np.array([0.05])), Parameters(0.2, 0.06), 200)
-    other = advance(LinearGaps(X[order], y[order], rates, pairs, np.array([0.05])), Parameters(0.2, 0.06), 200)
+    one = advance(LinearGaps(X, y, rates, pairs, np.array([0.05])), Parameters(eta=0.2, tau=0.06), 200)
+    other = advance(LinearGaps(X[order], y[order], rates, pairs, np.array([0.05])), Parameters(eta=0.2, tau=0.06), 200)
     assert other.state.theta == pytest.approx(one.state.theta, abs=1e-10)
 
 
@@ -112,7 +112,7 @@ def test_one_label_of_equalised_odds_is_demographic_parity_on_it():
 def test_the_ball_holds():
     X, y, rates, pairs = sample()
     method = Plada(
-        LinearGaps(X, y, rates, pairs, np.array([0.05]), radius=0.1), Parameters(0.5, 0.06), np.zeros((5, 1))
+        LinearGaps(X, y, rates, pairs, np.array([0.05]), radius=0.1), Parameters(eta=0.5, tau=0.06), np.zeros((5, 1))
     )
     norms = []
     for _ in range(60):
@@ -175,7 +175,7 @@ def test_a_loose_tolerance_is_no_constraint(dataset):
     problem = problem_of(dataset("compas_two_years"), eps=0.2)
     found = optimum(problem, np.zeros(problem.size))
     assert found.loss == pytest.approx(0.60626, abs=1e-5) and not found.multipliers.any()
-    method = advance(problem, Parameters(0.38, 0.06), 3000)
+    method = advance(problem, Parameters(eta=0.38, tau=0.06), 3000)
     assert method.state.loss[0] == pytest.approx(0.606269, abs=5e-5) and abs(method.lam[0, 0]) < 1e-5
     assert method.u[0, 0] == pytest.approx(0.2 - abs(method.state.gaps[0, 0]), abs=1e-4)
 
@@ -184,7 +184,7 @@ def test_a_loose_tolerance_is_no_constraint(dataset):
 def test_plada_reaches_the_exact_optimum(dataset):
     problem = problem_of(dataset("compas_two_years"))
     eta, tau = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), 5.0)
-    method = advance(problem, Parameters(eta, tau), 5000)  # in the spec 8,000; the tolerances hold before
+    method = advance(problem, Parameters(eta=eta, tau=tau), 5000)  # in the spec 8,000; the tolerances hold before
     assert method.state.loss[0] == pytest.approx(0.6074618, abs=5e-5)
     assert abs(worst(problem, method.state)[0]) < 1e-4 and method.lam[0, 0] == pytest.approx(0.0503, abs=1e-3)
 
@@ -193,9 +193,12 @@ def test_plada_reaches_the_exact_optimum(dataset):
 def test_readings_of_the_theta_step(dataset):
     """Away from the kink they agree; where it is the solution, the subgradient step chatters."""
     data = dataset("compas_two_years")
-    away = {name: advance(problem_of(data), Parameters(0.1, 0.06), 300, name) for name in ("linearised", "prox_linear")}
-    exact = advance(problem_of(data), Parameters(0.1, 0.06), 100, "exact").state.loss[0]
-    prox = advance(problem_of(data), Parameters(0.1, 0.06), 100).state.loss[0]
+    away = {
+        name: advance(problem_of(data), Parameters(eta=0.1, tau=0.06), 300, name)
+        for name in ("linearised", "prox_linear")
+    }
+    exact = advance(problem_of(data), Parameters(eta=0.1, tau=0.06), 100, "exact").state.loss[0]
+    prox = advance(problem_of(data), Parameters(eta=0.1, tau=0.06), 100).state.loss[0]
     # Equal but for rounding: the linearised step adds its terms up in one product with the data.
     assert away["linearised"].state.theta == pytest.approx(away["prox_linear"].state.theta, abs=1e-12)
     assert exact == pytest.approx(prox, abs=1e-5)
@@ -204,7 +207,7 @@ def test_readings_of_the_theta_step(dataset):
     kink = LinearGaps(usual.X, usual.y, usual.rates, usual.pairs, np.zeros(1))
     gaps = {}
     for name in ("linearised", "prox_linear", "exact"):
-        method, seen = Plada(kink, Parameters(0.1, 0.06), start(kink), theta_step=name), []
+        method, seen = Plada(kink, Parameters(eta=0.1, tau=0.06), start(kink), theta_step=name), []
         for _ in range(600 if name == "exact" else 1500):
             method.step()
             seen.append(worst(kink, method.state)[0])

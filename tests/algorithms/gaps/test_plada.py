@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from partialfair.algorithms.gaps.gap_problem import excess, kkt_residuals
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, _prox_linear_step, residuals, safe_steps
-from partialfair.errors import ConfigError
 from tests.algorithms.gaps.toy_gaps import toy
 
 T1 = {"eta": 0.05, "tau": 0.06}
@@ -138,7 +138,7 @@ def test_equal_rho_gives_equal_iterates():
 
 def test_a_batch_is_its_members():
     rates = {"eta": np.array([0.05, 0.2]), "tau": np.array([0.06, 0.03]), "kappa": np.array([1.0, 50.0])}
-    batch = Plada(toy(), Parameters(**rates), np.zeros((1, 2)))
+    batch = Plada(toy(), [Parameters(**{k: v[b] for k, v in rates.items()}) for b in (0, 1)], np.zeros((1, 2)))
     for _ in range(50):
         batch.step()
     for b in (0, 1):
@@ -153,7 +153,7 @@ def test_a_batch_is_its_members():
 )  # fmt: skip
 def test_identities_of_every_iteration(eta, tau, alpha, beta, gamma_0, kappa, target):
     problem = toy((target, 1.0), (1.0, 0.5))
-    parameters = Parameters(eta, tau, alpha, beta, gamma_0, kappa, 0.7)
+    parameters = Parameters(eta=eta, tau=tau, alpha=alpha, beta=beta, gamma_0=gamma_0, kappa=kappa, u_max=0.7)
     method, rho = Plada(problem, parameters, np.zeros((2, 1))), parameters.rho
     for k in range(60):
         lam, mu = method.lam.copy(), method.mu.copy()
@@ -191,5 +191,5 @@ OUTSIDE = [("alpha", 1.0), ("beta", 1.0), ("gamma_0", 1.5), ("kappa", 0.0), ("et
 
 @pytest.mark.parametrize(("name", "value"), OUTSIDE)
 def test_parameters_outside_their_domain(name, value):
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(ValidationError, match=name):
         Parameters(**(T1 | {name: value}))

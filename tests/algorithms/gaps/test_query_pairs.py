@@ -54,7 +54,7 @@ def test_constrained_rankers_have_a_smaller_gap(method):
     queries = [query(seed) for seed in range(12)]
     model = StackedMLP(3, (16,))
     start = model.initial(np.random.default_rng(4))
-    steps = Parameters(0.5, 0.01, 10.0, 0.5, 0.1, 100.0, 10.0)
+    steps = Parameters(eta=0.5, tau=0.01, beta=0.5, u_max=10.0)
     free = RankingPlada(Ranker(model, start), steps, 0.1, constrained=False)
     if method == "plada":
         bound = RankingPlada(Ranker(model, start), steps, 0.1)

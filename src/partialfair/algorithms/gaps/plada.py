@@ -1,51 +1,42 @@
 """PLADA: single-loop proximal-perturbed Lagrangian method, one multiplier and slack per gap."""
 
-import dataclasses
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
 from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps
-from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
+from partialfair.algorithms.gaps.plada_solver import Constants, Parameters, Plada, safe_steps
 
 Step = PositiveFloat | Literal["theory"]
 
 
-class Variant(BaseModel):
+class Variant(Constants):
     """One choice of PLADA's parameters (the paper's Table 2; kappa, u_max and the slack's start are unpublished).
 
     Attributes:
         eta, tau: steps of theta and of the slack; ``theory``: nine tenths of the paper's own bounds, from the data.
-        alpha, beta, gamma_0, kappa, u_max: see :class:`partialfair.algorithms.gaps.plada_solver.Parameters`.
         slack: start of the slack: 0, or what the constraint leaves at the start (``gap``).
         theta_step: reading of the theta-step.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     eta: Step = "theory"
     tau: Step = "theory"
-    alpha: Annotated[float, Field(gt=1)] = 10.0
-    beta: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    gamma_0: Annotated[float, Field(gt=0, le=1)] = 0.1
-    kappa: PositiveFloat = 100.0
-    u_max: PositiveFloat = 1.0
     slack: Literal["zero", "gap"] = "zero"
     theta_step: Literal["linearised", "prox_linear", "exact"] = "prox_linear"
 
     def parameters(self, problem: LinearGaps) -> Parameters:
         """The numbers, with the steps that the data give where none are named."""
-        own = Parameters(1.0, 1.0, self.alpha, self.beta, self.gamma_0, self.kappa, self.u_max)
         eta, tau = self.eta, self.tau
         if "theory" in (eta, tau):
-            safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), own.rho)
+            safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), self.rho)
             eta, tau = (safe[0] if eta == "theory" else eta), (safe[1] if tau == "theory" else tau)
-        return dataclasses.replace(own, eta=eta, tau=tau)
+        constants = {name: getattr(self, name) for name in Constants.model_fields}
+        return Parameters(eta=eta, tau=tau, **constants)
 
 
 class PladaSettings(GapSettings):
@@ -82,7 +73,7 @@ class PLADA(GapAlgorithm[PladaSettings]):
                 f"{name}: loss {last.loss[-1]:.5f}, violation {last.violation[-1]:.1e}, {last.seconds[-1]:.1f} s"
             )
         result = next(iter(curves))
-        numbers = {name: dataclasses.asdict(value) | {"rho": value.rho} for name, value in parameters.items()}
+        numbers = {name: value.model_dump() | {"rho": value.rho} for name, value in parameters.items()}
         chosen = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[result].slack}
         theta = curves[result].points[steps]
         return gap_tasks.fit_of(own, curves, result, theta, chosen, 2 * own.problem.weak_convexity())
@@ -102,10 +93,8 @@ def _alone(own: GapTask, variant: Variant, parameters: Parameters, steps: int) -
 
 def _batched(own: GapTask, settings: PladaSettings, parameters: dict[str, Parameters], steps: int) -> dict[str, Curve]:
     first = next(iter(settings.variants.values()))
-    fields = [field.name for field in dataclasses.fields(Parameters)]
-    joint = Parameters(**{name: np.array([getattr(one, name) for one in parameters.values()]) for name in fields})
     start = np.zeros((own.problem.size, len(parameters)))
-    method = Plada(own.problem, joint, start, _slack(own, first, len(parameters)), first.theta_step)
+    method = Plada(own.problem, list(parameters.values()), start, _slack(own, first, len(parameters)), first.theta_step)
     curves = run(method, steps, gap_tasks.kept_iterations(steps, settings.points))
     return dict(zip(parameters, curves, strict=True))
 

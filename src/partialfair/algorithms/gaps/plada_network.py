@@ -3,7 +3,7 @@
 import time
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import group_networks
@@ -16,30 +16,19 @@ from partialfair.seeding import generator
 READINGS: dict[str, Reading] = {"expected": "expected", "none": "expected", "each": "shares", "sampled": "each"}
 
 
-class NetworkVariant(BaseModel):
+class NetworkVariant(Parameters):
     """One run; the defaults are the paper's Table 2, with kappa and u_max, which it does not give.
 
     Attributes:
         reading: ``expected``: one constraint, the mean over groups (equation (18)); ``each``: one per group, divided by
             their number, all moved in every epoch; ``sampled``: one per group, one drawn per epoch; ``none``: none.
-        eta, tau, alpha, beta, gamma_0, kappa, u_max: see :class:`partialfair.algorithms.gaps.plada_solver.Parameters`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     reading: Literal["expected", "each", "sampled", "none"] = "expected"
     eta: PositiveFloat = 0.1
     tau: PositiveFloat = 0.01
-    alpha: Annotated[float, Field(gt=1)] = 10.0
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    gamma_0: Annotated[float, Field(gt=0, le=1)] = 0.1
-    kappa: PositiveFloat = 100.0
     u_max: PositiveFloat = 10.0
-
-    @property
-    def parameters(self) -> Parameters:
-        """The numbers."""
-        return Parameters(self.eta, self.tau, self.alpha, self.beta, self.gamma_0, self.kappa, self.u_max)
 
 
 class PladaNetworkSettings(GroupNetworkSettings):
@@ -64,7 +53,7 @@ class PladaNetwork(GroupAlgorithm[PladaNetworkSettings]):
             groups = own.groups(READINGS[variant.reading])
             dual = {"sampled": "sampled", "none": "none"}.get(variant.reading, "all")
             stream = generator("plada_network", "groups", task.train.name, task.seed)
-            method = NetworkPlada(own.start(), groups, variant.parameters, dual, stream)  # type: ignore[arg-type]
+            method = NetworkPlada(own.start(), groups, variant, dual, stream)  # type: ignore[arg-type]
             runs[name] = group_networks.follow(own, method, time.process_time)
             last = runs[name].records[-1]
             task.report(f"{name}: loss {last.objective:.4f}, constraint {last.violation:+.4f}")

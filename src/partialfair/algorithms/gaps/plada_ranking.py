@@ -30,9 +30,7 @@ class PladaRanking(RankingAlgorithm[PladaRankingSettings]):
         """Run every variant; the last iterate of the first is the result."""
 
         def make(variant: NetworkVariant) -> Callable[[RankingTask], RankingPlada]:
-            return lambda own: RankingPlada(
-                own.ranker(), variant.parameters, task.kappa, constrained=variant.reading != "none"
-            )
+            return lambda own: RankingPlada(own.ranker(), variant, task.kappa, constrained=variant.reading != "none")
 
         methods = {name: make(variant) for name, variant in settings.variants.items()}
         return ranking_tasks.fit(task, settings, "plada_ranking", methods)

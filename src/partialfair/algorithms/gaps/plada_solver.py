@@ -9,14 +9,16 @@ subgradient ``sign(h) grad h``; ``prox_linear`` replaces h by its linearisation 
 ``exact`` repeats that until the subproblem itself is solved. Away from the kink ``h = 0`` all three agree.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
 
+from partialfair.algorithms.contract import Settings
 from partialfair.algorithms.gaps.gap_problem import Array, GapProblem, GapState, excess
-from partialfair.errors import ConfigError
 
 ThetaStep = Literal["linearised", "prox_linear", "exact"]
 SWEEPS = 20  # coordinate updates of the box-constrained dual of a step with several constraints
@@ -24,41 +26,40 @@ ROUNDS = 30  # re-linearisations of an exact step
 SETTLED = 1e-13
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """Step sizes; numbers, or arrays (B,) with one entry per point of the batch.
+class Constants(Settings):
+    """Constants of the method besides its steps.
 
     Attributes:
-        eta: step of theta (eta_w in the paper's Table 2).
-        tau: step of the slack (eta_u there).
-        alpha: penalty, > 1.
-        beta: proximal parameter, in (0, 1).
-        gamma_0: largest dual step, in (0, 1].
-        kappa: scale of the decay ``delta_k = kappa / (k + 1)`` of the dual step, > 0.
+        alpha: penalty.
+        beta: proximal parameter.
+        gamma_0: largest dual step.
+        kappa: scale of the decay ``delta_k = kappa / (k + 1)`` of the dual step.
         u_max: upper end of the slack.
     """
 
-    eta: Any
-    tau: Any
-    alpha: Any = 10.0
-    beta: Any = 0.1
-    gamma_0: Any = 0.1
-    kappa: Any = 100.0
-    u_max: Any = 1.0
-
-    def __post_init__(self) -> None:
-        domains = {"alpha": (1, np.inf), "beta": (0, 1), "gamma_0": (0, 1 + 1e-15)}
-        for field in fields(self):
-            low, high = domains.get(field.name, (0, np.inf))
-            values = np.asarray(getattr(self, field.name), float)
-            if not ((values > low) & (values < high)).all():
-                bound = f"greater than {low}" if np.isinf(high) else f"between {low} and {round(high)}"
-                raise ConfigError(f"PLADA: {field.name} is {getattr(self, field.name)}; it has to be {bound}")
+    alpha: Annotated[float, Field(gt=1)] = 10.0
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    gamma_0: Annotated[float, Field(gt=0, le=1)] = 0.1
+    kappa: PositiveFloat = 100.0
+    u_max: PositiveFloat = 1.0
 
     @property
-    def rho(self) -> Any:
+    def rho(self) -> float:
         """Penalty of the equivalent augmented Lagrangian."""
         return self.alpha / (1 + self.alpha * self.beta)
+
+
+class Parameters(Constants):
+    """Constants, and the steps ``eta`` of theta (eta_w in the paper's Table 2) and ``tau`` of the slack (eta_u)."""
+
+    eta: PositiveFloat
+    tau: PositiveFloat
+
+
+def joined(every: Sequence[Parameters]) -> Any:
+    """Parameters of a batch: what :class:`Parameters` has, as arrays (B,)."""
+    names = (*Parameters.model_fields, "rho")
+    return SimpleNamespace(**{name: np.array([getattr(one, name) for one in every]) for name in names})
 
 
 class Plada:
@@ -66,7 +67,7 @@ class Plada:
 
     Args:
         problem: loss and signed gaps.
-        parameters: step sizes.
+        parameters: those of every point of the batch, or one for all.
         theta: (d, B) start.
         slack: (m, B) start of u; 0 by default.
         theta_step: reading of the theta-step.
@@ -79,12 +80,13 @@ class Plada:
     def __init__(
         self,
         problem: GapProblem,
-        parameters: Parameters,
+        parameters: Parameters | Sequence[Parameters],
         theta: Array,
         slack: Array | None = None,
         theta_step: ThetaStep = "prox_linear",
     ) -> None:
-        self.problem, self.parameters, self.theta_step = problem, parameters, theta_step
+        self.problem, self.theta_step = problem, theta_step
+        self.parameters: Any = parameters if isinstance(parameters, Parameters) else joined(parameters)
         self.state = problem.state(theta)
         shape = self.state.gaps.shape
         self.u = np.zeros(shape) if slack is None else slack.copy()
