@@ -9,8 +9,8 @@ from partialfair.errors import ConfigError, DataError  # noqa: E402
 from partialfair.models import torch_backend  # noqa: E402
 from partialfair.models.linear_network import LinearNetwork  # noqa: E402
 from partialfair.models.network import NetworkScore  # noqa: E402
+from partialfair.models.network_function import NetworkFunction, to_numpy  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise, load_public_weights  # noqa: E402
-from partialfair.models.score_function import ScoreFunction, to_numpy  # noqa: E402
 from partialfair.models.stored import load_model  # noqa: E402
 from partialfair.tables.images import ImageRows  # noqa: E402
 
@@ -128,7 +128,7 @@ def test_a_device_that_is_not_there_is_named(monkeypatch):
 
 
 def test_the_directional_derivative_is_that_of_the_scores(tiny, images):
-    function = ScoreFunction(tiny.double(), torch.device("cpu"), channels_last=True)
+    function = NetworkFunction(tiny.double(), torch.device("cpu"), channels_last=True)
     w = function.start()
     draw = torch.Generator().manual_seed(0)
     direction = torch.randn(function.size, generator=draw, dtype=torch.float64)

@@ -16,7 +16,7 @@ from partialfair.constraints import partial_demographic_parity, partial_statisti
 from partialfair.datasets import simulated  # noqa: E402
 from partialfair.datasets.splits import make_split  # noqa: E402
 from partialfair.models.linear_network import LinearNetwork  # noqa: E402
-from partialfair.models.score_function import ScoreFunction  # noqa: E402
+from partialfair.models.network_function import NetworkFunction  # noqa: E402
 from partialfair.seeding import generator  # noqa: E402
 
 RHO = 0.7
@@ -42,7 +42,7 @@ def make_problem(family, network=None):
     group = stream.permutation(np.repeat([0, 1], [24, 16])).astype(np.int16)
     y = np.where(stream.random(n) < 0.5, 1.0, -1.0)
     program = family.build(group, y, interval=((0.2, 0.6),), kappa=0.1, grid=4, kappa_scale="absolute")
-    return NetworkProblem(ScoreFunction(network or Curved(), torch.device("cpu")), X, y, group, program)
+    return NetworkProblem(NetworkFunction(network or Curved(), torch.device("cpu")), X, y, group, program)
 
 
 def whole_batch(problem, anchor):
@@ -178,7 +178,9 @@ def test_the_result_agrees_with_the_exact_method_on_a_linear_score():
     network.centre.copy_(torch.as_tensor(task.standardiser.mean))
     network.scale.copy_(torch.as_tensor(task.standardiser.scale))
     train = task.train
-    problem = NetworkProblem(ScoreFunction(network, torch.device("cpu")), train.X, train.y, train.group, task.program())
+    problem = NetworkProblem(
+        NetworkFunction(network, torch.device("cpu")), train.X, train.y, train.group, task.program()
+    )
     state = first_state(problem, problem.function.start(), problem.program.start)
     settings = DeepIDCASettings(inner_steps=50, rho=0.0, next_iterate="last")
     for outer in range(16):

@@ -11,7 +11,7 @@ from scipy.special import expit
 from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.constraints.program import HingeProgram
 from partialfair.models.network import BATCH
-from partialfair.models.score_function import ScoreFunction, to_numpy
+from partialfair.models.network_function import NetworkFunction, to_numpy
 from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
@@ -45,7 +45,7 @@ class NetworkProblem:
         program: the constraints, in the order of these rows.
     """
 
-    function: ScoreFunction
+    function: NetworkFunction
     X: Matrix
     y: Vector
     group: NDArray[np.integer]

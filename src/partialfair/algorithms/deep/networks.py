@@ -115,11 +115,11 @@ class Training:
     @classmethod
     def start(cls, task: Task, settings: NetworkSettings) -> "Training":
         """The network with its first weights, on its device."""
-        from partialfair.models.score_function import ScoreFunction
+        from partialfair.models.network_function import NetworkFunction
 
         device = torch_backend.pick_device(task.device)
         name, options, network = make_network(task, settings)
-        function = ScoreFunction(network, device, settings.channels_last, settings.autocast)
+        function = NetworkFunction(network, device, settings.channels_last, settings.autocast)
         return cls(task, settings, function, name, options)
 
     def run(self) -> None:

@@ -24,7 +24,7 @@ from scipy.special import expit
 from partialfair.algorithms.deep.deep_idca import DeepIDCASettings
 from partialfair.algorithms.deep.network_problem import NetworkProblem
 from partialfair.algorithms.deep.primal_dual import primal_dual
-from partialfair.models.score_function import Inputs, to_numpy
+from partialfair.models.network_function import Inputs, to_numpy
 
 Vector = NDArray[np.float64]
 

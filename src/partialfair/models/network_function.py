@@ -12,7 +12,7 @@ from partialfair.tables.dataset import Matrix
 Inputs = tuple[torch.Tensor, torch.Tensor]
 
 
-class ScoreFunction:
+class NetworkFunction:
     """``h_w(x)``: what a solver needs to know of a network.
 
     The network is used as at prediction time: batch normalisation with stored statistics. So the score of a row is
