@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from partialfair.algorithms.contract import Task  # noqa: E402
-from partialfair.algorithms.deep.deep_idca import DeepIDCASettings  # noqa: E402
 from partialfair.algorithms.deep.network_problem import NetworkProblem  # noqa: E402
+from partialfair.algorithms.deep.networks import DeepIDCASettings  # noqa: E402
 from partialfair.algorithms.deep.stochastic_idca import _Batch, _batches, first_state, outer_iteration  # noqa: E402
 from partialfair.algorithms.linear.idca import ALGORITHM as EXACT  # noqa: E402
 from partialfair.constraints import partial_demographic_parity, partial_statistical_parity  # noqa: E402

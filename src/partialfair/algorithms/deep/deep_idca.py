@@ -2,15 +2,14 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
 from partialfair.algorithms.deep.networks import (
     Arrays,
-    NetworkSettings,
+    DeepIDCASettings,
     Training,
     load_state,
     part,
@@ -23,32 +22,6 @@ from partialfair.tables.dataset import Dataset
 
 HALVINGS = 6
 """How often the step is halved before a run ends with what it has."""
-
-
-class DeepIDCASettings(NetworkSettings):
-    """Settings of the network and of the method; ``batch`` rows are divided equally among the subsets.
-
-    Attributes:
-        start: begin at the network trained without constraints, or at a constant score (its last layer set to 0).
-            Either has thresholds that suit its scores; the second satisfies every constraint.
-        rounds: outer iterations.
-        inner_steps: T, steps per outer iteration.
-        rho: bound of the score's weak convexity; 0 for a linear score.
-        step_scale: multiplies the step 1 / (2 T) of the primal-dual method.
-        next_iterate: which point of the subproblem is the next outer iterate: the average, as the method's analysis
-            has it, or the last.
-        keep_queues: whether the queues go on from one outer iteration to the next instead of starting at 0.
-        tolerance: violation up to which an outer iterate counts as feasible when one is chosen.
-    """
-
-    start: Literal["unconstrained", "constant"] = "constant"
-    rounds: PositiveInt = 20
-    inner_steps: PositiveInt = 100
-    rho: NonNegativeFloat = 0.1
-    step_scale: PositiveFloat = 1.0
-    next_iterate: Literal["average", "last"] = "average"
-    keep_queues: bool = False
-    tolerance: PositiveFloat = 0.01
 
 
 class DeepIDCA(Algorithm[DeepIDCASettings]):

@@ -44,6 +44,32 @@ class NetworkSettings(Settings):
     autocast: bool = False
 
 
+class DeepIDCASettings(NetworkSettings):
+    """Settings of the network and of the method; ``batch`` rows are divided equally among the subsets.
+
+    Attributes:
+        start: begin at the network trained without constraints, or at a constant score (its last layer set to 0).
+            Either has thresholds that suit its scores; the second satisfies every constraint.
+        rounds: outer iterations.
+        inner_steps: T, steps per outer iteration.
+        rho: bound of the score's weak convexity; 0 for a linear score.
+        step_scale: multiplies the step 1 / (2 T) of the primal-dual method.
+        next_iterate: which point of the subproblem is the next outer iterate: the average, as the method's analysis
+            has it, or the last.
+        keep_queues: whether the queues go on from one outer iteration to the next instead of starting at 0.
+        tolerance: violation up to which an outer iterate counts as feasible when one is chosen.
+    """
+
+    start: Literal["unconstrained", "constant"] = "constant"
+    rounds: PositiveInt = 20
+    inner_steps: PositiveInt = 100
+    rho: NonNegativeFloat = 0.1
+    step_scale: PositiveFloat = 1.0
+    next_iterate: Literal["average", "last"] = "average"
+    keep_queues: bool = False
+    tolerance: PositiveFloat = 0.01
+
+
 def untrainable(constraint: str, data: Dataset) -> str | None:
     """Why a network cannot be trained: no two classes, one group, no DC constraint, or PyTorch is not installed."""
     reason = unsuitable(data, images=True)

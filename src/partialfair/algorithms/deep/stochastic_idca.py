@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from partialfair.algorithms.deep.deep_idca import DeepIDCASettings
 from partialfair.algorithms.deep.network_problem import NetworkProblem
+from partialfair.algorithms.deep.networks import DeepIDCASettings
 from partialfair.algorithms.deep.primal_dual import primal_dual
 from partialfair.models.network_function import Inputs, to_numpy
 
