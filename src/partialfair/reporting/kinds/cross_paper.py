@@ -14,6 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from partialfair import plugins
+from partialfair.algorithms import tuning
+from partialfair.errors import NotEstimableError
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -69,13 +71,13 @@ def chosen(context: Shown, settings: list[Setting], metric: str) -> tuple[Settin
     """The setting that is shown, and what decided."""
     if len(settings) == 1:
         return settings[0], "given"
-    tolerance = context.options.kappa
-    found = []
-    for setting in settings:
-        rates = [_mean(context, setting, name, "validation") for name in (metric, "accuracy")]
-        if not any(math.isnan(rate) for rate in rates):
-            found.append((max(rates[0] - tolerance, 0.0), -rates[1], settings.index(setting)))
-    return (settings[min(found)[2]], "validation rows") if found else (settings[0], "given")
+    rates = [[_mean(context, one, name, "validation") for one in settings] for name in (metric, "accuracy")]
+    qualities = {"violation": rates[0], "validation_accuracy": rates[1]}
+    try:
+        choice = tuning.select(qualities, tuning.ACCURATE_WITHIN, limit=context.options.kappa)
+    except NotEstimableError:
+        return settings[0], "given"
+    return settings[choice.index], "validation rows"
 
 
 def _mean(context: Shown, setting: Setting, metric: str, split: str = "test") -> float:
