@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 from partialfair.estimators import PartialFairClassifier
 from partialfair.metrics import get
-from partialfair.reporting import style
+from partialfair.pages import palette
 from partialfair.seeding import generator
 
 INTERVAL = (0.1, 0.4)
@@ -33,7 +33,7 @@ def draw(app: Sphinx) -> None:
     for name, model in models.items():
         model.fit(data.X, data.y, sensitive_features=data.group)
         scores[name] = model.decision_function(data.X, sensitive_features=data.group)
-    with plt.rc_context(style.RC):  # type: ignore[arg-type]
+    with plt.rc_context(palette.RC):  # type: ignore[arg-type]
         _save(_idea(data, scores["unconstrained"]), folder / "idea.svg")
         _save(_models(data, scores), folder / "models.svg")
 
