@@ -1,0 +1,287 @@
+"""A process that has imported everything once and makes each job in a fork of itself.
+
+The executor starts it as ``python server.py FD``, where FD is one end of a pair of sockets. It is no child of
+Snakemake's memory, and imports the standard library alone before it does what it is told. Both sides write one JSON
+object per line. The server reads
+
+- first ``{"preload": [MODULE], "rehearse": FUNCTION or null, "together": FUNCTION or null}``,
+- then tasks ``{"id", "module", "variables": {NAME: VALUE}, "measure", "jobs": [{"arguments", "log", "outputs"}]}``
+
+and writes ``{"note": TEXT}`` and, per job, ``{"id", "index", "status", "message", "usage"}``. The jobs of a task are
+made one after another, or together by the hook; the last one is told when nothing of its task runs any more.
+When the connection ends, so do the jobs and the server.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from snakemake_executor_plugin_warm import forked_job
+else:
+    import forked_job  # beside this file, whose folder is the first to be searched
+
+GRACE = 2.0
+"""Seconds that jobs have to end after SIGTERM, before SIGKILL."""
+
+
+@dataclass
+class Task:
+    """Jobs to be made in a row; indices of those still to be made."""
+
+    content: dict[str, Any]
+    waiting: list[int]
+    again: bool = False  # a process has begun them before
+    last: dict[str, Any] | None = None  # what is to be told of the last job
+
+
+@dataclass
+class Process:
+    """A fork at work: the jobs it makes, what it has written so far, when it began."""
+
+    task: Task
+    indices: list[int]
+    together: bool
+    pipe: int
+    started: float
+    text: bytearray = field(default_factory=bytearray)
+    usage: dict[str, float] = field(default_factory=dict)
+
+
+class Server:
+    """Takes tasks from a connection and forks."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.text = connection, bytearray()
+        self.at_work: dict[int, Process] = {}
+        self.together: str | None = None
+        self.ready = False
+        self.selector = selectors.DefaultSelector()
+        self.wake = _wake_for_children()
+        self.selector.register(connection, selectors.EVENT_READ)
+        self.selector.register(self.wake, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Make what is asked until the connection ends."""
+        while True:
+            found = {key.fd for key, _ in self.selector.select()}
+            if self.connection.fileno() in found and not self.receive():
+                return
+            if self.wake in found:
+                os.read(self.wake, 4096)
+            for process in list(self.at_work.values()):
+                if process.pipe in found:
+                    self.read(process)
+            self.reap()
+
+    def receive(self) -> bool:
+        """Read from the connection; return whether it still stands."""
+        with suppress(ConnectionError):
+            if new := self.connection.recv(1 << 16):
+                self.text += new
+                for line in _lines(self.text):
+                    self.take(json.loads(line))
+                return True
+        return False
+
+    def take(self, content: dict[str, Any]) -> None:
+        """Prepare for work by the first line, begin a task by any other."""
+        if self.ready:
+            task = Task(content, list(range(len(content["jobs"]))))
+            self.begin(task, together=self.together is not None and len(task.waiting) > 1)
+        else:
+            self.ready, self.together = True, content["together"]
+            for name in content["preload"]:
+                self.attempt(f"--warm-preload {name}", partial(importlib.import_module, name))
+            if content["together"] is not None:
+                self.attempt(f"--warm-together {content['together']}", partial(forked_job.named, content["together"]))
+            if content["rehearse"] is not None:
+                self.attempt(f"--warm-rehearse {content['rehearse']}", partial(forked_job.call, content["rehearse"]))
+            # What is here stays: no fork shall look through it for garbage, which would copy it.
+            gc.collect()
+            gc.freeze()
+
+    def attempt(self, option: str, action: Callable[[], object]) -> None:
+        """Do what an option asks for; jobs do without it if it fails."""
+        try:
+            action()
+        except Exception as error:
+            traceback.print_exc()
+            self.send({"note": f"{option} failed ({type(error).__name__}: {error}); jobs run without it"})
+
+    def begin(self, task: Task, together: bool) -> None:
+        """Fork for all waiting jobs of a task, or for the first of them."""
+        indices = list(task.waiting) if together else task.waiting[:1]
+        read, write = os.pipe()
+        server = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.close(read)
+            os.close(write)
+            for index in list(task.waiting):
+                self.tell(task, index, 1, f"No process can be had: {error}.", {})
+            self.go_on(task)
+            return
+        if pid == 0:
+            self.become_child(task, indices, together, server, read, write)
+        os.close(write)
+        os.set_blocking(read, False)
+        self.selector.register(read, selectors.EVENT_READ)
+        self.at_work[pid] = Process(task, indices, together, read, time.monotonic())
+
+    def become_child(
+        self, task: Task, indices: list[int], together: bool, server: int, read: int, write: int
+    ) -> NoReturn:
+        """Let go of what is the server's, make jobs, end."""
+        try:
+            self.connection.close()
+            self.selector.close()
+            others = (process.pipe for process in self.at_work.values())
+            for descriptor in (read, self.wake, signal.set_wakeup_fd(-1), *others):
+                os.close(descriptor)
+            hook = self.together if together else None
+            forked_job.run(task.content, indices, hook, task.again, server, write)
+        except BaseException:
+            traceback.print_exc()  # such as a log that cannot be written
+        finally:
+            os._exit(1)
+
+    def read(self, process: Process) -> None:
+        """Read what a fork has to say, now."""
+        with suppress(BlockingIOError):
+            while new := os.read(process.pipe, 1 << 16):
+                process.text += new
+        for line in _lines(process.text):
+            report = json.loads(line)
+            if process.together:
+                for index in report["indices"]:
+                    if index in process.task.waiting:
+                        self.tell(process.task, index, report["status"], report["message"], report["usage"])
+            else:
+                process.usage = report["usage"]
+
+    def reap(self) -> None:
+        """See to the forks that have ended."""
+        while True:
+            try:
+                pid, status, counted = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if process := self.at_work.pop(pid, None):
+                self.read(process)
+                self.selector.unregister(process.pipe)
+                os.close(process.pipe)
+                self.ended(process, os.waitstatus_to_exitcode(status), counted)
+
+    def ended(self, process: Process, status: int, counted: Any) -> None:
+        """Tell what has become of the jobs of a fork; go on with those that it has not made."""
+        task = process.task
+        if process.together:
+            if task.waiting:
+                count, log = len(task.waiting), task.content["jobs"][process.indices[0]]["log"]
+                self.send({"note": f"{self.together} {_ending(status)}; {count} jobs are made one by one; see {log}"})
+                task.again = True
+        else:
+            seconds = time.monotonic() - process.started
+            usage = {**process.usage, "seconds": seconds, "cpu": counted.ru_utime + counted.ru_stime}
+            usage["rss"] = counted.ru_maxrss * 1024
+            self.tell(task, process.indices[0], status, "" if status == 0 else f"The job {_ending(status)}.", usage)
+        self.go_on(task)
+
+    def go_on(self, task: Task) -> None:
+        """Begin the next job of a task, or tell of its last one if there is none."""
+        if task.waiting:
+            self.begin(task, together=False)
+        elif task.last is not None:
+            self.send(task.last)
+
+    def tell(self, task: Task, index: int, status: int, message: str, usage: dict[str, float]) -> None:
+        """Tell that a job has been made or has failed; of the last one of a task, later."""
+        task.waiting.remove(index)
+        outcome = {"id": task.content["id"], "index": index, "status": status, "message": message, "usage": usage}
+        if index == len(task.content["jobs"]) - 1:
+            task.last = outcome
+        else:
+            self.send(outcome)
+
+    def send(self, content: dict[str, Any]) -> None:
+        """Write a line, unless nobody reads any more."""
+        with suppress(OSError):
+            self.connection.sendall(json.dumps(content).encode() + b"\n")
+
+    def end_jobs(self) -> None:
+        """End all jobs: first ask, then make them."""
+        until = time.monotonic() + GRACE
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self.at_work:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            while self.at_work and (number == signal.SIGKILL or time.monotonic() < until):
+                try:
+                    self.at_work.pop(os.waitpid(-1, os.WNOHANG)[0], None)
+                except ChildProcessError:
+                    self.at_work.clear()
+                time.sleep(0.01)
+
+
+def _lines(text: bytearray) -> list[bytes]:
+    """Take the complete lines off a buffer."""
+    *lines, rest = bytes(text).split(b"\n")
+    text[:] = rest
+    return lines
+
+
+def _ending(status: int) -> str:
+    """Say how a process has ended."""
+    if status >= 0:
+        return f"ended with exit status {status}"
+    with suppress(ValueError):
+        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+    return f"was killed by signal {-status}"
+
+
+def _wake_for_children() -> int:
+    """Return a descriptor that can be read when a fork has ended."""
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return read
+
+
+def main() -> None:
+    """Serve the connection whose descriptor is the argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the jobs; the executor ends the server
+    # As in `python -m`: the working directory comes first, not the folder of this file.
+    if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
+        sys.path[0] = os.getcwd()
+    server = Server(socket.socket(fileno=int(sys.argv[1])))
+    try:
+        server.serve()
+    finally:
+        server.end_jobs()
+
+
+if __name__ == "__main__":
+    main()
