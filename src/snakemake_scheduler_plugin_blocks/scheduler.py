@@ -11,6 +11,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
+from snakemake_scheduler_plugin_blocks import private
 from snakemake_scheduler_plugin_blocks.waiting import Block, Job, Needs, Waiting
 
 BLOCK = "_block"
@@ -47,9 +48,10 @@ class Scheduler(SchedulerBase):
     def __post_init__(self) -> None:
         """Begin with nothing that waits."""
         self._waiting = Waiting()
-        self._key: Key | None = None
+        self._key = None if self.settings is None or self.settings.key is None else _function(self.settings.key)
         self._names: tuple[str, ...] = ()
         self._total: dict[str, int] = {}
+        self._first_round = True
         self._numbers = count(1)
 
     def select_jobs(
@@ -61,6 +63,9 @@ class Scheduler(SchedulerBase):
     ) -> Sequence[Job]:
         """Return what to start now of the jobs that are ready."""
         self._names = tuple(name for name in available_resources if name != COUNT)
+        if self._first_round:
+            private.spare_sizes(self.dag)
+            self._first_round = False
         for name in self._names:  # in the first round, nothing has been taken yet
             self._total[name] = max(self._total.get(name, 0), available_resources[name])
         self._update(selectable_jobs)
@@ -77,35 +82,26 @@ class Scheduler(SchedulerBase):
         jobs = selectable if isinstance(selectable, set) else set(selectable)
         for job in self._waiting.gone(jobs):
             self._waiting.remove(job)
-        new = [job for job in selectable if job not in self._waiting]
-        # A set comes in any order; the number of a job is that of its place in the workflow.
-        for job in sorted(new, key=lambda job: str(getattr(job, "jobid", "")).zfill(12)):
+        # A set comes in any order.
+        for job in sorted((job for job in jobs if job not in self._waiting), key=private.place):
             self._restore(job)
             needs = tuple(job.scheduler_resources.get(name, 0) for name in self._names)
             self._waiting.add(job, Block(self._block_key(job), job.priority, needs))
 
     def _restore(self, job: Job) -> None:
-        """Let a job need again what it needs by itself, after a block or a failed attempt.
-
-        A job that is tried again may ask for more; Snakemake reserves what the first attempt asked for.
-        """
-        needs = job.scheduler_resources
-        if needs.pop(BLOCK, None) is not None or getattr(job, "attempt", 1) > 1:
-            needs.update((name, job.resources.get(name, 0)) for name in self._names)
+        """Let a job need again what it needs by itself, after a block or a failed attempt."""
+        if job.scheduler_resources.pop(BLOCK, None) is not None or getattr(job, "attempt", 1) > 1:
+            private.set_needs(job, private.own_needs(job, self._names))
 
     def _block_key(self, job: Job) -> Hashable:
-        """Return what the jobs of a block have in common, and no other has."""
-        together = getattr(self.dag, "together_key", None)
-        name = getattr(self.settings, "key", None)
-        # A job that has failed comes back alone: whatever it was, others shall not suffer from it.
-        if together is None or name is None or job.is_group() or job.attempt > 1:
-            return job
+        """Return what the jobs of a block have in common, and no other has; of a job alone, the job."""
         if self._key is None:
-            self._key = _function(name)
-        rule = job.rule.name
-        key = self._key(rule, dict(job.wildcards_dict))
-        common = None if key is None else together(job)
-        return job if common is None else (rule, key, common)
+            return job
+        # A job that has failed comes back alone: whatever it was, others shall not suffer from it.
+        known = private.rule_and_wildcards(job)
+        key = None if known is None else self._key(*known)
+        common = None if key is None else private.together_key(self.dag, job)
+        return job if known is None or common is None else (known[0], key, common)
 
     def _select(self, left: list[int], jobs_left: int | None) -> list[list[Job]]:
         """Return the blocks, whole or in parts, that find a place in what is left of the resources."""
@@ -138,9 +134,9 @@ class Scheduler(SchedulerBase):
         """
         number = next(self._numbers)
         for job in block:
-            job.scheduler_resources[BLOCK] = number
+            private.set_needs(job, [(BLOCK, number)])
         for job in block[:-1]:
-            job.scheduler_resources.update(dict.fromkeys(self._names, 0))
+            private.set_needs(job, [(name, 0) for name in self._names])
 
 
 def _fits(needs: Needs, left: Sequence[int]) -> bool:
