@@ -149,7 +149,7 @@ class Executor(private.LocalExecutor):
         if info.job.benchmark is not None:
             try:
                 private.write_benchmark(info.job, outcome["usage"], self.workflow.output_settings.benchmark_extended)
-            except Exception as error:  # whatever it is, this thread must go on
+            except OSError as error:
                 self.report_job_error(info, msg=f"Cannot write the benchmark file {info.job.benchmark}: {error}.")
                 return
         self.report_job_success(info)
@@ -163,6 +163,10 @@ class Executor(private.LocalExecutor):
     def noted(self, text: str) -> None:
         """Pass on what a warm process has to say."""
         self.logger.warning(f"Executor warm: {text}.")
+
+    def broke(self, error: Exception) -> None:
+        """Have Snakemake end with an error that came up in a warm process's thread."""
+        self.workflow.scheduler.executor_error_callback(error)
 
     def shutdown(self) -> None:
         """End the warm processes and the rest."""

@@ -32,7 +32,8 @@ def runs_as_is(job: Any, workflow: Any) -> bool:
     """Whether a job is its shell command and nothing more: no container, cache, shadow directory, repeats or group."""
     if job.is_group() or job.is_norun or not job.is_shell or job.is_shadow or job.rule.is_handover:
         return False
-    cached = workflow.workflow_settings.cache is not None and job.rule.cache
+    # A rule has a cache whether or not its output is to be cached.
+    cached = workflow.workflow_settings.cache is not None and job.rule.cache and job.rule.cache.output
     deployed = workflow.deployment_settings.deployment_method or job.resources.get("shell_exec")
     return not cached and not deployed and (job.benchmark_repeats or 1) == 1
 

@@ -26,6 +26,9 @@ class Listener(Protocol):
     def noted(self, text: str) -> None:
         """The warm process has something to say to the user."""
 
+    def broke(self, error: Exception) -> None:
+        """The listener itself has raised an error, after which nothing is heard any more."""
+
 
 class WarmProcess:
     """One warm process; safe to use from several threads."""
@@ -89,17 +92,20 @@ class WarmProcess:
 
     def _listen(self) -> None:
         """Pass on what the process says, then what its end means."""
-        # Reset instead of closed: killed while something was on its way.
-        with suppress(ConnectionError), self._socket.makefile("r", encoding="utf-8") as stream:
-            for line in stream:
-                if line.endswith("\n") and not self._closing:
-                    self._hear(json.loads(line))
-        with self._lock:
-            self._dead = True
-        status = self._process.wait()
-        if not self._closing:
-            for task, indices in list(self._tasks.values()):
-                self._listener.died(task, sorted(indices), status)
+        try:
+            # Reset instead of closed: killed while something was on its way.
+            with suppress(ConnectionError), self._socket.makefile("r", encoding="utf-8") as stream:
+                for line in stream:
+                    if line.endswith("\n") and not self._closing:
+                        self._hear(json.loads(line))
+            with self._lock:
+                self._dead = True
+            status = self._process.wait()
+            if not self._closing:
+                for task, indices in list(self._tasks.values()):
+                    self._listener.died(task, sorted(indices), status)
+        except Exception as error:
+            self._listener.broke(error)
 
     def _hear(self, content: Mapping[str, Any]) -> None:
         if "note" in content:
