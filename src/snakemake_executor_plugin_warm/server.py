@@ -37,7 +37,7 @@ else:
     import forked_job  # beside this file, whose folder is the first to be searched
 
 GRACE = 2.0
-"""Seconds that jobs have to end after SIGTERM, before SIGKILL."""
+"""Seconds that jobs have to end after SIGTERM, before they are killed."""
 
 
 @dataclass
@@ -230,18 +230,14 @@ class Server:
             self.connection.sendall(json.dumps(content).encode() + b"\n")
 
     def end_jobs(self) -> None:
-        """End all jobs: first ask, then make them."""
+        """Ask all jobs to end and wait for them, not for long: those that are left end with the server."""
+        for pid in self.at_work:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         until = time.monotonic() + GRACE
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for pid in self.at_work:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            while self.at_work and (number == signal.SIGKILL or time.monotonic() < until):
-                try:
-                    self.at_work.pop(os.waitpid(-1, os.WNOHANG)[0], None)
-                except ChildProcessError:
-                    self.at_work.clear()
-                time.sleep(0.01)
+        while self.at_work and time.monotonic() < until:
+            self.at_work.pop(os.waitpid(-1, os.WNOHANG)[0], None)
+            time.sleep(0.01)
 
 
 def _lines(text: bytearray) -> list[bytes]:

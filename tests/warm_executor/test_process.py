@@ -79,6 +79,8 @@ def start(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., W
     for warm in started:
         warm.process.close()
         warm.process.wait()
+    for pid in toy.processes():
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_ends_as_a_python_process_does(toy: Toy, start: Callable[..., Warm]) -> None:
@@ -223,20 +225,21 @@ def test_a_log_that_cannot_be_written_is_the_failure_of_its_job(start: Callable[
 
 def test_jobs_end_with_their_process(toy: Toy, start: Callable[..., Warm]) -> None:
     warm = start()
-    warm.submit("toy", ["a.txt", "1", "stubborn", "sleep=60"], ["b.txt", "2"])
+    warm.submit("toy", ["a.txt", "1", "stubborn", "wait"], ["b.txt", "2"])
     wait_until(lambda: toy.trace("began"))
     (entry,) = toy.trace("began")
     os.kill(entry["parent"], signal.SIGKILL)
     assert warm.heard.ended.wait(30)
-    wait_until(lambda: not alive(entry["pid"]))
+    wait_until(lambda: not alive(entry["pid"]), seconds=30)
     assert warm.heard.lost == [0, 1] and not warm.heard.outcomes
     assert not warm.process.submit("task", {"jobs": [{}]})
 
 
 def test_closing_ends_jobs_that_do_not_want_to(toy: Toy, start: Callable[..., Warm]) -> None:
     warm = start()
-    warm.submit("toy", ["a.txt", "1", "stubborn", "sleep=60"])
+    warm.submit("toy", ["a.txt", "1", "stubborn", "wait"])
     wait_until(lambda: toy.trace("began"))
     warm.process.close()
     warm.process.wait()
-    assert not toy.processes() and not warm.heard.lost and not warm.heard.outcomes
+    wait_until(lambda: not toy.processes(), seconds=30)
+    assert not warm.heard.lost and not warm.heard.outcomes

@@ -151,6 +151,13 @@ def test_a_failed_job_comes_back_alone_and_asks_for_more() -> None:
     assert not any(BLOCK in job.scheduler_resources for job in (jobs[0], jobs[2]))
 
 
+def test_a_failed_job_that_was_alone_asks_for_more_as_well() -> None:
+    machine = Machine(_cores=1, mem_mb=1000)
+    job = Job(mem_mb=400)
+    machine.fail(*machine.select(job))
+    assert machine.select() == [job] and machine.left["mem_mb"] == 200
+
+
 def test_no_blocks_for_an_executor_that_does_not_make_them() -> None:
     jobs = [Job("a") for _ in range(4)]
     assert len(Machine(None, _cores=2, mem_mb=1000).select(*jobs)) == 2

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-import numpy as np
+from numpy import random
 
 
 def late() -> None:
@@ -34,7 +34,7 @@ def main(way: str) -> object:
     if way == "interrupt":
         os.kill(os.getpid(), signal.SIGINT)
     if way == "random":
-        print(np.random.rand())
+        print(random.rand())
     if way == "memory":
         print(len(bytearray(b"x" * (64 << 20))))
     if way == "busy":
