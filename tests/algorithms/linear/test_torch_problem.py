@@ -84,7 +84,7 @@ def test_adjoint_is_the_transpose_of_the_scores(pair):
 def test_blocks_of_rows_change_nothing(pair, monkeypatch):
     _, twin = pair
     whole = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
-    monkeypatch.setattr("partialfair.algorithms.linear.torch_rows.ENTRIES", 37 * twin.rows.X.shape[1])
+    monkeypatch.setattr("partialfair.algorithms.linear.torch_problem.ENTRIES", 37 * twin.rows.X.shape[1])
     parts = twin.lagrangian(twin.state(*point(twin)), np.full(twin.n_constraints, 0.2))
     for found, wanted in zip(parts, whole, strict=True):
         close(found, wanted, 1e-10)
