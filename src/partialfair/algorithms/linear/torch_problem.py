@@ -31,7 +31,6 @@ class TorchRows:
     Attributes:
         X: (n, d+1) float32, the first column one.
         starts: S+1 first rows of the subsets; groups: S groups of the subsets.
-        row_subset: (n,) subset of every row.
         counts: (S,) rows of every subset, at least 1, float64.
     """
 
@@ -46,7 +45,6 @@ class TorchRows:
         self.X[:, columns] = torch.as_tensor(design.dense.T, device=device)
         self.X = self.X[:, :-1].contiguous()
         sizes = np.diff(design.starts)
-        self.row_subset = torch.as_tensor(np.repeat(np.arange(sizes.size), sizes), device=device)
         self.counts = torch.as_tensor(np.maximum(sizes, 1).astype(np.float64), device=device)
 
     def forward(self, weights: torch.Tensor) -> torch.Tensor:
