@@ -11,7 +11,6 @@ from scipy.special import expit
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, linear_score
 from partialfair.algorithms.measure import Scores
-from partialfair.algorithms.transition import adapted
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import PluginError
@@ -136,7 +135,7 @@ def training_loss(name, algorithm, task, fit):
 
 @pytest.mark.parametrize("name", plugins.names("algorithms"))
 def test_algorithm_keeps_the_contract(name, data, tmp_path):
-    algorithm = adapted(plugins.load("algorithms", name).ALGORITHM)
+    algorithm = plugins.load("algorithms", name).ALGORITHM
     if algorithm.needs_gpu:
         pytest.importorskip("torch")
     check_contract(name, algorithm, data, tmp_path)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from partialfair import plugins
+from partialfair.errors import PluginError
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.models.stored import ScoreModel
@@ -304,9 +305,12 @@ def algorithm_for(name: str, task: Task) -> Algorithm[Any]:
     Raises:
         PluginError: there is none, or it does not keep the contract.
     """
-    from partialfair.algorithms.transition import adapted
-
-    found = adapted(plugins.load("algorithms", name).ALGORITHM)
+    found = plugins.load("algorithms", name).ALGORITHM
+    if not isinstance(found, Algorithm):
+        raise PluginError(
+            f"algorithm {name}: ALGORITHM is a {type(found).__name__}, not an Algorithm; derive its class from "
+            "partialfair.algorithms.contract.Algorithm"
+        )
     if isinstance(found.general, str) and not served(task):
         module, _, kind = found.general.partition(":")
         return getattr(import_module(f"partialfair.algorithms.{module}"), kind)()

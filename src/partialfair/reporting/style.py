@@ -7,7 +7,6 @@ different papers may look alike.
 
 import importlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -33,7 +32,6 @@ class Look:
     dash: Any = "-"
 
 
-ALGORITHMS: Mapping[str, Look] = {}
 _OTHERS = (
     ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
 )  # fmt: skip
@@ -54,8 +52,6 @@ def look(algorithm: str, others: list[str] | None = None) -> Look:
 @cache
 def _declared(algorithm: str) -> Look | None:
     """Return what a plug-in declares, without a colour if it leaves that open; ``None`` if there is no such plug-in."""
-    if algorithm in ALGORITHMS:
-        return ALGORITHMS[algorithm]
     if algorithm not in plugins.names("algorithms"):
         return None
     plugin = plugins.load("algorithms", algorithm).ALGORITHM
@@ -66,7 +62,7 @@ def _declared(algorithm: str) -> Look | None:
 def ascending(algorithm: str) -> bool:
     """Tell whether a larger parameter means a tighter model, as for weights of penalties; a tolerance loosens it."""
     known = algorithm in plugins.names("algorithms")
-    return known and getattr(plugins.load("algorithms", algorithm).ALGORITHM, "kappa", "") == "weight"
+    return known and bool(plugins.load("algorithms", algorithm).ALGORITHM.kappa == "weight")
 
 
 def dataset_title(dataset: str) -> str:
