@@ -42,4 +42,6 @@ RUN_COLUMNS = {
     "true_violation": float,
     "versions": str,
     "table_sha256": str,
+    "certificate_kind": str,
+    "certificate": float,
 }

@@ -164,7 +164,7 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[
     facts = [
         ("largest smoothed constraint value (at most 0: satisfied)", certificate.get("max_violation")),
         ("the same with steps in place of the smoothed ones", certificate.get("true_violation")),
-        ("optimality residual", certificate.get("kkt_residual")),
+        _optimality(certificate),
     ]
     yield ""
     yield "| on the training rows | value |"
@@ -178,6 +178,14 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[
     values = ", ".join(f"{split} {_number(metrics['splits'][split].get(violation))}" for split in shown)
     where = format_interval(measured_on)
     yield f"Measured by `{violation}` on the ranks {where}: {values}{_bracket(metrics, violation)}."
+
+
+def _optimality(certificate: Mapping[str, Any]) -> tuple[str, float | None]:
+    """Name and value of the certificate; files written before it had a kind have a KKT residual."""
+    kinds = {"kkt": "KKT residual", "gradient_mapping": "norm of the gradient mapping", "duality_gap": "duality gap"}
+    if certificate.get("kind") is None:
+        return "optimality residual", certificate.get("kkt_residual")
+    return f"{kinds[certificate['kind']]}; unit: {certificate['relative_to']}", certificate["value"]
 
 
 def _bracket(metrics: Mapping[str, Any], name: str) -> str:

@@ -120,6 +120,8 @@ def _run_row(
     certificate, time = fit.get("certificate") or {}, fit.get("time") or {}
     return row | {
         **{name: certificate.get(name) for name in ("objective", "max_violation", "true_violation", "kkt_residual")},
+        "certificate_kind": certificate.get("kind"),
+        "certificate": certificate.get("value"),
         **{name: time.get(name) for name in ("wall_seconds", "cpu_seconds")},
         **{name: fit.get(name) for name in ("status", "reason", "peak_memory_mib", "device", "threads")},
         **{name: fit.get(name) for name in ("git_revision", "closure_hash")},
