@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from partialfair import plugins
+from partialfair.commands.cli import app
 from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
-from partialfair.jobs.track import track, write_dvc
+from partialfair.jobs.track import describe, track, write_dvc
 
 REPOSITORY = Path(__file__).parents[2]
 DECLARED = {
@@ -56,6 +58,14 @@ def test_track_describes_a_file(tmp_path: Path) -> None:
     assert content["outs"] == [{"md5": declared.md5, "size": 8, "hash": "md5", "path": "new.csv"}]
     assert content["meta"] == {"sha256": declared.sha256, "url": "https://example.org/new.csv"}
     assert (tmp_path / ".gitignore").read_text() == "/new.csv\n"
+
+
+def test_the_verb_prints_the_declaration(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    done = CliRunner().invoke(app, ["data", "track", str(tmp_path / "new.csv"), "--url", "https://example.org/new.csv"])
+    assert done.exit_code == 0 and (tmp_path / "new.csv.dvc").is_file()
+    declared = done.stdout.splitlines()[1].removesuffix(",")
+    assert eval(declared, {"RawFile": RawFile}) == describe(tmp_path / "new.csv", url="https://example.org/new.csv")
 
 
 def test_track_of_a_missing_file_names_it(tmp_path: Path) -> None:

@@ -78,3 +78,23 @@ def data_split(
     options = load_config(config).dataset_options(dataset)
     made = split(table or paths.table(dataset), seed, target, options)
     print(f"{target}: {len(made.train)} training, {len(made.validation)} validation, {len(made.test)} test rows")
+
+
+@app.command("track")
+def data_track(
+    files: Annotated[list[Path], typer.Argument(help="Raw files at hand, below data/raw.")],
+    url: Annotated[str | None, typer.Option(help="Upstream address of the one file.")] = None,
+    member: Annotated[str | None, typer.Option(help="Its name in the archive that the address holds.")] = None,
+    optional: Annotated[
+        bool, typer.Option("--optional", help="It only documents or cross-checks the dataset.")
+    ] = False,
+) -> None:
+    """Put raw files of a new dataset under DVC and print their declarations for its module."""
+    from partialfair.errors import ConfigError
+    from partialfair.jobs.track import track
+
+    if len(files) > 1 and (url or member):
+        raise ConfigError("--url and --member belong to one file; track each file by a command of its own")
+    for file in files:
+        written, declared = track(file, url, member, needed=not optional)
+        print(f"{written}: written; name {file} in dvc.yaml, and in SPEC.files of the module:\n{declared!r},")
