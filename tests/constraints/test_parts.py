@@ -23,7 +23,7 @@ from partialfair.constraints.surrogates import make, value
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics import get
 from partialfair.tables import auc_sets
-from partialfair.tables.intervals import for_groups, positions
+from partialfair.tables.intervals import bounds, for_groups
 
 FAMILIES = plugins.names("constraints")
 RANKS = ("partial_statistical_parity", "distribution_parity")
@@ -33,6 +33,11 @@ ALL_ROWS = ("auc_gap_", "loss_")
 INTERVALS = [((0.05, 0.3),), ((0.0, 0.1), (0.4, 0.6)), ((0.0, 1.0),)]
 PER_GROUP = [[(0.0, 0.2)], [(0.1, 0.5)]]
 N = 160
+
+
+def positions(pairs, n_rows):
+    """The kept 0-based positions in the descending ranking of a group."""
+    return np.concatenate([np.arange(low, high) for low, high in bounds(pairs, n_rows)])
 
 
 def rows(seed, groups=2, n=N, ties=False):

@@ -13,7 +13,7 @@ from partialfair.audit import audit_file
 from partialfair.errors import PartialFairError
 from partialfair.grid.config import load_config
 from partialfair.metrics import evaluate_all
-from partialfair.tables import intervals
+from partialfair.tables.intervals import Interval
 from tests.faults.lab import params
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -33,11 +33,11 @@ RANKS = st.floats(0, 1)
 @given(value=VALUES | st.lists(st.tuples(RANKS, RANKS), min_size=1, max_size=3))
 def test_an_interval_is_read_back_from_its_text_or_refused(value: Any) -> None:
     try:
-        parsed = intervals.parse(value)
+        read = Interval.of(value)
     except PartialFairError as error:
         assert str(error).startswith("interval: ")
         return
-    assert intervals.parse(intervals.format_interval(parsed)) == parsed
+    assert Interval.of(str(read)) == read == Interval.of(read.lists())
 
 
 def keys(block: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -10,6 +10,12 @@ from hypothesis import strategies as st
 
 from partialfair.errors import ConfigError
 from partialfair.tables import intervals
+from partialfair.tables.intervals import Interval
+
+
+def positions(pairs, n_rows):
+    """The kept 0-based positions in the descending ranking of a group."""
+    return np.concatenate([np.arange(low, high) for low, high in intervals.bounds(pairs, n_rows)])
 
 
 @pytest.mark.parametrize(
@@ -24,10 +30,10 @@ from partialfair.tables import intervals
     ],
 )
 def test_forms(value, text, length):
-    parsed = intervals.parse(value)
-    assert intervals.format_interval(value) == text
-    assert intervals.parse(text) == parsed == intervals.parse(parsed)
-    assert intervals.measure(value) == pytest.approx(length)
+    read = Interval.of(value)
+    assert str(read) == text
+    assert Interval.of(text) == read == Interval.of(read) == Interval.of(read.lists())
+    assert intervals.measure(read.first) == pytest.approx(length)
 
 
 ends = st.lists(st.integers(0, 1000), min_size=2, max_size=6, unique=True).filter(lambda e: len(e) % 2 == 0)
@@ -37,7 +43,7 @@ ends = st.lists(st.integers(0, 1000), min_size=2, max_size=6, unique=True).filte
 def test_text_reads_back(numbers):
     numbers = sorted(numbers)
     pairs = tuple((numbers[i] / 1000, numbers[i + 1] / 1000) for i in range(0, len(numbers), 2))
-    assert intervals.parse(intervals.format_interval(pairs)) == pairs
+    assert Interval.of(intervals.format_interval(pairs)) == Interval((pairs,))
 
 
 @given(ends, st.integers(1, 3000))
@@ -47,19 +53,15 @@ def test_positions_in_exact_arithmetic(numbers, n):
     expected = [
         position - 1 for alpha, beta in exact for position in range(math.ceil(alpha * n) + 1, math.ceil(beta * n) + 1)
     ]
-    found = intervals.positions([(float(a), float(b)) for a, b in exact], n)
+    found = positions(tuple((float(a), float(b)) for a, b in exact), n)
     assert found.tolist() == expected
 
 
 def test_rank_lies_in_the_interval_exactly_for_the_kept_positions():
-    kept = set(intervals.positions([(0.07, 0.29)], 100).tolist())
+    kept = set(positions(((0.07, 0.29),), 100).tolist())
     assert kept == {
         position for position in range(100) if Fraction(7, 100) <= Fraction(position, 100) < Fraction(29, 100)
     }
-
-
-def test_positions_of_a_group():
-    assert intervals.positions("0-0.2|0.5-1", 10, group=1).tolist() == [5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_positions_of_a_group():
 )
 def test_refusals(value, message):
     with pytest.raises(ConfigError, match=message):
-        intervals.parse(value)
+        Interval.of(value)
 
 
 def test_number_of_groups_is_checked():
@@ -87,10 +89,11 @@ def test_number_of_groups_is_checked():
     assert intervals.for_groups("0-0.1", 3) == (((0.0, 0.1),),) * 3
 
 
-def test_length_that_depends_on_the_group_is_refused():
-    with pytest.raises(ConfigError, match="different length in each group"):
-        intervals.measure("0-0.1|0-0.2")
+def test_what_is_for_each_group_names_its_groups():
+    assert Interval.of("0-0.1").n_groups is None and Interval.of("0-0.1|0-0.2").n_groups == 2
+    assert Interval.of("0-0.1").each(3).n_groups == 3
+    assert Interval.of("0-0.1|0-0.2").whole == Interval.of("0-1|0-1")
 
 
-def test_positions_are_integers():
-    assert intervals.positions("0.2-0.4", 7).dtype == np.int64
+def test_kept_ranges_are_integers():
+    assert intervals.bounds(((0.2, 0.4),), 7).dtype == np.int64

@@ -201,7 +201,7 @@ class Config:
                 "dataset": dataset,
                 "algorithm": algorithm,
                 "constraint": model.constraint,
-                "interval": _lists(run.interval),
+                "interval": run.interval.lists(),
                 "grid": run.grid or model.grid,
                 "kappa_scale": model.kappa_scale,
                 "loss": model.loss,
@@ -228,7 +228,7 @@ def evaluation_settings(config: Config, experiment: str, dataset: str) -> dict[s
     """Return everything in the configuration that determines the evaluation of a trained run."""
     run = config.experiment(experiment).runs[dataset]
     settings = {
-        "interval": _lists(run.metric_interval or run.interval),
+        "interval": (run.metric_interval or run.interval).lists(),
         "bootstrap": config.params.bootstrap.model_dump(),
     }
     wanted = config.experiment(experiment).metrics
@@ -254,8 +254,3 @@ def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False
     if check_plugins:
         check_settings(config)
     return config
-
-
-def _lists(value: Any) -> Any:
-    """Return nested tuples as nested lists."""
-    return [_lists(item) for item in value] if isinstance(value, tuple | list) else value

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from partialfair.errors import ConfigError
-from partialfair.tables import intervals
+from partialfair.tables.intervals import Interval
 
 
 class StrictModel(BaseModel):
@@ -28,16 +28,16 @@ def _kappa(value: Any) -> float:
     return number
 
 
-def _interval(value: Any) -> Any:
-    """Return the interval as tuples."""
+def _interval(value: Any) -> Interval:
+    """Return the interval, read."""
     try:
-        return intervals.parse(value)
+        return Interval.of(value)
     except ConfigError as error:
         raise ValueError(str(error).removeprefix("interval: ")) from error
 
 
-def _optional_interval(value: Any) -> Any:
-    """Return the interval as tuples, or ``None``."""
+def _optional_interval(value: Any) -> Interval | None:
+    """Return the interval, read, or ``None``."""
     return None if value is None else _interval(value)
 
 
@@ -78,14 +78,14 @@ class Bootstrap(StrictModel):
 class RunModel(StrictModel):
     """What an experiment runs on one dataset."""
 
-    interval: Annotated[Any, BeforeValidator(_interval)] = Field(
+    interval: Annotated[Interval, BeforeValidator(_interval)] = Field(
         description="score ranks: list of [alpha, beta] pairs, or one such list per group; 0 = highest score"
     )
     algorithms: Annotated[dict[str, Kappas], Field(min_length=1)] = Field(
         description="algorithm -> tolerances kappa (for an algorithm tuned otherwise, that parameter)"
     )
     grid: Annotated[int, Field(ge=1)] | None = Field(None, description="number of ranks, if not the experiment's")
-    metric_interval: Annotated[Any, BeforeValidator(_optional_interval)] = Field(
+    metric_interval: Annotated[Interval | None, BeforeValidator(_optional_interval)] = Field(
         None, description="interval the metrics are computed on, if not the constraint's"
     )
 

@@ -15,9 +15,8 @@ from partialfair import plugins
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
 from partialfair.models.stored import load_model
-from partialfair.tables import intervals
 from partialfair.tables.files import atomic_path, read_json
-from partialfair.tables.intervals import format_interval
+from partialfair.tables.intervals import Interval, format_interval, measure
 
 NAME = "model_card.md"
 SPLITS = ("train", "validation", "test")
@@ -221,9 +220,9 @@ def _limits(
     for text in LIMITS:
         yield f"- {text}"
     interval = (metrics.get("settings") or {}).get("interval", fit["interval"])
-    unions = intervals.for_groups(interval, len(names)) if names else ()
+    unions = Interval.of(interval).for_groups(len(names)) if names else ()
     for code, name in enumerate(names if "test" in counts else ()):
-        inside = int(counts["test"][0][code] * intervals.measure(unions[code]))
+        inside = int(counts["test"][0][code] * measure(unions[code]))
         if inside < FEW_ROWS:
             yield f"- The interval keeps about {inside} test rows of group {name}: its numbers are uncertain."
     if fit["status"] == "ok" and fit["kappa"] is None:

@@ -13,8 +13,8 @@ from partialfair.errors import DataError
 from partialfair.grid.config import Config, Job, job_settings
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
-from partialfair.tables import intervals
 from partialfair.tables.files import atomic_path, read_json
+from partialfair.tables.intervals import Interval
 
 
 def collect(
@@ -59,7 +59,7 @@ def _key(job: Job, settings: Mapping[str, Any]) -> dict[str, Any]:
         "dataset": job.dataset,
         "algorithm": job.algorithm,
         "constraint": settings.get("constraint"),
-        "interval": intervals.format_interval(settings["interval"]),
+        "interval": str(Interval.of(settings["interval"])),
         "kappa": float(job.kappa),
         "seed": int(job.seed),
     }

@@ -12,9 +12,10 @@ from partialfair.errors import DataError, NotEstimableError
 from partialfair.grid import fingerprint
 from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
-from partialfair.tables import arrow, intervals
+from partialfair.tables import arrow
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json, sealed, sha256, write_json
+from partialfair.tables.intervals import Interval
 
 SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
@@ -95,7 +96,7 @@ def measure(
         ``splits``, ``bootstrap`` and ``not_estimable`` (reasons by split and metric) of metrics.json.
     """
     # One union per group also states which groups must be present in every split.
-    interval = intervals.for_groups(settings["interval"], data.n_groups)
+    interval = Interval.of(settings["interval"]).each(data.n_groups)
     threshold = float(settings.get("threshold", 0.0))
     wanted = _wanted(data, settings)
     values: dict[str, Any] = {}
@@ -132,7 +133,7 @@ def _numbers(predicted: Any) -> NDArray:
 
 def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Test metrics of further models of a run: at other tolerances (``levels``), or on the way (``steps``)."""
-    test, interval = data.take(rows), intervals.for_groups(settings["interval"], data.n_groups)
+    test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
     found: dict[str, Any] = {}
     for tolerance, other in getattr(model, "levels", {}).items():
         values, missing = evaluate_all(
@@ -154,7 +155,7 @@ def _bootstrap_test(
     data: Dataset,
     rows: NDArray,
     scores: NDArray,
-    interval: intervals.GroupPairs,
+    interval: Interval,
     threshold: float,
     options: Mapping[str, Any],
     stream: tuple[str, int],

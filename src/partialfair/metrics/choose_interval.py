@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics.ranks import Counts, count_above, kept_set_auc, kept_set_distance, rank_distance
-from partialfair.tables.intervals import for_groups, require_rows
+from partialfair.tables.intervals import Interval, require_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def suggest_from_counts(
         raise ConfigError(f"measure is {measure!r}; use one of {', '.join(MEASURES)}")
     rows = []
     for alpha, beta in candidates(positive_rate, lengths, step):
-        unions = for_groups([(alpha, beta)], len(counts.sizes))
+        unions = Interval.of([(alpha, beta)]).for_groups(len(counts.sizes))
         try:
             require_rows(unions, counts.sizes)
             violation = float(MEASURES[measure](counts.above, counts.sizes, unions))

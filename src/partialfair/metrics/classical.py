@@ -9,7 +9,7 @@ from partialfair.metrics import pairwise, partial
 from partialfair.metrics.ranks import check_scores, kept_set_distance, rate_distance
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, is_per_group, parse
+from partialfair.tables.intervals import FULL, Interval
 
 
 def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
@@ -55,10 +55,9 @@ def gauc_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL,
     return pairwise.gauc(scores, y, group, whole(interval), threshold)
 
 
-def whole(interval: Any) -> Any:
+def whole(interval: Any) -> Interval:
     """[0, 1] for as many groups as the interval names, so that a missing group is still noticed."""
-    parsed = parse(interval)
-    return tuple(FULL for _ in parsed) if is_per_group(parsed) else FULL
+    return Interval.of(interval).whole
 
 
 def _replicate_accuracy(sample: Replicates) -> NDArray:

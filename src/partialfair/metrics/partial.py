@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
-from partialfair.metrics.ranks import n_groups_of
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import GroupPairs, for_groups, require_rows
+from partialfair.tables.intervals import GroupPairs, Interval, require_rows
 
 
 def sp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
@@ -35,12 +34,12 @@ def rank_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, thresho
 
 def dp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """DP^I: difference of the shares of kept rows above the threshold, by the identity on empirical rates."""
-    return _parity(scores, group, interval, threshold, normalise=True)
+    return _parity(scores, group, Interval.of(interval), threshold, normalise=True)
 
 
 def dp_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """|r_k - r_k'| with r = min(F(threshold), beta) - min(F(threshold), alpha); not divided by the length of I."""
-    return _parity(scores, group, interval, threshold, normalise=False)
+    return _parity(scores, group, Interval.of(interval), threshold, normalise=False)
 
 
 def eop(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
@@ -55,15 +54,17 @@ def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: f
 
 def ranked(scores: NDArray, group: NDArray, interval: Any, what: str = "") -> tuple[ranks.Counts, GroupPairs]:
     """Count rows above every score and give each group its checked interval."""
-    unions = for_groups(interval, n_groups_of(group, interval))
+    unions = ranks.unions_of(group, interval)
     counts = ranks.count_above(scores, group, len(unions))
     require_rows(unions, counts.sizes, what)
     return counts, unions
 
 
-def _parity(scores: NDArray, group: NDArray, interval: Any, threshold: float, normalise: bool, what: str = "") -> float:
+def _parity(
+    scores: NDArray, group: NDArray, interval: Interval, threshold: float, normalise: bool, what: str = ""
+) -> float:
     ranks.check_scores(scores, group)
-    unions = for_groups(interval, n_groups_of(group, interval))
+    unions = ranks.unions_of(group, interval)
     sizes = np.bincount(group, minlength=len(unions))
     ranks.check_groups(sizes, what)
     require_rows(unions, sizes, what)
@@ -85,11 +86,11 @@ def parity_of_label(
     require_binary(y)
     rows = y == label
     # The whole sample, not the subset, says which groups exist.
-    unions = for_groups(interval, n_groups_of(group, interval))
+    unions = ranks.unions_of(group, interval)
     if not rows.any():
         raise NotEstimableError(f"no row has label {label:+d}; equal opportunity and odds need rows of each label")
     what = f" with label {label:+d}"
-    return _parity(scores[rows], group[rows], unions, threshold, normalise, what)
+    return _parity(scores[rows], group[rows], Interval(unions, True), threshold, normalise, what)
 
 
 def _replicate_parity(sample: Replicates, interval: GroupPairs, *labels: int | None) -> NDArray:

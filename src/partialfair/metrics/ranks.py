@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.tables.intervals import GroupPairs, bounds, is_per_group, parse
+from partialfair.tables.intervals import GroupPairs, Interval, bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -63,8 +63,13 @@ def count_above(scores: NDArray[np.floating], group: Ints, n_groups: int | None 
 
 def n_groups_of(group: Ints, interval: Any) -> int:
     """Count groups: those of a per-group interval, which so says which must be present; else largest code + 1."""
-    parsed = parse(interval)
-    return len(parsed) if is_per_group(parsed) else int(group.max(initial=0)) + 1
+    return Interval.of(interval).n_groups or int(group.max(initial=0)) + 1
+
+
+def unions_of(group: Ints, interval: Any) -> GroupPairs:
+    """Return the interval of each group of a sample; see :func:`n_groups_of`."""
+    read = Interval.of(interval)
+    return read.for_groups(n_groups_of(group, read))
 
 
 def check_groups(sizes: Ints, what: str = "") -> None:

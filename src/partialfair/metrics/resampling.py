@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
-from partialfair.tables.intervals import FULL, GroupPairs, for_groups, require_rows
+from partialfair.tables.intervals import FULL, GroupPairs, require_rows
 
 # Counts of one block of replicates; 2^18 four-byte numbers stay in the second-level cache (measured: blocks
 # of 2^20 take twice as long at 16,000 rows, 2^22 four times).
@@ -92,8 +92,8 @@ def resample(
         DataError: a score is not finite.
         NotEstimableError: a group has no rows, or the interval keeps fewer than 2 of them.
     """
-    n_groups = ranks.n_groups_of(group, interval)
-    unions = for_groups(interval, n_groups)
+    unions = ranks.unions_of(group, interval)
+    n_groups = len(unions)
     order, starts = ranks.blocks(scores)
     ranks.check_scores(scores, group)
     stratum = (2 * group.astype(np.int64) + (1 if y is None else y > 0))[order]

@@ -13,8 +13,7 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.pages.palette import DPI, GRID, INK, applied
-from partialfair.tables import intervals
-from partialfair.tables.intervals import Pairs
+from partialfair.tables.intervals import Interval, Pairs
 
 __all__ = ["DPI", "GRID", "INK", "applied"]  # and what follows
 
@@ -90,5 +89,4 @@ def interval_title(interval: Any) -> str:
 
 def pairs_of(interval: Any) -> Pairs:
     """Return the pairs of an interval; those of the first group where groups have their own."""
-    parsed = intervals.parse(interval)
-    return parsed[0] if intervals.is_per_group(parsed) else parsed  # type: ignore[return-value]
+    return Interval.of(interval).first

@@ -2,12 +2,14 @@
 
 A rank is a number in [0, 1]; rank 0 is the highest score of a group. An interval ``[alpha, beta)`` keeps
 the rows whose rank lies in it, a list of disjoint pairs keeps their union, and a list of such lists gives
-every group its own union. All functions accept any of these forms, or their text (``"0.05-0.3"``,
-``"0-0.1+0.4-0.5"``, ``"0-0.1|0.2-0.4"`` with one part per group).
+every group its own union. :meth:`Interval.of` reads any of these forms, or their text (``"0.05-0.3"``,
+``"0-0.1+0.4-0.5"``, ``"0-0.1|0.2-0.4"`` with one part per group); everything behind it takes an :class:`Interval`, or,
+once the number of groups is known, one union of pairs for each.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +20,6 @@ from partialfair.errors import ConfigError, NotEstimableError
 Pair: TypeAlias = tuple[float, float]
 Pairs: TypeAlias = tuple[Pair, ...]
 GroupPairs: TypeAlias = tuple[Pairs, ...]
-Interval: TypeAlias = Sequence[Pair] | Sequence[Sequence[Pair]] | str
 
 FULL: Pairs = ((0.0, 1.0),)
 
@@ -26,88 +27,107 @@ FULL: Pairs = ((0.0, 1.0),)
 _ROUNDING = 1e-9
 
 
-def parse(value: Any) -> Pairs | GroupPairs:
-    """Return the interval as tuples: pairs shared by all groups, or one tuple of pairs per group.
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A checked interval of ranks.
 
-    Args:
-        value: text, one pair, a list of pairs, or a list of lists of pairs.
-
-    Raises:
-        ConfigError: the value is not an interval, or breaks ``0 <= alpha < beta <= 1``, or overlaps.
+    Attributes:
+        unions: sorted disjoint pairs, one tuple of them per group, or a single one for all groups.
+        per_group: whether every group has its own.
     """
-    if isinstance(value, str):
-        return _parse_text(value)
-    items = _as_list(value, value)
-    if not items:
-        raise ConfigError("interval: the list is empty; give at least one pair such as [0.05, 0.3]")
-    depths = {_depth(item) for item in items}
-    if depths == {0}:
-        return _check_pairs([items], value)
-    if depths == {1}:
-        return _check_pairs(items, value)
-    if depths == {2}:
-        return tuple(_check_pairs(_as_list(item, value), value) for item in items)
-    raise ConfigError(
-        f"interval: {value!r} mixes pairs with lists of pairs; give a list of pairs, or one list of pairs per group"
-    )
 
+    unions: GroupPairs
+    per_group: bool = False
 
-def validate(value: Any, n_groups: int | None = None) -> Pairs | GroupPairs:
-    """Parse and, where the interval is given per group, check that there is one entry per group.
+    @classmethod
+    def of(cls, value: Any) -> "Interval":
+        """Read an interval.
 
-    Raises:
-        ConfigError: see :func:`parse`; or the number of per-group intervals is not ``n_groups``.
-    """
-    parsed = parse(value)
-    if n_groups is not None and is_per_group(parsed) and len(parsed) != n_groups:
+        Args:
+            value: text, one pair, a list of pairs, a list of lists of pairs, or an interval, which is returned.
+
+        Raises:
+            ConfigError: the value is not an interval, or breaks ``0 <= alpha < beta <= 1``, or overlaps.
+        """
+        if isinstance(value, Interval):
+            return value
+        if isinstance(value, str):
+            parts = [[part.split("-") for part in union.split("+")] for union in value.replace(" ", "").split("|")]
+            return cls(tuple(_check_pairs(part, value) for part in parts), len(parts) > 1)
+        items = _as_list(value, value)
+        if not items:
+            raise ConfigError("interval: the list is empty; give at least one pair such as [0.05, 0.3]")
+        depths = {_depth(item) for item in items}
+        if depths == {0}:
+            return cls((_check_pairs([items], value),))
+        if depths == {1}:
+            return cls((_check_pairs(items, value),))
+        if depths == {2}:
+            return cls(tuple(_check_pairs(_as_list(item, value), value) for item in items), True)
         raise ConfigError(
-            f"interval: {format_interval(parsed)} has intervals for {len(parsed)} groups, the data have {n_groups}; "
-            "give one list of pairs per group, or one list for all"
+            f"interval: {value!r} mixes pairs with lists of pairs; give a list of pairs, or one list of pairs per group"
         )
-    return parsed
 
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups that it is for; ``None`` if for any."""
+        return len(self.unions) if self.per_group else None
 
-def is_per_group(interval: Pairs | GroupPairs) -> bool:
-    """Tell whether a parsed interval holds one union of pairs per group."""
-    return isinstance(interval[0][0], tuple)
+    @property
+    def first(self) -> Pairs:
+        """Pairs of all groups; of the first group where each has its own."""
+        return self.unions[0]
+
+    @property
+    def whole(self) -> "Interval":
+        """All ranks, for as many groups."""
+        return Interval(tuple(FULL for _ in self.unions), self.per_group)
+
+    def for_groups(self, n_groups: int) -> GroupPairs:
+        """Return one tuple of pairs for each of ``n_groups`` groups.
+
+        Raises:
+            ConfigError: it is for another number of groups.
+        """
+        if not self.per_group:
+            return self.unions * n_groups
+        if len(self.unions) != n_groups:
+            raise ConfigError(
+                f"interval: {self} has intervals for {len(self.unions)} groups, the data have {n_groups}; "
+                "give one list of pairs per group, or one list for all"
+            )
+        return self.unions
+
+    def each(self, n_groups: int) -> "Interval":
+        """Return it with a union for each of ``n_groups`` groups, which so must all be present; see above."""
+        return Interval(self.for_groups(n_groups), True)
+
+    def lists(self) -> list[Any]:
+        """Return it as lists, ready for JSON."""
+        found = [[list(pair) for pair in pairs] for pairs in self.unions]
+        return found if self.per_group else found[0]
+
+    def __str__(self) -> str:
+        """Return it as text, which :meth:`of` reads back.
+
+        Pairs are joined by ``+``, the parts of different groups by ``|``: ``0.05-0.3``, ``0-0.1+0.4-0.5``.
+        """
+        return "|".join("+".join(f"{_number(low)}-{_number(high)}" for low, high in pairs) for pairs in self.unions)
 
 
 def for_groups(value: Any, n_groups: int) -> GroupPairs:
-    """Return one tuple of pairs for each of ``n_groups`` groups.
-
-    Raises:
-        ConfigError: see :func:`validate`.
-    """
-    parsed = validate(value, n_groups)
-    if is_per_group(parsed):
-        return parsed  # type: ignore[return-value]
-    return tuple(parsed for _ in range(n_groups))  # type: ignore[misc]
+    """Return one tuple of pairs for each of ``n_groups`` groups; see :meth:`Interval.of`."""
+    return Interval.of(value).for_groups(n_groups)
 
 
 def format_interval(value: Any) -> str:
-    """Return the interval as text; :func:`parse` reads it back.
-
-    Pairs are joined by ``+``, the parts of different groups by ``|``: ``0.05-0.3``, ``0-0.1+0.4-0.5``.
-    """
-    parsed = parse(value)
-    groups = parsed if is_per_group(parsed) else (parsed,)
-    return "|".join("+".join(f"{_number(low)}-{_number(high)}" for low, high in pairs) for pairs in groups)  # type: ignore
+    """Return an interval as text; see :meth:`Interval.of`."""
+    return str(Interval.of(value))
 
 
-def measure(value: Any) -> float:
-    """Return the total length of the interval.
-
-    Raises:
-        ConfigError: not an interval, or given per group with different lengths (use ``measure`` per group then).
-    """
-    parsed = parse(value)
-    lengths = [_length(pairs) for pairs in (parsed if is_per_group(parsed) else (parsed,))]  # type: ignore
-    if max(lengths) - min(lengths) > _ROUNDING:
-        raise ConfigError(
-            f"interval: {format_interval(parsed)} has a different length in each group "
-            f"({', '.join(f'{length:g}' for length in lengths)}); measure each group's interval by itself"
-        )
-    return lengths[0]
+def measure(pairs: Pairs) -> float:
+    """Return the total length of a union."""
+    return math.fsum(high - low for low, high in pairs)
 
 
 def bounds(pairs: Pairs, n_rows: int) -> NDArray[np.int64]:
@@ -118,13 +138,6 @@ def bounds(pairs: Pairs, n_rows: int) -> NDArray[np.int64]:
     reading of [alpha, beta), since a rank ``c/n`` lies in it exactly if ``low <= c < high``.
     """
     return np.array([[math.ceil(end * n_rows - _ROUNDING) for end in pair] for pair in pairs], dtype=np.int64)
-
-
-def positions(value: Any, n_rows: int, group: int = 0) -> NDArray[np.int64]:
-    """Return the kept 0-based positions in the descending ranking of a group with ``n_rows`` rows."""
-    parsed = parse(value)
-    pairs: Pairs = parsed[group] if is_per_group(parsed) else parsed  # type: ignore[assignment]
-    return np.concatenate([np.arange(low, high) for low, high in bounds(pairs, n_rows)])
 
 
 def require_rows(interval: GroupPairs, sizes: Sequence[int] | NDArray[np.integer], what: str = "") -> None:
@@ -168,13 +181,6 @@ def _check_pair(pair: Any, value: Any) -> Pair:
     return low, high
 
 
-def _parse_text(text: str) -> Pairs | GroupPairs:
-    """Read the text form; see :func:`format_interval`."""
-    groups = [[part.split("-") for part in group.split("+")] for group in text.replace(" ", "").split("|")]
-    checked = tuple(_check_pairs(group, text) for group in groups)
-    return checked if len(checked) > 1 else checked[0]
-
-
 def _as_list(item: Any, value: Any) -> list[Any]:
     if isinstance(item, str) or not hasattr(item, "__iter__"):
         raise ConfigError(f"interval: {value!r} is not a list of pairs; write [[alpha, beta]]")
@@ -190,10 +196,6 @@ def _depth(item: Any) -> int:
             break
         item, depth = inner[0], depth + 1
     return depth
-
-
-def _length(pairs: Pairs) -> float:
-    return math.fsum(high - low for low, high in pairs)
 
 
 def _number(value: float) -> str:

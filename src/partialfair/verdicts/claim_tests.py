@@ -226,8 +226,7 @@ def _length(evidence: Evidence, experiment: str, dataset: str) -> float:
     run = evidence.config.experiment(experiment).runs.get(dataset)
     if run is None:
         return math.inf
-    pairs = run.interval[0] if intervals.is_per_group(run.interval) else run.interval
-    return round(float(sum(high - low for low, high in pairs)), 10)
+    return round(float(sum(high - low for low, high in run.interval.first)), 10)
 
 
 TESTS: Mapping[str, Callable[[Evidence, Claim], Iterator[Finding]]] = {

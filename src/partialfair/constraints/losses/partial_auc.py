@@ -15,7 +15,7 @@ from partialfair.constraints.losses.base import Loss, Vector
 from partialfair.constraints.losses.pairs import KERNELS, Classes, pair_loss
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.intervals import Pairs, bounds, format_interval, is_per_group, parse
+from partialfair.tables.intervals import Interval, Pairs, bounds, format_interval
 
 LOSS = "pairwise partial AUC loss"
 
@@ -58,11 +58,11 @@ def build(y: Vector, fpr: Any = ((0.0, 0.3),), surrogate: str = "hinge") -> Loss
     """
     if surrogate not in KERNELS:
         raise ConfigError(f"loss partial_auc: surrogate is {surrogate!r}; {did_you_mean(str(surrogate), KERNELS)}")
-    pairs = parse(fpr)
-    if is_per_group(pairs):
+    kept = Interval.of(fpr)
+    if kept.per_group:
         raise ConfigError(f"loss partial_auc: fpr is {fpr!r}, one interval per group; give pairs for all negatives")
     classes = Classes.of(y)
-    return PartialAUC(classes, surrogate, _kept(pairs, classes.negative.size))  # type: ignore[arg-type]
+    return PartialAUC(classes, surrogate, _kept(kept.first, classes.negative.size))
 
 
 def _kept(pairs: Pairs, n_negatives: int) -> np.ndarray:
