@@ -1,5 +1,4 @@
-# Targets: all (default), demo, paper, benchmark, every experiment id and every exhibit id of params.yaml;
-# and the stages of the audit: data, splits, runs, evaluation, report.
+# Targets: all (default), demo, paper, benchmark, each experiment and exhibit; data, splits, runs, evaluation, report.
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.grid.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
-from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, set_environment, spare_time
+from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
 # Another grid: snakemake --config params=papers/plada/grid.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))
@@ -30,7 +29,6 @@ try:
 except PartialFairError as error:
     raise WorkflowError(str(error)) from None
 GRID = Grid(CONFIG)
-spare_time()
 
 
 report: "workflow/report/workflow.rst"
@@ -38,8 +36,7 @@ report: "workflow/report/workflow.rst"
 
 onstart:
     record_run(sys.argv[1:])
-    if settled := settle_times():
-        print(f"{settled} files whose times are in the future (the clock went back?) now bear the time of today")
+    settle_times()
 
 
 wildcard_constraints:

@@ -21,7 +21,7 @@ rule evaluate:
     params:
         settings=GRID.evaluation.settings,
         code=GRID.evaluation.code,
-        folder=paths.RUN,
+        folder=folder_of,
     shell:
         "NUMBA_NUM_THREADS={threads} python -m partialfair evaluate"
         " --experiment {wildcards.experiment} --dataset {wildcards.dataset} --algorithm {wildcards.algorithm}"
@@ -45,7 +45,7 @@ rule collect:
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
         code=GRID.collected.code,
-        folder="reports/{experiment}",
+        folder=folder_of,
     shell:
         # The runs are many, more than a command line holds, so that the job finds them by the experiment's name.
         "python -m partialfair collect {wildcards.experiment} --out {params.folder} > {log} 2>&1"

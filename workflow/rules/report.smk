@@ -17,7 +17,7 @@ rule exhibit:
     params:
         settings=GRID.exhibit.settings,
         code=GRID.exhibit.code,
-        folder="reports/{exhibit}",
+        folder=folder_of,
     shell:
         "python -m partialfair report {wildcards.exhibit} --out {params.folder} > {log} 2>&1"
 

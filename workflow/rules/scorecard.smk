@@ -30,7 +30,7 @@ rule scorecard:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        folder=CONFIG.reports.as_posix(),
+        folder=folder_of,
         exhibits=GRID.scorecard.settings,
         code=GRID.scorecard.code,
     shell:
@@ -66,8 +66,8 @@ rule experiment_scorecard:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
+        folder=folder_of,
         exhibits=GRID.scorecard.settings,
         code=GRID.scorecard.code,
     shell:
-        "python -m partialfair scorecard --experiment {wildcards.experiment} --out reports/{wildcards.experiment}"
-        " > {log} 2>&1"
+        "python -m partialfair scorecard --experiment {wildcards.experiment} --out {params.folder} > {log} 2>&1"

@@ -22,7 +22,7 @@ rule train:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.
         settings=GRID.run.settings,
         code=GRID.run.code,
-        folder=paths.RUN,
+        folder=folder_of,
     shell:
         # Snakemake limits OpenMP and BLAS to {threads} by itself; numba has a variable of its own.
         "NUMBA_NUM_THREADS={threads} python -m partialfair train"

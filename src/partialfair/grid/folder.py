@@ -38,7 +38,7 @@ def settle_times(folders: Iterable[str | Path] = ("data",)) -> int:
     """Set the times of files that are in the future to now; their content stays as it is.
 
     After a clock has gone back, Snakemake refuses every result that is older than what it was made from. Nothing is
-    lost by this, as results are told to be outdated by content (see the profile), not by time.
+    lost by this, as results are told to be outdated by content (see the profile), not by time. Their number is printed.
 
     Returns:
         The number of such files.
@@ -51,4 +51,6 @@ def settle_times(folders: Iterable[str | Path] = ("data",)) -> int:
                 if os.path.getmtime(path) > now:
                     os.utime(path, (now, now))
                     count += 1
+    if count:
+        print(f"{count} files whose times are in the future (the clock went back?) now bear the time of today")
     return count

@@ -30,7 +30,7 @@ TRAINING_MEMORY = (1500, 20)
 
 
 def set_environment(project: str | Path, params: str) -> None:
-    """Make every job run this interpreter, this source and this configuration.
+    """Make every job run this interpreter, this source and this configuration, and Snakemake plan them quickly.
 
     Args:
         project: folder that holds ``src``.
@@ -42,6 +42,7 @@ def set_environment(project: str | Path, params: str) -> None:
     os.environ["PARTIALFAIR_PARAMS"] = params
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+    _spare_time()
 
 
 def asked(function: Function) -> Function:
@@ -50,7 +51,13 @@ def asked(function: Function) -> Function:
     return function
 
 
-def spare_time() -> None:
+@asked
+def folder_of(wildcards: Any, output: Any) -> str:
+    """Return the folder of what a rule makes, for its command line."""
+    return os.path.dirname(output[0])
+
+
+def _spare_time() -> None:
     """Spare Snakemake a tenth of a dry run: the signature of its own function, and most searches for garbage.
 
     What it makes is the graph of jobs, which lives to the end.
