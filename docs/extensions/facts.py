@@ -106,7 +106,7 @@ def kinds() -> str:
         own = kind.options
         lines += [inspect.cleandoc(own.__doc__ or ""), ""] if own not in (None, Options) else []
         lines += [f"![{name} {source}]({pictures[name, source]})", ""] if (name, source) in pictures else []
-        lines += [_options(own, Options.model_fields), ""] if own is not None else []
+        lines += [_options(own, Options.model_fields), ""]
     return "\n".join(lines)
 
 

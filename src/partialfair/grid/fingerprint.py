@@ -127,7 +127,7 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
 def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
     """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
     shown = [config.experiment(name) for name in experiments]
-    modules = {module for kind in kinds for module in _modules_of_kind(kind)}
+    modules = {plugins.module_of(KINDS, kind) for kind in kinds}
     modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
     code = closure_hash(f"{PACKAGE}.jobs.{job}", *sorted(modules))
     return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
@@ -139,10 +139,3 @@ def _appearance(shown: Iterable[ExperimentModel]) -> str:
     plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in sorted(names)]
     looks = [(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs]
     return repr(looks)
-
-
-def _modules_of_kind(kind: str) -> list[str]:
-    """Return the module of a kind of exhibit; all that have kinds, where it shares one with others."""
-    if kind in plugins.names(KINDS):
-        return [plugins.module_of(KINDS, kind)]
-    return modules_of(KINDS.replace("/", "."))

@@ -7,15 +7,13 @@ may be drawn from several sources of numbers: ``KIND`` is then a mapping, and th
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair import plugins
-from partialfair.errors import ConfigError, PluginError
+from partialfair.errors import ConfigError
 from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
 from partialfair.pages import cells
@@ -86,7 +84,7 @@ class Kind:
         reproduce: what was reproduced of one published number; ``None`` for kinds that have none.
         claims: lines of the scorecard that have no published number (see ``scorecard``).
         needs_results: whether there is nothing to show before an experiment has run.
-        options: what its entries take; ``None`` leaves them unchecked.
+        options: what its entries take.
         figure: whether it draws one.
     """
 
@@ -95,7 +93,7 @@ class Kind:
     reproduce: Callable[[Context[Any], Published], Outcome] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
-    options: type[Options] | None = None
+    options: type[Options] = Options
     figure: bool = False
 
     @classmethod
@@ -147,17 +145,7 @@ def heading(context: Context[Any]) -> tuple[str, str]:
 
 def names() -> tuple[str, ...]:
     """Names of all kinds, without importing them."""
-    return tuple(sorted({*plugins.names(FOLDER), *_others()}))
-
-
-@cache
-def _others() -> Mapping[str, Kind]:
-    """Kinds of modules that offer several, in a dictionary ``KINDS``."""
-    found: dict[str, Kind] = {}
-    for path in sorted((plugins.ROOT / FOLDER).glob("[a-z]*.py")):
-        if "\nKINDS = " in path.read_text(encoding="utf-8"):
-            found |= import_module(f"partialfair.reporting.kinds.{path.stem}").KINDS
-    return found
+    return plugins.names(FOLDER)
 
 
 def kind(name: str) -> Mapping[str, Kind]:
@@ -166,12 +154,8 @@ def kind(name: str) -> Mapping[str, Kind]:
     Raises:
         PluginError: there is no such kind, or its file cannot be imported; the message says what to do.
     """
-    if name in plugins.names(FOLDER):
-        found = plugins.load(FOLDER, name).KIND
-        return found if isinstance(found, Mapping) else {"": found}
-    if name in _others():
-        return {"": _others()[name]}
-    raise PluginError(f"unknown kind {name!r}; {did_you_mean(name, names())}")
+    found = plugins.load(FOLDER, name).KIND
+    return found if isinstance(found, Mapping) else {"": found}
 
 
 def kinds() -> Mapping[tuple[str, str], Kind]:
@@ -211,15 +195,13 @@ def kind_of(config: Config, name: str) -> Kind:
 
 
 def options_of(config: Config, name: str) -> Any:
-    """Return an exhibit's entry as its kind's model of options; as it is where the kind has none.
+    """Return an exhibit's entry as its kind's model of options.
 
     Raises:
         ConfigError: the kind or an option is unknown, or a value is wrong.
     """
     model = kind_of(config, name).options
     entry = config.params.exhibits[name].model_dump(exclude_unset=True)
-    if model is None:
-        return config.params.exhibits[name].model_dump()
     return validated(entry, model, config.source, ("exhibits", name))
 
 

@@ -1,4 +1,4 @@
-"""Curves of training that the models keep: methods side by side, candidates of one run, and multipliers."""
+"""Curves of training that the models keep: methods side by side, and candidates of one run."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,8 @@ from partialfair.verdicts.results import Setting
 METHOD_COLUMNS = ("dataset", "series", "iteration", "cpu_seconds", "loss", "violation", "kkt", "true_violation",
                   "stationarity", "optimal_loss", "note")  # fmt: skip
 CANDIDATE_COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
-MULTIPLIER_COLUMNS = ("dataset", "candidate", "iteration", "distance", "lam", "mu", "optimal_multiplier", "note")
 ALLOWED = 1e-3  # violation up to which an iterate's loss counts
 SAME = 1e-3  # spread of the last losses up to which candidates count as equal, a third of a percent of the loss itself
-SETTLED, NEAR = 1e-2, 0.03  # distances of multipliers that count as met, and as near the optimum's
-POINTS = 150  # of one curve of multipliers
 LINEAR = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
@@ -67,15 +64,6 @@ class CandidateCurves(Options):
     parameter: Literal["alpha", "beta"] = Field(description="what the candidates differ in")
 
 
-class MultiplierCurves(Options):
-    """Multipliers lambda and mu and their distance against iterations, one column per dataset."""
-
-    source: Literal["multipliers"] = Field(description="multipliers: lambda and mu of a primal-dual method")
-    algorithm: str = Field("plada", description="whose runs")
-    labels: dict[str, str] = Field({}, description="what candidates are called")
-    dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
-
-
 def kept(trace: traces.Curves) -> Iterator[Line]:
     """The iterates of a run that were looked at closely."""
     place = {int(k): p for p, k in enumerate(trace["iteration"])}
@@ -102,11 +90,13 @@ def optimum(context: Context[Any], dataset: str) -> tuple[float, float]:
     return float(rows["objective"].iloc[0]), float(np.abs(multipliers).sum())
 
 
-def _title(context: Context[Any], dataset: str) -> str:
+def dataset_title(context: Context[Any], dataset: str) -> str:
+    """Title of a dataset, by the option ``dataset_titles`` or its own."""
     return str(context.options.dataset_titles.get(dataset, style.dataset_title(dataset)))
 
 
-def _first_seed(context: Context[Any], setting: Setting) -> tuple[dict[str, traces.Curves], str]:
+def of_first_seed(context: Context[Any], setting: Setting) -> tuple[dict[str, traces.Curves], str]:
+    """Curves of the experiment's first seed by candidate, or none and the reason."""
     return traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
 
 
@@ -121,7 +111,7 @@ def methods(context: Context[MethodCurves], dataset: str) -> list[Found]:
     for entry in context.options.series:
         for setting in runs.settings(context, [entry.algorithm]):
             if setting.dataset == dataset:
-                found, reason = _first_seed(context, setting)
+                found, reason = of_first_seed(context, setting)
                 name = entry.candidate or next(iter(found), "")
                 out.append((entry, setting, found.get(name), reason or f"no candidate {name}"))
     return out
@@ -142,7 +132,10 @@ def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
     panels = [
         [
             _method_panel([p for p in found if p["dataset"] == dataset], name, looks)
-            | {"title": _title(context, dataset) if not row else "", "ylabel": TITLES[name] if not column else ""}
+            | {
+                "title": dataset_title(context, dataset) if not row else "",
+                "ylabel": TITLES[name] if not column else "",
+            }
             | ({"xlabel": "processor time [s]"} if row + 1 == len(context.options.rows) else {})
             for column, dataset in enumerate(shown)
         ]
@@ -252,7 +245,7 @@ def _oscillation(context: Context[Any], ours: Found, switching: Found) -> Line:
 def _run(context: Context[CandidateCurves]) -> tuple[Setting, dict[str, traces.Curves], str]:
     """The exhibit's run: its setting, and curves by candidate."""
     setting = next(runs.settings(context, [context.options.algorithm]))
-    return setting, *_first_seed(context, setting)
+    return setting, *of_first_seed(context, setting)
 
 
 def _variants(context: Context[CandidateCurves]) -> dict[str, dict[str, Any]]:
@@ -343,87 +336,3 @@ def candidate_claims(context: Context[CandidateCurves]) -> list[Line]:
             ", ".join(f"{key}: {value:.4f}" for key, value in peaks.items()) or reason, name,
         ),
     ]  # fmt: skip
-
-
-# --- multipliers ---------------------------------------------------------------------------------------------------
-
-
-def duals(trace: traces.Curves) -> dict[str, Any]:
-    """Distance of lambda and mu, and the sums of their components, by iteration."""
-    lam, mu = (np.array([trace[key] for key in sorted(trace) if key.startswith(name)]) for name in ("lam", "mu"))
-    return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
-
-
-def multiplier_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
-    """Points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [context.options.algorithm]):
-        found, reason = _first_seed(context, setting)
-        best = round(optimum(context, setting.dataset)[1], 6)
-        if not found:
-            yield {"dataset": setting.dataset, "note": reason}
-        for name, trace in found.items():
-            dual = duals(trace)
-            for at in np.unique(np.rint(np.geomspace(1, len(dual["lam"]) - 1, POINTS)).astype(int)):
-                yield {
-                    "dataset": setting.dataset, "candidate": name, "iteration": int(trace["iteration"][at]),
-                    "distance": float(f"{dual['distance'][at]:.6g}"), "lam": round(float(dual["lam"][at]), 7),
-                    "mu": round(float(dual["mu"][at]), 7), "optimal_multiplier": best,
-                }  # fmt: skip
-
-
-def draw_multipliers(context: Context[MultiplierCurves], found: list[Line]) -> Any:
-    """Draw rows of quantities and columns of datasets."""
-    shown = runs.datasets(context)
-    titles = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
-    panels = [
-        [
-            _multiplier_panel(context, [p for p in found if p["dataset"] == dataset and "iteration" in p], quantity)
-            | {"title": _title(context, dataset) if quantity == "distance" else "", "ylabel": "" if column else title}
-            | ({"xlabel": "iterations"} if quantity == "mu" else {})
-            for column, dataset in enumerate(shown)
-        ]
-        for quantity, title in titles.items()
-    ]
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 7.0), {"sharex": "col"}, columns=4)
-
-
-def _multiplier_panel(context: Context[MultiplierCurves], points: list[Line], quantity: str) -> Panel:
-    curves = []
-    for place, name in enumerate(dict.fromkeys(p["candidate"] for p in points)):
-        own = [(p["iteration"], p[quantity]) for p in points if p["candidate"] == name]
-        colour = ("#0072B2", "#D55E00", "#009E73")[place % 3]
-        label = context.options.labels.get(name, name)
-        curves.append(Curve.through(own, {"color": colour, "ls": DASHES[place % 3], "label": label}))
-
-    def finish(axis: Any) -> None:
-        axis.set_xscale("log")
-        if quantity == "distance":
-            axis.set_yscale("log")
-        else:
-            axis.axhline(points[0]["optimal_multiplier"], color=style.INK, lw=0.9, ls=DOTTED, label="optimum")
-
-    return Panel(curves, {}, finish=finish)
-
-
-def multiplier_claims(context: Context[MultiplierCurves]) -> list[Line]:
-    """Scorecard lines: lambda and mu meet, and they meet at the multiplier of the exact optimum."""
-    lines = []
-    for setting in runs.settings(context, [context.options.algorithm]):
-        found, reason = _first_seed(context, setting)
-        best = optimum(context, setting.dataset)[1]
-        for name in list(found) if found else [""]:
-            value = near = None
-            note = other = reason
-            if found:
-                dual = duals(found[name])
-                distance, lam = float(dual["distance"][-1]), float(dual["lam"][-1])
-                value, near = SETTLED - distance, NEAR - abs(lam - best)
-                note = f"|lambda - mu| {distance:.1e} after {len(dual['lam']) - 1} iterations"
-                other = f"lambda {lam:.4f}, optimum {best:.4f}"
-            lines += [
-                traces.finding(context, setting, "Lambda and mu meet (Theorem 2)", f"{SETTLED} minus the last distance",
-                               value, note, name),
-                traces.finding(context, setting, "Lambda converges to the multiplier of the constrained optimum",
-                               f"{NEAR} minus the distance to the exact optimum's", near, other, name),
-            ]  # fmt: skip
-    return lines

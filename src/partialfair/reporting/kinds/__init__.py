@@ -1,1 +1,1 @@
-"""Kinds of exhibit: every module that offers KINDS, found by scanning this folder."""
+"""Kinds of exhibit: every module that binds KIND, found by scanning this folder."""

@@ -1,6 +1,13 @@
 """Quantities along a run: against time, steps, iterations or epochs, one line per method, candidate or seed."""
 
-from partialfair.reporting import epoch_curves, history_curves, loss_curves, step_curves, trace_curves
+from partialfair.reporting import (
+    epoch_curves,
+    history_curves,
+    loss_curves,
+    multiplier_curves,
+    step_curves,
+    trace_curves,
+)
 from partialfair.reporting.exhibit import Kind
 
 KIND = {
@@ -17,8 +24,8 @@ KIND = {
         draw=trace_curves.draw_candidates, claims=trace_curves.candidate_claims, reproduce=trace_curves.reproduce_fixed,
     ),
     "multipliers": Kind.of(
-        trace_curves.MultiplierCurves, trace_curves.MULTIPLIER_COLUMNS, trace_curves.multiplier_lines,
-        draw=trace_curves.draw_multipliers, claims=trace_curves.multiplier_claims,
+        multiplier_curves.MultiplierCurves, multiplier_curves.COLUMNS, multiplier_curves.lines,
+        draw=multiplier_curves.draw, claims=multiplier_curves.claims,
     ),
     "epochs": Kind.of(
         epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.lines,

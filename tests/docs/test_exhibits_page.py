@@ -24,7 +24,7 @@ def test_every_kind_is_listed_with_its_options(page):
     sections = dict(re.findall(r"^## (`.*?)$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     for (name, source), kind in kinds().items():
         own = sections[f"`{name}`" + (f", source `{source}`" if source else "")]
-        for option in set((kind.options or Options).model_fields) - set(Options.model_fields):
+        for option in set(kind.options.model_fields) - set(Options.model_fields):
             assert f"| `{option}` |" in own, f"{name}: {option}"
     assert len(sections) == len(kinds())
 
