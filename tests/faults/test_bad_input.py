@@ -112,10 +112,14 @@ CASES = {
         grid("exhibits/tradeoff/kind", "scater"), REPORT, "exhibits.tradeoff.kind", "'scater'", "did you mean 'scatter'"
     ),
     "exhibit option unknown": Case(
-        grid("exhibits/tradeoff/algoritms", ["idca"]), CHECK, "tradeoff.algoritms: unknown key", "'algorithms'"
+        grid("exhibits/tradeoff/algoritms", ["idca"]),
+        CHECK,
+        "exhibits.tradeoff.algoritms",
+        "unknown key",
+        "'algorithms'",
     ),
     "exhibit option of a wrong type": Case(
-        grid("exhibits/tradeoff/algorithms", "idca"), CHECK, "exhibits.tradeoff.algorithms is 'idca'", "list"
+        grid("exhibits/tradeoff/algorithms", "idca"), CHECK, "exhibits.tradeoff.algorithms", "'idca'", "list"
     ),
     "exhibit of nothing": Case(
         grid("exhibits/tradeoff/experiments", ["demos"]), CHECK, "exhibits.tradeoff.experiments", "'demos'", "'demo'"
