@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partialfair import plugins
-from partialfair.algorithms.linear.augmented_lagrangian import Budget, _Multipliers
+from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, _Multipliers
 from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem
@@ -33,7 +33,7 @@ Points = list[tuple[float, float]]
 def evaluation(problem: LinearProblem) -> Timer:
     """Milliseconds of an evaluation of the direct solver, at its start."""
     params, aux = problem.start()
-    method = _Multipliers(problem, Budget(), Scaling(np.zeros((0, 0, 0))))
+    method = _Multipliers(problem, ALMSettings(), Scaling(np.zeros((0, 0, 0))))
     method.multipliers[:] = 0.01  # every constraint takes part
     flat = method.pack(params, aux)
     calls = max(2, WORK // problem.design.n_rows)
