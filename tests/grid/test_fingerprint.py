@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from partialfair import plugins
 from partialfair.errors import PluginError
 from partialfair.grid import closure
 from tests.workflow.project import ROOT
@@ -70,6 +71,7 @@ def test_comments_docstrings_and_layout_do_not_count(source: Path, before: dict[
         ("jobs/prepare.py", {"a9a", "bank"}),
         ("models/rows.py", {"idca", "alm", "alm_pdp"}),
         ("algorithms/linear/idca.py", {"idca"}),
+        ("algorithms/linear/kernels/switching.py", {"idca"}),
         ("algorithms/linear/alm.py", {"alm", "alm_pdp"}),
         ("constraints/partial_demographic_parity.py", {"alm_pdp"}),
         ("jobs/train.py", {"idca", "alm", "alm_pdp"}),
@@ -202,6 +204,18 @@ def test_the_text_of_a_tree_is_that_of_every_python_version():
     assert closure._Text("").of(ast.parse("def f(x): return x")) == (
         "Module(body=[FunctionDef(name='f',args=arguments(args=[arg(arg='x')]),body=[Return(value=Name(id='x'))])])"
     )
+
+
+@pytest.mark.parametrize("module", ["kernels.switching", "idca_solver"])
+def test_the_solver_of_idca_is_part_of_no_other_algorithm(module: str):
+    constraint = plugins.module_of("constraints", "partial_statistical_parity")
+    holding = [
+        name
+        for name in plugins.names("algorithms")
+        if f"partialfair.algorithms.linear.{module}"
+        in closure.closure("partialfair.jobs.train", plugins.module_of("algorithms", name), constraint)
+    ]
+    assert holding == ["idca"]
 
 
 def test_no_training_closure_holds_reporting_or_the_workflow():
