@@ -14,6 +14,7 @@ from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import LOOKS, SeriesOption, series
 from partialfair.tables.dataset import Dataset, Split
+from partialfair.verdicts import statements
 
 COLUMNS = ("series", "group", "prediction", "density", "mean", "n")
 POINTS = 200
@@ -86,15 +87,12 @@ def claims(context: Context[PredictionDensities]) -> list[Line]:
         fair = one.name != "base"
         statement = "means of all groups within 0.03 of 0" if fair else "means of the groups about -.17, -.04, .06, .17"
         target = np.zeros(4) if fair else np.array([-0.17, -0.04, 0.06, 0.17])
-        content: Line = {"paper": context.paper, "exhibit": context.name, "dataset": "four_groups"}
-        content |= {"algorithm": one.name, "constraint": "", "interval": "", "setting": "first repetition"}
-        content |= {"metric": "largest distance of a group's mean from there", "published": statement}
-        content["tolerance"] = NEAR
-        if len(means) != len(target):
-            out.append(content | {"verdict": "not run", "note": "no run"})
-            continue
-        worst = float(np.abs(np.array(means) - target).max())
-        note = "group means " + ", ".join(f"{mean:+.3f}" for mean in means)
-        verdict = "reproduced" if worst <= NEAR else "differs"
-        out.append(content | {"reproduced": worst, "verdict": verdict, "note": note})
+        measured: Line = {"note": "no run"}
+        if len(means) == len(target):
+            worst = float(np.abs(np.array(means) - target).max())
+            note = "group means " + ", ".join(f"{mean:+.3f}" for mean in means)
+            verdict = "reproduced" if worst <= NEAR else "differs"
+            measured = {"reproduced": worst, "verdict": verdict, "note": note}
+        where = "four_groups", one.name, "first repetition", "largest distance of a group's mean from there"
+        out.append(statements.fact(context, *where, published=statement, tolerance=NEAR, **measured))
     return out

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from partialfair.models.traced import read_trace
 from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
+from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]
@@ -32,39 +33,5 @@ def seconds(trace: Curves, iterations: NDArray[Any]) -> NDArray[np.float64]:
     return np.interp(iterations, trace["clock_at"], trace["clock"])
 
 
-def finding(
-    context: Context[Any],
-    setting: Setting,
-    statement: str,
-    metric: str,
-    value: float | None,
-    note: str,
-    label: str = "",
-) -> dict[str, Any]:
-    """A scorecard line on a deterministic run: the statement holds if the value is positive.
-
-    Args:
-        context: of the exhibit.
-        setting: the run that the statement is about.
-        statement: what the paper's figure shows.
-        metric: what the value is.
-        value: positive where the statement holds; ``None`` if it was not measured.
-        note: the measured numbers, or why there is none.
-        label: which setting of the algorithm.
-    """
-    content: dict[str, Any] = {
-        "paper": context.paper,
-        "exhibit": context.name,
-        "dataset": setting.dataset,
-        "algorithm": setting.algorithm,
-        "constraint": context.config.experiment(setting.experiment).constraint,
-        "interval": "",
-        "setting": label or f"kappa={setting.kappa:g}",
-        "metric": metric,
-        "published": statement,
-    }
-    if value is None or np.isnan(value):
-        return content | {"verdict": "not run", "note": note or "not run"}
-    verdict = "reproduced" if value > 0 else "differs"
-    words = f"{note}; a deterministic run, so no interval"
-    return content | {"reproduced": float(value), "verdict": verdict, "note": words}
+finding = statements.single
+"""A scorecard line on a deterministic run."""

@@ -136,7 +136,7 @@ def build(config: Config, answers: Iterable[Answers], root: Path = Path()) -> li
 
 def counted(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The lines that count for a paper: its numbers and statements, without what it states of its settings."""
-    return [line for line in lines if line.get("kind") != "setting"]
+    return [line for line in lines if line["kind"] != "setting"]
 
 
 def counts(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
@@ -152,7 +152,7 @@ def write(lines: list[dict[str, Any]], target: Path) -> Path:
         ConfigError: a line has no verdict of its kind.
     """
     for entry in lines:
-        valid = SETTING_VERDICTS if entry.get("kind") == "setting" else VERDICTS
+        valid = SETTING_VERDICTS if entry["kind"] == "setting" else VERDICTS
         if entry["verdict"] not in valid:
             raise ConfigError(f"scorecard: verdict {entry['verdict']!r} is not one of {', '.join(valid)}")
     return write_csv(target, COLUMNS, [_rounded(entry) for entry in lines])
