@@ -204,7 +204,8 @@ def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
 
 def empty(axis: Any, reason: str) -> None:
     """Say in a panel why nothing is drawn in it."""
-    axis.text(0.5, 0.5, reason, ha="center", va="center", transform=axis.transAxes, wrap=True)
+    words = {"ha": "center", "va": "center", "transform": axis.transAxes, "wrap": True}
+    axis.text(0.5, 0.5, reason, **words, in_layout=False)  # however long it is, the panels keep their size
     axis.set_xticks([])
     axis.set_yticks([])
 
