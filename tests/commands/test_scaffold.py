@@ -1,5 +1,6 @@
 """Skeletons of plug-ins: their tests pass, the workflow takes them, and nothing is overwritten."""
 
+import csv
 import json
 import os
 import shutil
@@ -13,7 +14,9 @@ from typer.testing import CliRunner
 from partialfair.commands.cli import app
 from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
-from tests.workflow.project import ROOT
+from tests.workflow.project import ROOT, TINY, make_project
+
+PLUGINS = ("dataset", "algorithm", "metric")
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +39,11 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> None:
-    for kind in KINDS:
+    for kind in PLUGINS:
         result = CliRunner().invoke(app, ["new", kind, f"my_{kind}", "--project", str(checkout)])
         assert result.exit_code == 0 and f"test_my_{kind}.py" in result.output, result.output
-    created = [f"src/partialfair/{KINDS[kind].folder}/my_{kind}.py" for kind in KINDS]
-    tests = [f"tests/{KINDS[kind].folder}/test_my_{kind}.py" for kind in KINDS]
+    files = [tuple(path.format(name=f"my_{kind}") for path in KINDS[kind].files.values()) for kind in PLUGINS]
+    created, tests = zip(*files, strict=True)
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "8 passed" in done.stdout
@@ -123,7 +126,37 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="did you mean 'metric'"):
         create("metrics", "mine", tmp_path)
     made = create("metric", "mine", tmp_path)
-    (tmp_path / made.module).write_text("mine")
+    (tmp_path / made.files[0]).write_text("mine")
     with pytest.raises(ConfigError, match=r"metrics/mine.py exists already"):
         create("metric", "mine", tmp_path)
-    assert (tmp_path / made.module).read_text() == "mine"
+    assert (tmp_path / made.files[0]).read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_a_new_paper_runs_and_has_its_number_and_its_claim_decided(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    shutil.rmtree(project.folder / "papers")
+    command = ("env", "PYTHONPATH=src", sys.executable, "-m", "partialfair")
+    shown = project.run(*command, "new", "paper", "mine").stdout
+    assert "papers/mine/grid.yaml" in shown and "params=papers/mine/grid.yaml" in shown
+    again = project.run(*command, "new", "paper", "mine", check=False)
+    assert again.returncode == 2 and "papers/mine/paper.yaml exists already" in again.stderr
+    project.write_params({**TINY, "include": ["papers/*/grid.yaml"]})
+    assert "mine_interval: 9 runs" in project.run(*command, "check").stdout
+    other = project.folder / "reports" / "scorecard.csv"
+    other.parent.mkdir()
+    other.write_text("that of the whole")
+    project.snakemake("paper", "--config", "params=papers/mine/grid.yaml")
+    assert other.read_text() == "that of the whole" and not (other.parent / "demo").exists()
+    with (project.folder / "reports/mine/scorecard.csv").open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    numbers = [line for line in lines if not line["claim"]]
+    assert len(numbers) == 3 and all(line["paper"] == "mine" and line["verdict"] != "not run" for line in lines)
+    assert all(abs(float(line["published"]) - float(line["reproduced"])) < 0.01 for line in numbers)
+    (claim,) = (line for line in lines if line["claim"])
+    assert claim["claim"] == "interval_costs_less" and 0 < float(claim["p_value"]) < 1
+    page = (project.folder / "reports/mine/index.html").read_text(encoding="utf-8")
+    assert "Table 1" in page and "interval_costs_less" in page
+    assert not project.planned("paper", "--config", "params=papers/mine/grid.yaml")
+    whole = project.planned("all")  # the same runs, and those of the demo
+    assert whole["train"] == 6 and "exhibit" in whole

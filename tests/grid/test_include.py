@@ -103,5 +103,5 @@ def test_the_report_of_a_paper_leaves_that_of_the_whole_alone(tmp_path):
     assert (
         load_config(write(tmp_path, "other.yaml", seeds=[0], experiments={"one": EXPERIMENT})).reports.name == "reports"
     )
-    with pytest.raises(ConfigError, match="papers/mine/grid.yaml: experiments.mine: .* folder of the report"):
+    with pytest.raises(ConfigError, match="papers/mine/grid.yaml: experiments.mine: .* folder of a report"):
         load_config(write(path.parent, "grid.yaml", seeds=[0], experiments={"mine": EXPERIMENT}))

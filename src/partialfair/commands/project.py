@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DATASET = "dataset"
     ALGORITHM = "algorithm"
     METRIC = "metric"
+    PAPER = "paper"
 
 
 @app.command()
@@ -79,12 +80,12 @@ def new(
     name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
     project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
 ) -> None:
-    """Write the skeleton of a dataset, an algorithm or a metric, with its test."""
+    """Write the skeleton of a dataset, an algorithm or a metric, with its test, or of a paper, which runs at once."""
     from partialfair.commands.scaffold import create
 
     made = create(kind.value, name, project)
-    print(f"{made.module}\n{made.test}\nNext:")
-    for step in (*made.next_steps, f"run `pytest {made.test}`, and `partialfair check` once params.yaml names it"):
+    print(*made.files, "Next:", sep="\n")
+    for step in made.next_steps:
         print(f"  - {step}")
 
 

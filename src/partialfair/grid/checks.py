@@ -64,10 +64,11 @@ def check_names(config: "Config") -> None:
         _check_option_types(dataset, options, f"{source}: datasets.{dataset}")
     for algorithm in params.algorithms:
         _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
+    papers = {experiment.paper for experiment in params.experiments.values()}
     for name, experiment in params.experiments.items():
         where = f"{source}: experiments.{name}"
-        if name == config.name:
-            raise ConfigError(f"{where}: {name!r} is the folder of the report; choose another name")
+        if name == config.name or name in papers:
+            raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")

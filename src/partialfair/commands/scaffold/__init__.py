@@ -1,6 +1,7 @@
-"""Skeletons of new plug-ins: a documented module that works, and its test."""
+"""Skeletons: of a plug-in, a documented module that works, and its test; of a paper, a folder that runs."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,28 +15,47 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 @dataclass(frozen=True)
 class Kind:
-    """Where the files of a kind of plug-in stand, and what to do once they are there."""
+    """The files of a kind of skeleton by their templates, what the project must have, and what to do next."""
 
-    folder: str
+    files: Mapping[str, str]
     next_steps: tuple[str, ...]
+    needs: tuple[str, ...] = ("src/partialfair", "tests")
 
+
+def _plugin(kind: str, folder: str, *next_steps: str) -> Kind:
+    """A plug-in: a module and its test."""
+    module, test = f"src/partialfair/{folder}/{{name}}.py", f"tests/{folder}/test_{{name}}.py"
+    last = f"run `pytest {test}`, and `partialfair check` once params.yaml names it"
+    steps = (*(step.replace("{module}", module) for step in next_steps), last)
+    return Kind({f"{kind}.txt": module, f"{kind}_test.txt": test}, steps)
+
+
+_PAPER_FILES = ("paper.yaml", "grid.yaml", "published.csv", "claims.yaml", "README.md")
 
 KINDS = {
-    "dataset": Kind(
+    "dataset": _plugin(
+        "dataset",
         "datasets",
-        (
-            "put the raw file at data/raw/{name}/{name}.csv and describe it in {module}",
-            "add `{name}: {{}}` under datasets in params.yaml, and under the runs of an experiment",
-        ),
+        "put the raw file at data/raw/{name}/{name}.csv and describe it in {module}",
+        "add `{name}: {{}}` under datasets in params.yaml, and under the runs of an experiment",
     ),
-    "algorithm": Kind(
+    "algorithm": _plugin(
+        "algorithm",
         "algorithms",
-        (
-            "replace the solver in {module} by your own",
-            "add `{name}: [0.1, 0.05]` under the algorithms of an experiment in params.yaml",
-        ),
+        "replace the solver in {module} by your own",
+        "add `{name}: [0.1, 0.05]` under the algorithms of an experiment in params.yaml",
     ),
-    "metric": Kind("metrics", ("replace the formula in {module}; the evaluation reports it without further ado",)),
+    "metric": _plugin(
+        "metric", "metrics", "replace the formula in {module}; the evaluation reports it without further ado"
+    ),
+    "paper": Kind(
+        {f"paper/{file}": f"papers/{{name}}/{file}" for file in _PAPER_FILES},
+        (
+            "run `snakemake --cores all --config params=papers/{name}/grid.yaml`, and open reports/{name}/index.html",
+            "put the paper's experiments, numbers and sentences into papers/{name}/, which params.yaml includes",
+        ),
+        needs=("params.yaml",),
+    ),
 }
 
 
@@ -43,41 +63,38 @@ KINDS = {
 class Created:
     """The files of a skeleton, relative to the project, and what to do next."""
 
-    module: Path
-    test: Path
+    files: tuple[Path, ...]
     next_steps: tuple[str, ...]
 
 
 def create(kind: str, name: str, project: str | Path = ".") -> Created:
-    """Write a skeleton into the source tree.
+    """Write a skeleton into a checkout of the project.
 
     Args:
-        kind: ``"dataset"``, ``"algorithm"`` or ``"metric"``.
-        name: the plug-in's name: lower case letters, digits and underscores.
-        project: root of the source tree, which has ``src/partialfair`` and ``tests``.
+        kind: ``"dataset"``, ``"algorithm"``, ``"metric"`` or ``"paper"``.
+        name: the plug-in's or the paper's: lower case letters, digits and underscores.
+        project: root of the checkout.
 
     Raises:
-        ConfigError: another kind, a name that cannot be one, a file that exists, or no source tree.
+        ConfigError: another kind, a name that cannot be one, a file that exists, or no checkout.
     """
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}; {plugins.did_you_mean(kind, KINDS)}")
     if not NAME.fullmatch(name):
         raise ConfigError(f"name {name!r}: use lower case letters, digits and underscores, beginning with a letter")
-    root = Path(project)
-    if not (root / "src" / "partialfair").is_dir() or not (root / "tests").is_dir():
+    root, skeleton = Path(project), KINDS[kind]
+    if not all((root / needed).exists() for needed in skeleton.needs):
         raise ConfigError(
-            f"{root.resolve()} has no src/partialfair and tests; run this in a checkout of the project, or name it "
-            "with --project"
+            f"{root.resolve()} has no {' and '.join(skeleton.needs)}; run this in a checkout of the project, or name "
+            "it with --project"
         )
-    folder = KINDS[kind].folder
-    module = Path("src", "partialfair", folder, f"{name}.py")
-    test = Path("tests", folder, f"test_{name}.py")
-    for path in (module, test):
+    files = {template: Path(target.format(name=name)) for template, target in skeleton.files.items()}
+    for path in files.values():
         if (root / path).exists():
             raise ConfigError(f"{path} exists already; choose another name, or move the file away")
-    _write(root / module, f"{kind}.txt", name)
-    _write(root / test, f"{kind}_test.txt", name)
-    return Created(module, test, tuple(step.format(name=name, module=module) for step in KINDS[kind].next_steps))
+    for template, path in files.items():
+        _write(root / path, template, name)
+    return Created(tuple(files.values()), tuple(step.format(name=name) for step in skeleton.next_steps))
 
 
 def _write(target: Path, template: str, name: str) -> None:
