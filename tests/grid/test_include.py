@@ -31,7 +31,8 @@ def files(tmp_path):
 def test_entries_of_an_included_file_are_added(files):
     config = load_config(files, check_plugins=True)
     assert list(config.experiments) == ["two", "one"]  # as if it stood where it is included
-    assert config.algorithm_settings("one", "alm") == {"tolerance": 0.01}
+    settings = [config.algorithm_settings(name, "alm") for name in ("one", "two")]
+    assert settings == [{}, {"tolerance": 0.01}]  # those of a file are for its own experiments
     assert (config.seeds("one"), config.seeds("two")) == ([0, 1], [3])
 
 
@@ -48,7 +49,8 @@ def test_a_job_is_the_same_alone_and_included(files):
         ({"include": ["absent.yaml"]}, "there is no file .*absent.yaml"),
         ({"include": "other.yaml"}, "include is 'other.yaml': give a list"),
         ({"include": ["other.yaml"], "experiments": {"two": {**EXPERIMENT, "title": "Else"}}}, "experiments.two also"),
-        ({"include": ["other.yaml"], "algorithms": {"alm": {"tolerance": 0.5}}}, "algorithms.alm also stands"),
+        ({"settings_of": "other.yaml"}, "settings_of is 'other.yaml': give a list"),
+        ({"settings_of": ["other.yaml"], "algorithms": {"alm": {"tolerance": 0.5}}}, "algorithms.alm also stands"),
     ],
 )
 def test_a_mistake_is_named(files, content, said):
@@ -80,9 +82,16 @@ GRIDS = sorted((ROOT / "papers").glob("*/grid.yaml"))
 
 
 @pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.parent.name)
+def test_a_paper_is_called_by_its_folder(path):
+    config = load_config(path)
+    assert {experiment.paper for experiment in config.experiments.values()} == {config.name} == {path.parent.name}
+
+
+@pytest.mark.parametrize(
+    "path", [*GRIDS, ROOT / "papers" / "cross_paper.yaml"], ids=lambda path: load_config(path).name
+)
 def test_the_grid_of_a_paper_is_alone_what_it_is_in_the_whole(path):
     whole, alone = load_config(ROOT / "params.yaml"), load_config(path)
-    assert {experiment.paper for experiment in alone.experiments.values()} == {alone.name} == {path.parent.name}
     for name, experiment in alone.experiments.items():
         pairs = zip(whole.jobs(name), alone.jobs(name), strict=True)
         assert all(job_settings(whole, one) == job_settings(alone, other) for one, other in pairs), name
@@ -105,3 +114,12 @@ def test_the_report_of_a_paper_leaves_that_of_the_whole_alone(tmp_path):
     )
     with pytest.raises(ConfigError, match="papers/mine/grid.yaml: experiments.mine: .* folder of a report"):
         load_config(write(path.parent, "grid.yaml", seeds=[0], experiments={"mine": EXPERIMENT}))
+
+
+def test_settings_of_another_file_are_taken_where_it_is_asked_for(files):
+    content = {"settings_of": ["other.yaml"], "experiments": {"three": EXPERIMENT}}
+    asking = write(files.parent, "asking.yaml", seeds=[0], **content)
+    assert load_config(asking).algorithm_settings("three", "alm") == {"tolerance": 0.01}
+    content = {"include": ["asking.yaml"], "experiments": {"one": EXPERIMENT}}
+    whole = load_config(write(files.parent, "whole.yaml", seeds=[1], **content))
+    assert whole.algorithm_settings("three", "alm") == {"tolerance": 0.01} and whole.seeds("three") == [0]

@@ -8,26 +8,26 @@ import yaml
 
 from partialfair.errors import ConfigError
 
-INCLUDABLE = ("datasets", "algorithms", "experiments", "exhibits")
-"""Blocks that an included file may add entries to."""
+INCLUDABLE = ("datasets", "experiments", "exhibits")
+"""Blocks that an included file adds entries to. Its seeds and settings of algorithms hold for its experiments alone."""
 
 
 def with_included(path: Path) -> dict[str, Any]:
     """Return the content of a configuration with the entries of the files that it includes, which come before its own.
 
     An included file can also stand alone (with ``bootstrap`` and the like of its own, which do not count where it is
-    included): each paper's grid is a file that runs by itself.
+    included): each paper's grid is a file that runs by itself, and its runs are the same alone and included.
 
     Raises:
         ConfigError: a file cannot be read or is not YAML, or two files say different things of one name.
     """
-    whole = _read(path)
+    whole = _read_grid(path)
     found: dict[str, _Entries] = {block: {} for block in INCLUDABLE}
     for name in _included(whole.get("include"), path):
-        content = _read(path.parent / name)
+        content = _read_grid(path.parent / name)
+        _give_to_experiments(content)
         for block in INCLUDABLE:
             _add_entries(found[block], block, content.get(block) or {}, name)
-        _own_seeds(found["experiments"], content)
     for block in INCLUDABLE:
         _add_entries(found[block], block, whole.get(block) or {}, path.name)
         if found[block]:
@@ -35,8 +35,41 @@ def with_included(path: Path) -> dict[str, Any]:
     return whole
 
 
-_Entries = dict[str, tuple[Any, str]]
-"""Entries of one block by name, each with the file that it stands in."""
+def _read_grid(path: Path) -> dict[str, Any]:
+    """Return the content of a file, with the settings of algorithms of the files that ``settings_of`` names."""
+    content = _read(path)
+    settings: _Entries = {}
+    for name in _named(content.pop("settings_of", None), "settings_of", path):
+        _add_entries(settings, "algorithms", _read(path.parent / name).get("algorithms") or {}, name)
+    if settings:
+        _add_entries(settings, "algorithms", content.get("algorithms") or {}, path.name)
+        content["algorithms"] = {name: entry for name, (entry, _) in settings.items()}
+    return content
+
+
+def _give_to_experiments(content: dict[str, Any]) -> None:
+    """Give the experiments of an included file the seeds and the settings of algorithms that stand at its top."""
+    experiments, common = content.get("experiments") or {}, content.get("algorithms") or {}
+    for name, entry in experiments.items() if isinstance(experiments, dict) and isinstance(common, dict) else ():
+        if isinstance(entry, dict):
+            given = {key: content[key] for key in ("seeds",) if key in content} | entry
+            experiments[name] = given | ({"algorithms": _settings(common, entry.get("algorithms"))} if common else {})
+
+
+def _settings(common: dict[str, Any], own: Any) -> Any:
+    """Return settings of algorithms, an experiment's own before the common ones; what is no mapping stays, to be refused."""
+    if not isinstance(own or {}, dict):
+        return own
+    both = {**common, **(own or {})}
+    mixed = (name for name in both if isinstance(common.get(name), dict) and isinstance(both[name], dict))
+    return both | {name: {**common[name], **both[name]} for name in mixed}
+
+
+def _named(names: Any, key: str, path: Path) -> list[str]:
+    """Return a list of files."""
+    if not isinstance(names or [], list):
+        raise ConfigError(f"{path.name}: {key} is {names!r}: give a list of files")
+    return [str(name) for name in names or []]
 
 
 def _included(names: Any, path: Path) -> list[str]:
@@ -44,9 +77,7 @@ def _included(names: Any, path: Path) -> list[str]:
 
     Files that a pattern finds are sorted; one that is also named stands where it is named.
     """
-    if not isinstance(names or [], list):
-        raise ConfigError(f"{path.name}: include is {names!r}: give a list of files")
-    named = [str(name) for name in names or []]
+    named = _named(names, "include", path)
     chosen: dict[str, None] = {}
     for name in named:
         if "*" in name:
@@ -61,6 +92,10 @@ def _included(names: Any, path: Path) -> list[str]:
     return list(chosen)
 
 
+_Entries = dict[str, tuple[Any, str]]
+"""Entries of one block by name, each with the file that it stands in."""
+
+
 def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None:
     """Add the entries of one block, refusing names that exist with another content."""
     if not isinstance(entries, dict):
@@ -70,14 +105,6 @@ def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None
             other = present[name][1]
             raise ConfigError(f"{file}: {block}.{name} also stands, otherwise, in {other}; rename one of them")
         present.setdefault(name, (entry, file))
-
-
-def _own_seeds(experiments: _Entries, content: dict[str, Any]) -> None:
-    """Give the experiments of an included file the seeds that stand at its top."""
-    for name in (content.get("experiments") or {}) if "seeds" in content else ():
-        entry, file = experiments[name]
-        if isinstance(entry, dict):
-            experiments[name] = {"seeds": content["seeds"], **entry}, file
 
 
 class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times faster
