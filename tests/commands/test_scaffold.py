@@ -141,7 +141,7 @@ def test_a_new_paper_runs_and_has_its_number_and_its_claim_decided(tmp_path: Pat
     assert "papers/mine/grid.yaml" in shown and "params=papers/mine/grid.yaml" in shown
     again = project.run(*command, "new", "paper", "mine", check=False)
     assert again.returncode == 2 and "papers/mine/paper.yaml exists already" in again.stderr
-    project.write_params({**TINY, "include": ["papers/*/grid.yaml"]})
+    project.write_params({**TINY, "algorithms": {}, "include": ["papers/*/grid.yaml"]})
     assert "mine_interval: 9 runs" in project.run(*command, "check").stdout
     other = project.folder / "reports" / "scorecard.csv"
     other.parent.mkdir()
