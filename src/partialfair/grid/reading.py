@@ -57,7 +57,7 @@ def _give_to_experiments(content: dict[str, Any]) -> None:
 
 
 def _settings(common: dict[str, Any], own: Any) -> Any:
-    """Return settings of algorithms, an experiment's own before common ones; what is no mapping stays, to be refused."""
+    """Return settings of algorithms, an experiment's own before common ones; no mapping stays, to be refused."""
     if not isinstance(own or {}, dict):
         return own
     both = {**common, **(own or {})}
