@@ -1,5 +1,4 @@
 # Published numbers beside reproduced ones, and the page with all exhibits; those of one paper in a folder of its own.
-ruleorder: scorecard > experiment_scorecard
 
 
 rule scorecard:
@@ -62,6 +61,8 @@ rule experiment_scorecard:
         "logs/scorecard/{experiment}.log",
     benchmark:
         "logs/benchmarks/scorecard/{experiment}.tsv"
+    wildcard_constraints:
+        experiment="|".join(CONFIG.experiments),
     resources:
         mem_mb=lambda wildcards, attempt: attempt * 2000,
         runtime=lambda wildcards, attempt: attempt * 30,
