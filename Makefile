@@ -13,6 +13,12 @@ UV_VERSION := 0.13.8
 CORES ?= all
 # Datasets that `make data` brings; empty for those that the experiments of params.yaml use.
 DATASETS ?=
+# One paper of papers/ in place of all: its grid is what every command reads.
+PAPER ?=
+ifneq ($(PAPER),)
+export PARTIALFAIR_PARAMS := papers/$(PAPER)/grid.yaml
+GRID := --config params=$(PARTIALFAIR_PARAMS)
+endif
 # What Snakemake's own report is on: everything, or demo_pages.
 PAGES ?= pages
 STAGES := data splits runs evaluation report
@@ -50,11 +56,11 @@ data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for 
 # Warm processes make the runs, which spares the start of two processes for each and trains together what differs in kappa
 # alone; Snakemake makes the rest, and whatever run is missing. The results are recorded for the audit as they are: DVC
 # checksums them and runs nothing.
-paper: data $(VENV)/.torch  ## the papers' exhibits at their full protocol
-	snakemake --cores $(CORES) splits
+paper: data $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
+	snakemake --cores $(CORES) splits $(GRID)
 	python -m partialfair batch --cores $(CORES)
-	snakemake --cores $(CORES) paper
-	if git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
+	snakemake --cores $(CORES) paper $(GRID)
+	if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
 	@python -m partialfair summary
 
 report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)
