@@ -12,6 +12,15 @@ from partialfair import __version__
 for _name in ("partialfair.grid.config", "partialfair.grid.workflow"):
     import_module(_name)
 
+# A page per paper: the README of its folder, whose links into docs/ lead to the same pages here.
+_papers = Path(__file__).parent / "papers"
+_papers.mkdir(exist_ok=True)
+for _page in _papers.glob("*.md"):
+    _page.unlink()
+for _readme in sorted(_papers.parents[1].glob("papers/*/README.md")):
+    _text = f"```{{include}} ../../papers/{_readme.parent.name}/README.md\n:relative-docs: ../../docs\n```\n"
+    (_papers / f"{_readme.parent.name}.md").write_text(_text, encoding="utf-8")
+
 project = "partialfair"
 author = "the authors of partialfair"
 copyright = "the authors of partialfair; BSD 3-Clause"

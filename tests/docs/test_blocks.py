@@ -60,7 +60,8 @@ ELSEWHERE = {"cluster.md": "tests/cluster", "audit-trail.md": "the tests of the 
 OVERVIEWS = {"README.md", "CONTRIBUTING.md"}
 """Pages whose commands stand for themselves, without the files they speak of."""
 
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+WRITTEN = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "papers"]  # those are made of READMEs
+PAGES = sorted([*WRITTEN, *(ROOT / "papers").glob("*/README.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 LANGUAGES = {
     "python",
     "console",
@@ -91,7 +92,9 @@ def blocks(path: Path) -> list[tuple[str, str]]:
 
 
 PAGES_WITH_CODE = [
-    pytest.param(path, id=path.name, marks=[pytest.mark.real_data] if path.name in REAL_DATA else [])
+    pytest.param(
+        path, id=path.relative_to(ROOT).as_posix(), marks=[pytest.mark.real_data] if path.name in REAL_DATA else []
+    )
     for path in PAGES
     if any(kind in ("python", "console", "yaml") for kind, _ in blocks(path))
 ]
