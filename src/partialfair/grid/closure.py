@@ -37,6 +37,9 @@ PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in _PLUMBING)
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
 
+LOOKS = frozenset(("label", "look", "paper"))
+"""Attributes of an algorithm (a class derived from ``Algorithm[...]`` or the like) that say how exhibits show it."""
+
 
 def closure(*modules: str) -> tuple[str, ...]:
     """Return the dotted names of ``modules`` and of all package modules they import, sorted.
@@ -159,6 +162,8 @@ class _Text:
             return f"Name(\x02module \t{self._modules[node.id]}\x03)"
         if isinstance(node, ast.If) and _is_for_types(node.test):
             node.body = []  # never runs
+        if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Subscript) for base in node.bases):
+            node.body = [statement for statement in node.body if not _is_look(statement)]
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.words.add(node.value)
         if isinstance(node, ast.AST):
@@ -202,6 +207,12 @@ def _is_text(node: object) -> bool:
 def _is_version(node: object) -> bool:
     """Tell ``__version__ = ...``."""
     return isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__version__"]
+
+
+def _is_look(node: object) -> bool:
+    """Tell what a plug-in declares for exhibits alone: they count it by value, and no run depends on it."""
+    names = [getattr(target, "id", "") for target in node.targets] if isinstance(node, ast.Assign) else []
+    return len(names) == 1 and names[0] in LOOKS
 
 
 def _is_for_types(test: ast.expr) -> bool:
