@@ -53,12 +53,9 @@ data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for 
 	python -m partialfair data fetch $(DATASETS)
 	python -m partialfair data verify $(DATASETS)
 
-# Warm processes make the runs, which spares the start of two processes for each and trains together what differs in kappa
-# alone; Snakemake makes the rest, and whatever run is missing. The results are recorded for the audit as they are: DVC
-# checksums them and runs nothing.
+# One call of Snakemake makes everything. The results are recorded for the audit as they are: DVC checksums them and runs
+# nothing; its stages are those of the whole grid.
 paper: data $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
-	snakemake --cores $(CORES) splits $(GRID)
-	python -m partialfair batch --cores $(CORES)
 	snakemake --cores $(CORES) paper $(GRID)
 	if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
 	@python -m partialfair summary

@@ -14,7 +14,7 @@ from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.grid.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
-from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
+from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, require_one_executor, set_environment
 
 # Another grid: snakemake --config params=papers/plada/grid.yaml. Every job reads the same one.
 PARAMS = str(config.get("params", "params.yaml"))
@@ -23,6 +23,7 @@ try:
     require_room()
     CONFIG = load_config(PARAMS, check_plugins=True)
     if workflow.is_main_process:  # not once more in the process of every job
+        require_one_executor(sys.argv[1:])
         from partialfair.reporting.exhibit import check_exhibits
 
         check_exhibits(CONFIG)

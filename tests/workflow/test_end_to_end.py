@@ -179,16 +179,3 @@ def test_two_runs_give_the_same_bytes(built: Project):
     target = f"{run.relative_to(built.folder)}/metrics.json"
     built.snakemake(target, "--forcerun", "train", "evaluate")
     assert {name: (run / name).read_bytes() for name in before} == before
-
-
-def test_runs_that_a_batch_made_are_not_made_again(tmp_path: Path):
-    """Snakemake makes what is before and after the runs."""
-    project = make_project(tmp_path / "project")
-    project.snakemake("splits")
-    batch = ("env", "PYTHONPATH=src", "NUMBA_CACHE_DIR=.cache/numba", "python", "-m", "partialfair", "batch")
-    done = project.run(*batch, "--cores", "all")
-    assert done.stdout.startswith(f"0 runs are up to date, {len(RUNS)} to make")
-    planned = project.planned("demo")
-    assert not {"prepare", "split", "train", "evaluate"} & set(planned)
-    assert planned["collect"] == 1
-    assert project.run(*batch).stdout.startswith(f"{len(RUNS)} runs are up to date, 0 to make")

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.cli import parse_args
 
 from partialfair.grid.workflow import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
@@ -71,10 +73,35 @@ def test_groups_name_rules_that_exist_and_only_short_ones(project: Project, name
     assert all(resource == {"serial": 1} for resource in content["set-resources"].values())
 
 
-@pytest.mark.parametrize("flag", ["--profile", "--workflow-profile"])
 @pytest.mark.parametrize("name", CLUSTER)
-def test_a_dry_run_with_a_cluster_profile_tells_the_documented_resources(project: Project, name: str, flag: str):
-    asked = resources(project, flag, f"workflow/profiles/{name}")
+def test_nothing_of_the_workstation_is_read_beside_a_cluster_profile(monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.chdir(ROOT)
+    _, given = parse_args(["--workflow-profile", f"workflow/profiles/{name}", "--dry-run"])
+    own = profile(name)
+    assert (given.executor, given.scheduler, given.jobs) == (own["executor"], "greedy", own["jobs"])
+    assert given.cores is None
+    assert not [
+        option for option in profile("default") if option.startswith(("warm-", "scheduler-blocks-")) and option in own
+    ]
+    assert [given.warm_module, given.warm_together, given.scheduler_blocks_key] == [MISSING] * 3
+    _, given = parse_args(["--dry-run"])
+    assert (given.executor, given.scheduler) == ("warm", "blocks")
+    _, given = parse_args(["--dry-run", "--executor", "local", "--scheduler", "greedy"])
+    assert (given.executor, given.scheduler) == ("local", "greedy")
+
+
+@pytest.mark.parametrize("name", CLUSTER)
+def test_a_cluster_profile_whose_executor_would_be_replaced_is_refused(project: Project, name: str):
+    arguments = ("-m", "snakemake", "--dry-run", "demo", "--profile", f"workflow/profiles/{name}")
+    done = project.run(sys.executable, *arguments, check=False)
+    assert done.returncode != 0
+    assert f"say --workflow-profile workflow/profiles/{name}" in done.stdout + done.stderr
+    assert project.run(sys.executable, *arguments, "--executor", "local").returncode == 0
+
+
+@pytest.mark.parametrize("name", CLUSTER)
+def test_a_dry_run_with_a_cluster_profile_tells_the_documented_resources(project: Project, name: str):
+    asked = resources(project, "--workflow-profile", f"workflow/profiles/{name}")
     assert set(asked) >= {"prepare", "split", "train", "evaluate", "collect", "exhibit", "experiment_scorecard"}
     documented = dict(re.findall(r"^\| `(\w+)` \| \d+[^|]*\| (\d+) ", (ROOT / "docs/cluster.md").read_text(), re.M))
     for rule in ("prepare", "split", "train", "evaluate", "collect", "exhibit", "experiment_scorecard"):

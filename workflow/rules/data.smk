@@ -35,6 +35,8 @@ rule prepare:
         "logs/prepare/{dataset}.log",
     benchmark:
         "logs/benchmarks/prepare/{dataset}.tsv"
+    # Before any training: runs that differ in the seed alone are trained together if their splits are there.
+    priority: 1
     resources:
         mem_mb=lambda wildcards, input, attempt: attempt * max(1500, 400 * int(input.size_mb)),
         runtime=lambda wildcards, attempt: attempt * 30,
@@ -54,6 +56,7 @@ rule split:
         "logs/split/{dataset}/seed={seed}.log",
     benchmark:
         "logs/benchmarks/split/{dataset}/seed={seed}.tsv"
+    priority: 1
     resources:
         mem_mb=lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1000, 4),
         runtime=lambda wildcards, attempt: attempt * 10,

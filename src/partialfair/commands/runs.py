@@ -1,13 +1,11 @@
-"""Verbs on runs: train, evaluate, both in a batch, gather, describe."""
+"""Verbs on runs: train, evaluate, gather, describe."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from partialfair.commands.common import PARAMS, ConfigOption, OutOption
-from partialfair.errors import ConfigError, PartialFairError
 
 app = typer.Typer()
 
@@ -65,46 +63,6 @@ def evaluate(
     # Not part of the job above, so that a word in the card makes no evaluation outdated.
     card.write(folder, model, fit)
     print(f"{folder / 'metrics.json'}: {metrics['status']}")
-
-
-@app.command()
-def batch(
-    experiment: Annotated[list[str] | None, typer.Option(help="Only these experiments; by default all.")] = None,
-    algorithm: Annotated[list[str] | None, typer.Option(help="Only these algorithms; by default all.")] = None,
-    cores: Annotated[str, typer.Option(help="Runs at a time: a number, or all.")] = "1",
-    config: ConfigOption = PARAMS,
-) -> None:
-    """Train and evaluate all outdated runs by processes that import everything once; same results as a job each.
-
-    Runs that differ in kappa alone are trained together where the algorithm can.
-    Afterwards `snakemake --touch --forcerun train evaluate -- evaluation` records them, and Snakemake, too, sees when
-    they are outdated.
-    """
-    from partialfair.grid.config import load_config
-    from partialfair.jobs.batch import outdated, run_batch
-
-    at_once = number_of_cores(cores)
-    grid = load_config(config, check_plugins=True)
-    chosen = [job for name in experiment or grid.experiments for job in grid.jobs(name)]
-    chosen = [job for job in chosen if not algorithm or job.algorithm in algorithm]
-    todo = outdated(grid, chosen)
-    print(f"{len(chosen) - len(todo)} runs are up to date, {len(todo)} to make", flush=True)
-    failed = run_batch(grid, todo, at_once, lambda line: print(line, flush=True))
-    if failed:
-        raise PartialFairError(f"{len(failed)} of {len(todo)} runs failed, the first is {failed[0].path}; see its log")
-
-
-def number_of_cores(text: str) -> int:
-    """Read a number of runs at a time; "all" is the number of cores that this process may use.
-
-    Raises:
-        ConfigError: it is neither a whole number from 1 on nor "all".
-    """
-    if text == "all":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"--cores is {text!r}; give a whole number from 1 on, or all")
-    return int(text)
 
 
 @app.command()

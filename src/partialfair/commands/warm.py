@@ -120,7 +120,7 @@ def rehearse() -> None:
     A kernel that this process has compiled may differ in the last bits from the same one loaded from the cache, so
     the first rehearsal after a change of the kernels' sources is another process's, which fills the cache.
     """
-    mark = Path(numba.config.CACHE_DIR) / f"rehearsed-{numba.__version__}"
+    mark = _mark()
     if not mark.exists():
         process = multiprocessing.get_context("fork").Process(target=_rehearse)
         process.start()
@@ -130,7 +130,13 @@ def rehearse() -> None:
     _rehearse()
 
 
+def _mark() -> Path:
+    """Return the file that says that the kernels of a rehearsal are in the cache."""
+    return Path(numba.config.CACHE_DIR) / f"rehearsed-{numba.__version__}"
+
+
 def _rehearse() -> None:
+    """Train and evaluate in a temporary folder."""
     config = Config(ParamsModel(**REHEARSED), "rehearsal")
     data = simulated.load(rows=REHEARSED["datasets"]["simulated"]["rows"])
     with (

@@ -3,21 +3,25 @@
 Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
 """
 
+import argparse
 import gc
 import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from partialfair import plugins
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
+from partialfair.errors import ConfigError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
 from partialfair.grid.fingerprint import Wanted
@@ -43,6 +47,33 @@ def set_environment(project: str | Path, params: str) -> None:
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
     _spare_time()
+
+
+def require_one_executor(arguments: Sequence[str]) -> None:
+    """Refuse a profile for a cluster that is given by ``--profile``.
+
+    Snakemake then reads the workstation's as well, whose executor wins: all jobs would run on the login node.
+
+    Args:
+        arguments: of the command ``snakemake``.
+
+    Raises:
+        ConfigError: there is such a profile.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", nargs="+", default=os.environ.get("SNAKEMAKE_PROFILE", "none").split())
+    parser.add_argument("--workflow-profile")
+    parser.add_argument("--executor", "-e")
+    given, _ = parser.parse_known_args(arguments)
+    if given.workflow_profile or given.executor:
+        return
+    for name in given.profile:
+        found = import_module("snakemake.cli").get_profile_dir(name)
+        if found and "executor" in (yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) or {}):
+            raise ConfigError(
+                f"--profile {name} names an executor, which that of workflow/profiles/default would replace; "
+                f"say --workflow-profile {name}"
+            )
 
 
 def asked(function: Function) -> Function:
