@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Options
-from partialfair.tables.intervals import format_interval
+from partialfair.tables.intervals import Interval, format_interval
 from partialfair.verdicts.finding import Line
 from partialfair.verdicts.scorecard import verdict
 
@@ -47,11 +47,12 @@ def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
     """Closed-form values of a linear score by metric name."""
     from partialfair.datasets import simulated
 
+    (union,) = Interval.of(interval).unions  # the same for both groups
     values: dict[str, Callable[[], float]] = {
         "accuracy": lambda: simulated.population_accuracy(weights),
-        "sp": lambda: simulated.population_sp(weights, interval),
-        "rank_gap": lambda: simulated.population_rank_gap(weights, interval),
-        "dp": lambda: simulated.population_dp(weights, interval),
+        "sp": lambda: simulated.population_sp(weights, union),
+        "rank_gap": lambda: simulated.population_rank_gap(weights, union),
+        "dp": lambda: simulated.population_dp(weights, union),
     }
     return {name: float(value()) for name, value in values.items()}
 
