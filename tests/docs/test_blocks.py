@@ -72,6 +72,7 @@ LANGUAGES = {
     "{settings}",
     "{verbs}",
     "{metrics}",
+    "{kinds}",
     "{eval-rst}",
 }
 

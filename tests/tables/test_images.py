@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from partialfair.algorithms.contract import classification_only
+from partialfair.algorithms.contract import unsuitable
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.images import ImageRows, map_member
@@ -74,8 +74,8 @@ def test_damaged_and_compressed_files_are_refused(data, tmp_path):
 
 
 def test_linear_algorithms_say_that_they_cannot_read_images(data):
-    applies, reason = classification_only(data)
-    assert not applies and "images" in reason
-    assert classification_only(data, images=True) == (True, "")
+    reason = unsuitable(data)
+    assert reason is not None and "images" in reason
+    assert unsuitable(data, images=True) is None
     plain = dataclasses.replace(data, X=np.zeros((10, 1), np.float32), feature_names=("x",))
-    assert classification_only(plain) == (True, "") and plain.image_shape is None
+    assert unsuitable(plain) is None and plain.image_shape is None

@@ -145,7 +145,7 @@ def test_ten_runs_of_ssl_alm_end_where_the_paper_has_them(dataset):
     shape = stochastic.Shape.of(task, settings, rows)
     problem, seeds = stochastic.make_problem(task, settings, rows, shape), range(10)
     x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype("float32")
-    found = run(algorithm.method(settings, rows, 10), problem, x, list(seeds), settings.plan())
+    found = run(algorithm.method(settings, rows, 10), problem, x, list(seeds), settings)
     scores = problem.score.forward(found.last, problem.X[None])[0]
     bands = {"independence": (0.054, 0.078), "separation": (0.051, 0.092), "inaccuracy": (0.210, 0.256)}
     for name, (low, high) in {**bands, "loss_difference": (-0.05, 0.04), "log_loss": (0.44, 0.52)}.items():
