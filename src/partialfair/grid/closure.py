@@ -128,7 +128,8 @@ def _parsed(module: str) -> tuple[str, tuple[Path, ...], frozenset[str]]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        raise PluginError(f"{path.relative_to(SOURCE / PACKAGE)}, line {error.lineno}: {error.msg}; correct it") from error
+        where = path.relative_to(SOURCE / PACKAGE)
+        raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     text = _Text(module if path.name == "__init__.py" else module.rpartition(".")[0])
     code = text.of(tree)
     found = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
