@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.common import slack_per_group
-from partialfair.constraints.pair_sums import pair_hinge, sorted_pair_sum, top_weights
+from partialfair.constraints.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
 from partialfair.errors import ConfigError, NotEstimableError

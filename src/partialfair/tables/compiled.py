@@ -17,8 +17,7 @@ numba.config.SLP_VECTORIZE = 1
 
 
 SOURCES = (
-    "tables/compiled.py", "models/rows.py", "models/gram.py", "constraints/sides.py", "constraints/pair_sums.py",
-    "algorithms/*/kernels/*.py",
+    "tables/compiled.py", "models/rows.py", "models/gram.py", "constraints/kernels/*.py", "algorithms/*/kernels/*.py",
 )  # fmt: skip
 """Where compiled loops stand, below the package."""
 

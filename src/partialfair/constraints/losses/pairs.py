@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.constraints.kernels.pair_sums import pair_hinge, pair_squared_hinge, sorted_pair_sum, top_weights
 from partialfair.constraints.losses.base import Vector
-from partialfair.constraints.pair_sums import pair_hinge, pair_squared_hinge, sorted_pair_sum, top_weights
 from partialfair.errors import NotEstimableError
 
 KERNELS = {"hinge": pair_hinge, "squared_hinge": pair_squared_hinge}

@@ -10,7 +10,7 @@ from numba import njit
 
 from partialfair.algorithms.linear.kernels.columns import effective_weights, hinge_rows, pack, unpack
 from partialfair.algorithms.linear.kernels.pointwise import hinge_means_single, logistic
-from partialfair.constraints.sides import side_value
+from partialfair.constraints.kernels.sides import side_value
 from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
 from partialfair.tables.compiled import JIT
 
