@@ -167,14 +167,23 @@ class Grid:
         return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
 
     def dataset_of(self, raw_file: str) -> str:
-        """Return a dataset that declares a raw file, used or not."""
+        """Return a dataset that declares a raw file, used or not: one that reads it, where there is one.
+
+        Fetching a dataset brings the files that it reads; another may declare the same file as documentation.
+        """
+        declared = []
         for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
             named = self._named(dataset)
             folder = named.spec.directory(paths.RAW).as_posix()
-            own = "" if named.file is None else named.file.as_posix()
-            if raw_file in {own, *(f"{folder}/{file.name}" for file in named.spec.files)}:
+            needed = {f"{folder}/{file.name}": file.needed for file in named.spec.files}
+            if named.file is not None:
+                needed[named.file.as_posix()] = True
+            if needed.get(raw_file):
                 return dataset
-        raise ValueError(f"{raw_file} is not a raw file of any dataset")
+            declared += [dataset] if raw_file in needed else []
+        if not declared:
+            raise ValueError(f"{raw_file} is not a raw file of any dataset")
+        return declared[0]
 
     def tables(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the prepared tables that some experiments use, or all that experiments and exhibits use."""
