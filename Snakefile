@@ -6,8 +6,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-# The source beside this file is the one that runs, whatever else is installed.
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))  # this source runs, whatever else is installed
 
 from partialfair.grid import paths
 from partialfair.grid.config import load_config

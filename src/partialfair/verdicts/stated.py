@@ -135,6 +135,8 @@ def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: In
         tried = value if isinstance(value, tuple | list) else (value,)
         found = next((one for one in tried if math.isclose(one, row.value)), math.nan)
         return found, f"{where}: {', '.join(f'{one:g}' for one in tried)}"
+    if source.use == "weights" and not _is_prepared(evidence, table):
+        return None, f"{table} has not been prepared"
     if source.use == "weights":
         sizes = [_rows(evidence.root, table, "", 0).n_features, *value, 1]
         return float(
@@ -152,7 +154,7 @@ def _part(value: Any, name: str) -> Any:
 
 def _in_table(evidence: Evidence[Any], row: Published, places: Places, source: InTable) -> Found:
     name, seed = places.tables.get(row.dataset, row.dataset), evidence.config.seeds(evidence.experiments[0])[0]
-    if not (evidence.root / "data/processed" / name / "table.npz").exists():
+    if not _is_prepared(evidence, name):
         return None, f"{name} has not been prepared"
     spec = named_dataset(name, evidence.config.dataset_options(name)).spec
     if source.count == "raw_rows":
@@ -177,6 +179,10 @@ COUNTS: Mapping[str, Callable[[Dataset, InTable], float]] = {
     "min": lambda rows, source: float(_column(rows, source.column).min()),
     "max": lambda rows, source: float(_column(rows, source.column).max()),
 }
+
+
+def _is_prepared(evidence: Evidence[Any], table: str) -> bool:
+    return (evidence.root / "data/processed" / table / "table.npz").exists()
 
 
 def _column(rows: Dataset, name: str | None) -> Any:
