@@ -26,7 +26,7 @@ class NotEstimableError(PartialFairError):
 
 
 class InfeasibleError(PartialFairError):
-    """A solver found no point that satisfies the constraints to its tolerance."""
+    """It is known that no model satisfies the constraints; a solver that merely finds none has failed."""
 
 
 class StorageError(PartialFairError):

@@ -22,6 +22,7 @@ import selectors
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -38,6 +39,10 @@ else:
 
 GRACE = 2.0
 """Seconds that jobs have to end after SIGTERM, before they are killed."""
+
+
+WATCH = 0.5
+"""Seconds between looks at whether Snakemake is still there, while the server prepares."""
 
 
 @dataclass
@@ -106,6 +111,7 @@ class Server:
             self.begin(task, together=self.together is not None and len(task.waiting) > 1)
         else:
             self.ready, self.together = True, content["together"]
+            done = _ends_with_parent()
             for name in content["preload"]:
                 self.attempt(f"--warm-preload {name}", partial(importlib.import_module, name))
             if content["together"] is not None:
@@ -115,6 +121,7 @@ class Server:
             # What is here stays: no fork shall look through it for garbage, which would copy it.
             gc.collect()
             gc.freeze()
+            done()  # from here on the connection says whether Snakemake is there; a thread would be lost in the forks
 
     def attempt(self, option: str, action: Callable[[], object]) -> None:
         """Do what an option asks for; jobs do without it if it fails."""
@@ -238,6 +245,25 @@ class Server:
         while self.at_work and time.monotonic() < until:
             self.at_work.pop(os.waitpid(-1, os.WNOHANG)[0], None)
             time.sleep(0.01)
+
+
+def _ends_with_parent() -> Callable[[], None]:
+    """End this process when its parent has ended, while it prepares and reads nothing; return what stops the watch."""
+    parent, stop = os.getppid(), threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(WATCH):
+            if os.getppid() != parent:
+                os._exit(1)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+
+    def done() -> None:
+        stop.set()
+        thread.join()
+
+    return done
 
 
 def _lines(text: bytearray) -> list[bytes]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from partialfair import plugins
 from partialfair.errors import PluginError
 from partialfair.models.features import Standardiser
-from partialfair.models.linear import LinearScore
+from partialfair.models.linear import LinearScore, no_score
 from partialfair.models.stored import ScoreModel
 from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset
@@ -59,7 +59,7 @@ class Task:
         constraint: name of the constraint family.
         interval, grid, kappa_scale: options of the family.
         kappa: tolerance; infinity for none.
-        closed_grid: whether families with a grid constrain the end of the interval, too.
+        closed_grid: whether families with a grid constrain both ends of the interval, too.
         seed: seed of the algorithm's own randomness (see :func:`partialfair.seeding.generator`).
         device: "cpu", "cuda" or "auto".
         uses_group: whether the score may depend on the group.
@@ -180,12 +180,18 @@ class Witness(ABC):
     """The result as a point of the problem that was solved; everything said about it is computed from here.
 
     Attributes:
-        accepted: largest value of a constraint that the method counts as met; infinity if it promises none.
+        accepted: largest value of a constraint, with its surrogate, that the method counts as met; infinity if it
+            promises none.
+        stationary: largest value of the certificate that the method counts as stationary; infinity if it promises none.
         remedy: what to do where a constraint exceeds that.
+        by_metric: whether the constraint's metric on the training rows says how far the constraint itself is met, with
+            the indicator and at all thresholds of the interval; else ``indicator_violation`` does.
     """
 
     accepted: float = math.inf
+    stationary: float = math.inf
     remedy: str = "raise kappa"
+    by_metric: bool = False
 
     @abstractmethod
     def objective(self) -> float:
@@ -196,7 +202,11 @@ class Witness(ABC):
         """Largest constraint value on the training rows; 0 without constraints, ``None`` if there is no such number."""
 
     def indicator_violation(self, point: Any = None) -> float | None:
-        """That with the indicator in place of its surrogate, at the result or the ``point`` of a :class:`Record`."""
+        """That with the indicator in place of its surrogate, at the result or the ``point`` of a :class:`Record`.
+
+        Where constraints stand at a grid of thresholds, it is the largest value at these; what holds between them
+        :mod:`partialfair.algorithms.measure` asks the metric (``by_metric``).
+        """
         return None
 
     def certificate(self) -> Certificate | None:
@@ -297,6 +307,12 @@ def linear_score(task: Task, weights: Vector, thresholds: Vector | None = None) 
     aux = np.zeros(0) if thresholds is None else thresholds
     names = task.train.group_names, task.train.feature_names
     return LinearScore(weights, task.standardiser, aux, *names, uses_group=task.uses_group)
+
+
+def diverged(task: Task, trace: Trace) -> Fit:
+    """The fit of a method whose result (the chosen candidate's) is not finite: a failure, without a model."""
+    failure = f"{trace.result}: the weights grew beyond all bounds; choose smaller steps"
+    return Fit(no_score(task.train, f"diverged: {failure}"), trace=trace, failure=failure)
 
 
 def algorithm_for(name: str, task: Task) -> Algorithm[Any]:

@@ -2,8 +2,26 @@
 
 Everything follows from the witness of the fit, or, where there is none, from the scores that the model gives the
 training rows. Values are those of the training rows; no other rows are looked at.
+
+Two things were asked of a constrained fit, and both are measured. The *method* was asked to bring the constraints that
+it works on, with their surrogate, below what it accepts; the *user* asked for a constraint with the indicator, at all
+thresholds of the interval, within kappa. A fit is ``ok`` only if both hold. In order, the first that applies:
+
+``failed``
+    The method ended without a usable result, or the loss is not finite.
+``tolerance missed``
+    The constraint on the training rows exceeds kappa, or the smoothed constraints exceed what the method accepts. The
+    reason gives both numbers. Where kappa is the method's own tolerance or a weight, nothing was asked of the
+    constraint, and only the second can apply.
+``not stationary``
+    The certificate exceeds what the method promises. Methods that promise nothing are not judged by it.
+``ok``
+    None of these.
+
+``infeasible`` is said by a method that knows it (see :class:`partialfair.errors.InfeasibleError`), never from a value.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +32,31 @@ import numpy as np
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Task, Vector, Witness
 
-OK, INFEASIBLE, FAILED = "ok", "infeasible", "failed"
+OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
+MISSED, NOT_STATIONARY = "tolerance missed", "not stationary"
+
+ROUNDING = 1e-4
+"""Excess over kappa that is not told from none: what the direct solver leaves by default, a row in ten thousand."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The constraint itself on the training rows.
+
+    Attributes:
+        metric: name of the metric that it bounds; ``None`` where the family measures it in its own way.
+        value: of that metric.
+        kappa: what it was asked to be at most.
+    """
+
+    metric: str | None
+    value: float
+    kappa: float
+
+    @property
+    def excess(self) -> float:
+        """At most 0: satisfied."""
+        return self.value - self.kappa
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,19 +66,32 @@ class Measured:
     Attributes:
         objective: the loss that the algorithm minimises, without penalties.
         max_violation: largest value of the constraints that were imposed, with their surrogate; 0 if all hold.
-        true_violation: largest value with the indicator in its place (at most 0: satisfied); ``None`` where kappa is
-            not the tolerance of the task's constraint.
+        accepted: up to which value of these the method counts them as met; infinity if it promises none.
+        asked: the constraint with the indicator, at all thresholds of the interval; ``None`` where kappa is not the
+            tolerance of the task's constraint.
         certificate: how nearly the point is optimal.
-        status: ``ok``, ``infeasible`` (a constraint exceeds what the method accepts) or ``failed``.
+        status: ``ok``, ``tolerance missed``, ``not stationary`` or ``failed``; see the module.
         reason: why it is not ok, in one sentence.
     """
 
     objective: float
     max_violation: float | None
-    true_violation: float | None
+    accepted: float
+    asked: Asked | None
     certificate: Certificate | None
     status: str
     reason: str | None
+
+    @property
+    def solved(self) -> bool:
+        """Whether the method did what it promises of the constraints that it works on; ``status`` says more."""
+        met = self.max_violation is None or self.max_violation <= max(self.accepted, 0.0)
+        return self.status not in (FAILED, NOT_STATIONARY) and met
+
+    @property
+    def true_violation(self) -> float | None:
+        """By how much the constraint itself exceeds kappa on the training rows (at most 0: satisfied)."""
+        return None if self.asked is None else self.asked.excess
 
     @property
     def kkt_residual(self) -> float | None:
@@ -50,7 +105,10 @@ class Measured:
         return {
             "objective": self.objective,
             "max_violation": self.max_violation,
+            "accepted": self.accepted if math.isfinite(self.accepted) else None,
             "true_violation": self.true_violation,
+            "metric": None if self.asked is None else self.asked.metric,
+            "train_violation": None if self.asked is None else self.asked.value,
             "kkt_residual": self.kkt_residual,
             "multipliers": [] if multipliers is None else multipliers.tolist(),
             "kind": None if found is None else found.kind,
@@ -61,13 +119,22 @@ class Measured:
 
 
 def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
-    """Measure what an algorithm returned for a task."""
+    """Measure what an algorithm returned for a task; of a failure that left no model there is nothing to measure."""
+    if fit.failure and not fit.model.usable:
+        return Measured(math.nan, None, math.inf, None, None, FAILED, fit.failure)
     witness = witness_of(algorithm, task, fit)
     objective, worst = witness.objective(), witness.violation()
-    indicator = witness.indicator_violation() if algorithm.kappa == "tolerance" else None
-    status, reason = _status(witness, fit, objective, indicator if worst is None else worst)
-    surrogate = None if worst is None else max(worst, 0.0)
-    return Measured(objective, surrogate, indicator, witness.certificate(), status, reason)
+    found = Measured(
+        objective,
+        None if worst is None else max(worst, 0.0),
+        witness.accepted,
+        _asked(task, fit, witness) if algorithm.kappa == "tolerance" else None,
+        _certificate(witness),
+        OK,
+        None,
+    )
+    status, reason = _status(found, witness, fit)
+    return dataclasses.replace(found, status=status, reason=reason)
 
 
 def witness_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Witness:
@@ -77,14 +144,43 @@ def witness_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Witness:
     return Scores(task, fit.model, task.loss if algorithm.loss is None else algorithm.loss)
 
 
-def _status(witness: Witness, fit: Fit, objective: float, worst: float | None) -> tuple[str, str | None]:
+def _asked(task: Task, fit: Fit, witness: Witness) -> Asked | None:
+    """The constraint itself on the training rows; ``None`` where it cannot be estimated."""
+    if math.isinf(task.kappa):
+        return Asked(None, 0.0, 0.0)
+    if witness.by_metric:
+        scores = witness if isinstance(witness, Scores) else Scores(task, fit.model, task.loss)
+        value = scores.metric_value()
+        return None if value is None else Asked(scores.metric, value, task.kappa)
+    excess = witness.indicator_violation()
+    return None if excess is None else Asked(None, excess + task.kappa, task.kappa)
+
+
+def _certificate(witness: Witness) -> Certificate | None:
+    """The certificate, if it is a number."""
+    found = witness.certificate()
+    return found if found is not None and math.isfinite(found.value) else None
+
+
+def _status(found: Measured, witness: Witness, fit: Fit) -> tuple[str, str | None]:
     """Status, and the reason for it."""
     if fit.failure:
         return FAILED, fit.failure
-    if not math.isfinite(objective):
-        return FAILED, f"the training loss is {objective}; reduce the step sizes"
-    if worst is not None and not worst <= witness.accepted:
-        return INFEASIBLE, f"largest constraint value {worst:.2g}, accepted {witness.accepted:.2g}; {witness.remedy}"
+    if not math.isfinite(found.objective):
+        return FAILED, f"the training loss is {found.objective}; reduce the step sizes"
+    if not found.solved:
+        return MISSED, (
+            f"largest constraint value {found.max_violation:.2g}, accepted {found.accepted:.2g}; {witness.remedy}"
+        )
+    asked, certificate = found.asked, found.certificate
+    if asked is not None and not asked.excess <= ROUNDING:
+        return MISSED, (
+            f"{asked.metric or 'the violation'} is {asked.value:.4g} on the training rows, kappa asks for "
+            f"{asked.kappa:.4g}; ask for a smaller kappa"
+        )
+    if math.isfinite(witness.stationary) and (certificate is None or certificate.value > witness.stationary):
+        value = "not finite" if certificate is None else f"{certificate.value:.2g}"
+        return NOT_STATIONARY, f"certificate {value}, promised {witness.stationary:.2g}; {witness.remedy}"
     return OK, None
 
 
@@ -98,12 +194,24 @@ class Scores(Witness):
     task: Task
     model: Any
     loss: Any
-    accepted = 0.0
+    by_metric = True
 
     @cached_property
     def scores(self) -> Vector:
         """Scores (n,) of the training rows."""
         return np.asarray(self.model.scores(self.task.train.X, self.task.train.group), np.float64)
+
+    @property
+    def metric(self) -> str:
+        """Name of the constraint's metric."""
+        return str(plugins.load("constraints", self.task.constraint).VIOLATION[self.task.kappa_scale])
+
+    def metric_value(self) -> float | None:
+        """The metric of the training rows; ``None`` where it cannot be estimated."""
+        from partialfair.metrics import evaluate_all
+
+        task, rows = self.task, self.task.train
+        return evaluate_all(self.scores, rows.y, rows.group, task.interval, only=(self.metric,))[0][self.metric]
 
     def objective(self) -> float:
         """The loss of the scores."""
@@ -117,14 +225,7 @@ class Scores(Witness):
 
     def indicator_violation(self, point: Any = None) -> float | None:
         """The constraint's metric minus kappa; ``None`` where it cannot be estimated, and of earlier points."""
-        task, rows = self.task, self.task.train
-        if math.isinf(task.kappa):
+        if math.isinf(self.task.kappa):
             return 0.0
-        if point is not None:
-            return None
-        from partialfair.metrics import evaluate_all
-
-        metric = plugins.load("constraints", task.constraint).VIOLATION[task.kappa_scale]
-        values, _ = evaluate_all(self.scores, rows.y, rows.group, task.interval, only=(metric,))
-        found = values[metric]
-        return None if found is None else found - task.kappa
+        value = None if point is not None else self.metric_value()
+        return None if value is None else value - self.task.kappa

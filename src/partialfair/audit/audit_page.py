@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, joined
+from partialfair.audit.rates import RATES
+from partialfair.audit.result import RATIO, shown, verdict
+from partialfair.metrics import get
 from partialfair.pages import cells, palette
 from partialfair.pages.cells import Cell, Table
 
@@ -13,45 +17,55 @@ if TYPE_CHECKING:
     from partialfair.audit.measures import Measurement
     from partialfair.audit.result import AuditResult, Curve
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072b2", "#c8500a", "#008f68", "#d0619f", "#ad8100", "#7b4fb8")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (4, 1, 1, 1)), (0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)))
-INTERVAL = "#C1121F"
+INTERVAL = "#b3123b"
 MOST_GROUPS = 12  # panels of one figure; the largest groups are drawn
 DENSITY_BINS = 400
+SPAN = (1e-150, 1e150)  # of scores whose density can be drawn
+RATE_TITLES = {"positive_rate": "selection rate", "calibration": "mean score - base rate"}
+RATIO_TITLE = "lowest selection rate divided by the highest; below 0.8 it fails the four-fifths rule"
 
 
 def page(result: "AuditResult") -> str:
     """Return the page as HTML text."""
-    from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
-    from partialfair.audit.result import verdict
-
-    overall = {**result.measured.quality, **result.measured.overall}
+    overall = {**result.measured.quality, **result.measured.overall, RATIO: result.ratio}
     compared = len(result.curve.names)
-    shown = _largest(result.curve)
+    largest = _largest(result.curve)
+    figures = {"curve": curve_picture(result)}
     with palette.applied():
-        figures = {
-            "curve": _svg(_curve_figure(result, shown), "curve"),
-            "density": _svg(_density_figure(result, shown), "density"),
-        }
+        spread = float(result.curve.edges.max() / 2 - result.curve.edges.min() / 2)
+        if SPAN[0] < spread < SPAN[1] or spread == 0:
+            names = ", ".join(result.curve.names[k] for k in largest)
+            figures["density"] = _svg(_density_figure(result, largest), "density", f"Score densities of {names}.")
         if result.suggestion is not None:
-            figures["suggestion"] = _svg(result.suggestion.plot(), "suggestion")
+            low, high = result.suggestion.interval
+            words = f"Candidate intervals of ranks by violation; {low:g} to {high:g} is suggested."
+            figures["suggestion"] = _svg(result.suggestion.plot(), "suggestion", words)
     return str(
         cells.environment()
         .get_template("audit.html.j2")
         .render(
             result=result,
             facts=_facts(result),
+            headline=_headline(result),
             gates=[(gate, verdict(gate)) for gate in result.gates],
             groups=cells.html(_group_table(result)),
             quality=cells.html(_metric_table(QUALITY, overall)),
-            partial=cells.html(_metric_table(PARTIAL, overall)),
-            whole=cells.html(_metric_table(WHOLE, overall)),
+            partial=cells.html(_metric_table(PARTIAL, overall, result)),
+            whole=cells.html(_metric_table((*WHOLE, RATIO), overall, result)),
             pairs=cells.html(_pair_table(result)) if compared > 2 else "",
             pair_reasons=_reasons(result),
             figures=figures,
-            left_out=compared - len(shown),
+            left_out=compared - len(largest),
         )
     )
+
+
+def curve_picture(result: "AuditResult") -> str:
+    """Inline SVG: share of a group above a falling threshold against that of another, the largest gap in I marked."""
+    with palette.applied():
+        return _svg(_curve_figure(result, _largest(result.curve)), "curve", _headline(result))
 
 
 def _facts(result: "AuditResult") -> list[tuple[str, str]]:
@@ -68,24 +82,47 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     ]
     if result.replicates:
         facts.append(("Intervals", f"{result.level:.0%}, {result.replicates} stratified bootstrap resamples"))
-    return facts
+    titles = {"partialfair": "Version", "file_sha256": "SHA-256 of the file"}
+    return facts + [(titles.get(name, name.capitalize()), str(text)) for name, text in result.record.items()]
 
 
-def _metric_table(names: tuple[str, ...], found: Any) -> Table:
-    """Value and interval by metric; the reason where there is none."""
-    from partialfair.metrics import get
+def _headline(result: "AuditResult") -> str:
+    """What an audit found, in one sentence."""
+    found = result.measured.overall["rank_gap"]
+    where = "all ranks" if result.interval == "0-1" else f"the ranks {result.interval}"
+    if found.value is None:
+        return f"On {where} the groups cannot be compared: {found.reason}."
+    if found.pair is None:
+        return f"On {where} the same share of every group lies above every threshold."
+    low, high = (result.groups[code].name for code in found.pair)
+    return (
+        f"On {where}, some threshold has a smaller share of {low!r} above it than of {high!r}, by {shown(found, 3)}: "
+        "no two groups are farther apart."
+    )
 
-    rows = [
-        [cells.text(name), *_value_cells(found[name]), cells.text(_remark(name, found[name], get(name).title))]
-        for name in names
-    ]
-    return Table([], ["metric", "value", "interval", "meaning"], rows)
+
+def _metric_table(names: tuple[str, ...], found: Any, result: "AuditResult | None" = None) -> Table:
+    """Value, interval and groups by metric; the reason where there is none."""
+    rows = []
+    for name in names:
+        line = [cells.text(name), *_value_cells(found[name])]
+        if result is not None:
+            pair = found[name].pair
+            line += [cells.text("" if pair is None else result.groups[code].name) for code in pair or (0, 0)]
+        title = RATIO_TITLE if name == RATIO else get(name).title
+        rows.append([*line, cells.text(_remark(found[name], title))])
+    between = [] if result is None else ["lower", "higher"]
+    return Table(
+        [],
+        ["metric", "value", "95% interval" if result is None else f"{result.level:.0%} interval", *between, "meaning"],
+        rows,
+    )
 
 
-def _remark(name: str, found: "Measurement", title: str) -> str:
+def _remark(found: "Measurement", title: str) -> str:
     if found.value is None:
         return f"{title}; {found.reason}"
-    return f"{title}; leaves out pairs: {found.reason}" if found.reason else title
+    return f"{title}; leaves out {found.left_out} pairs: {found.reason}" if found.left_out else title
 
 
 def _value_cells(found: "Measurement") -> list[Cell]:
@@ -98,38 +135,20 @@ def _value_cells(found: "Measurement") -> list[Cell]:
 def _group_table(result: "AuditResult") -> Table:
     rows = []
     for line in result.groups:
-        rate = line.positive_rate
-        interval = "" if rate.low is None else f"{rate.low:.3f} – {rate.high:.3f}"
-        rows.append(
-            [
-                cells.text(line.name),
-                Cell(f"{line.rows:,}"),
-                Cell(f"{line.kept:,}"),
-                Cell(f"{line.median_score:.4g}"),
-                Cell("–" if rate.value is None else f"{rate.value:.3f}"),
-                Cell(interval or "–", "number" if interval else "none"),
-                Cell("–", "none") if line.base_rate is None else Cell(f"{line.base_rate:.3f}"),
-                Cell("–", "none") if line.accuracy is None else Cell(f"{line.accuracy:.3f}"),
-                cells.text(line.reason),
-            ]
-        )
-    columns = [
-        "group",
-        "rows",
-        "rows in I",
-        "median score",
-        "positive rate",
-        "interval",
-        "base rate",
-        "accuracy",
-        "note",
-    ]
-    return Table([], columns, rows)
+        row = [cells.text(line.name), Cell(f"{line.rows:,}"), Cell(f"{line.kept:,}"), Cell(f"{line.median_score:.4g}")]
+        for name in RATES:
+            found = getattr(line, name)
+            if found.value is None:
+                row.append(Cell("–", "none", found.reason))
+            else:
+                row.append(Cell(f"{found.value:.3f} ({found.low:.3f} – {found.high:.3f})"))
+        rows.append([*row, cells.text(line.reason)])
+    named = [RATE_TITLES.get(name, name.replace("_", " ")) for name in RATES]
+    return Table([], ["group", "rows", "rows in I", "median score", *named, "note"], rows)
 
 
 def _pair_table(result: "AuditResult") -> Table:
     """One line per pair of groups, worst SP first."""
-    from partialfair.audit.measures import PARTIAL
 
     def worst(item: Any) -> float:
         value = item[1]["sp"].value
@@ -154,7 +173,8 @@ def _pair_table(result: "AuditResult") -> Table:
 def _reasons(result: "AuditResult") -> list[str]:
     """Why some metrics of some pairs are not estimable, each reason once."""
     found = (m.reason for metrics in result.measured.pairs.values() for m in metrics.values() if m.value is None)
-    return list(dict.fromkeys(found))
+    text = joined(found)
+    return [text] if text else []
 
 
 def _largest(curve: "Curve") -> list[int]:
@@ -176,27 +196,45 @@ def _plain(name: str) -> str:
 
 
 def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
-    """Rank of one group against the rank of the largest as the threshold falls; the ends of I are marked."""
+    """Share of each group above a falling threshold against that of one; the largest gap in I is marked."""
     from matplotlib import pyplot as plt
 
-    curve = result.curve
-    reference = max(shown, key=lambda k: int(curve.count[k].sum()))
+    curve, pair = result.curve, result.measured.overall["rank_gap"].pair
+    worst = [curve.codes.index(code) for code in pair or ()]
+    inside = len(worst) == 2 and set(worst) <= set(shown)
+    reference = worst[1] if inside else max(shown, key=lambda k: int(curve.count[k].sum()))
     figure, axis = plt.subplots(figsize=(5.4, 5.0))
     axis.plot([0, 1], [0, 1], color=palette.INK, lw=0.8, ls=":", label="parity")
     for number, k in enumerate(k for k in shown if k != reference):
-        axis.plot(curve.ranks[reference], curve.ranks[k], label=_plain(curve.names[k]), **_look(number))
+        pale: dict[str, Any] = {"alpha": 0.45, "lw": 1.1} if inside and k != worst[0] else {"lw": 1.8}
+        axis.plot(curve.ranks[reference], curve.ranks[k], label=_plain(curve.names[k]), **_look(number), **pale)
     for low, high in result.unions[curve.codes[reference]]:
         axis.axvspan(low, high, color=INTERVAL, alpha=0.07, lw=0)
-        axis.plot([low, high], [0, 0], color=INTERVAL, lw=4, solid_capstyle="butt", clip_on=False)
-        axis.plot([0, 0], [low, high], color=INTERVAL, lw=4, solid_capstyle="butt", clip_on=False)
         axis.axhspan(low, high, color=INTERVAL, alpha=0.07, lw=0)
+    if inside:
+        _largest_gap(axis, result, reference, worst[0])
     axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axis.set_xlabel(f"share of {_plain(curve.names[reference])} above the threshold")
     others = [_plain(curve.names[k]) for k in shown if k != reference]
     axis.set_ylabel(f"share of {others[0] if len(others) == 1 else 'the other group'} above the threshold")
-    axis.legend(loc="lower right")
+    axis.legend(loc="lower right", fontsize=8.5)
     figure.tight_layout()
     return figure
+
+
+def _largest_gap(axis: Any, result: "AuditResult", reference: int, other: int) -> None:
+    """Mark the largest vertical distance to parity where a share of either group lies in I."""
+    ranks, within = result.curve.ranks, np.zeros(result.curve.ranks.shape[1], bool)
+    for k in (reference, other):
+        for low, high in result.unions[result.curve.codes[k]]:
+            within |= (ranks[k] >= low) & (ranks[k] <= high)
+    gap = np.where(within, np.abs(ranks[reference] - ranks[other]), -1.0)
+    at = int(gap.argmax())
+    x, y = float(ranks[reference, at]), float(ranks[other, at])
+    axis.plot([x, x], [x, y], color=INTERVAL, lw=2.4, solid_capstyle="butt", zorder=6)
+    axis.annotate(
+        f"gap {gap[at]:.3f}", (x, (x + y) / 2), (8, 0), textcoords="offset points", color=INTERVAL, va="center"
+    )
 
 
 def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
@@ -204,8 +242,12 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
     from matplotlib import pyplot as plt
 
     curve = result.curve
-    figure, axes = plt.subplots(len(shown), 1, figsize=(7.4, 1.15 * len(shown) + 0.9), sharex=True, squeeze=False)
-    for axis, k in zip(axes[:, 0], shown, strict=True):
+    columns = 1 if len(shown) < 4 else 2
+    rows = math.ceil(len(shown) / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(7.4, 1.05 * rows + 0.9), sharex=True, squeeze=False)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    for axis, k in zip(axes.flat, shown, strict=False):
         x, density = _density(curve.edges, curve.count[k])
         axis.plot(x, density, color=COLOURS[0], lw=1.4)
         for low, high in result.unions[curve.codes[k]]:
@@ -216,7 +258,7 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
         axis.set_yticks([])
         axis.set_ylim(0, None)
         axis.set_title(_plain(curve.names[k]), loc="left", fontsize=9.5)
-    axes[-1, 0].set_xlabel("score (dashed: decision threshold; red: ranks in I)")
+    figure.supxlabel("score (dashed: decision threshold; red: ranks in I)", fontsize=9.5)
     figure.tight_layout()
     return figure
 
@@ -246,17 +288,13 @@ def _score_at(curve: "Curve", k: int, rank: float) -> float:
     return float(curve.edges[min(place, curve.edges.size - 1)]) if rank < 1 else -math.inf
 
 
-def _svg(figure: Any, name: str) -> str:
-    """Inline SVG whose ink and grid take the page's colours."""
+def _svg(figure: Any, name: str, words: str) -> str:
+    """Inline SVG in the page's colours, with its description."""
     from matplotlib import pyplot as plt
 
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     width = figure.get_size_inches()[0]
     plt.close(figure)
-    text = stream.getvalue()
-    text = text[text.index("<svg") :].replace(palette.INK, "currentColor").replace(palette.GRID, "var(--rule)")
-    text = text.replace(COLOURS[0].lower(), "var(--blue)")
-    for mark in ('id="', 'href="#', "url(#"):
-        text = text.replace(mark, f"{mark}{name}-")
-    return f"<div class='figure' style='max-width: {round(105 * width)}px'>{text}</div>"
+    shown = palette.themed(stream.getvalue(), name, words)
+    return f"<div class='figure' style='max-width: {round(105 * width)}px'>{shown}</div>"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.audit.reading import scores_of
+from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample
 from partialfair.errors import ConfigError, DataError
@@ -74,20 +75,11 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     if out is not None and out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: write a name that ends in {', '.join(FORMATS)}")
     found = suggest_for_file(source, **options)
-    print(as_text(found) if not as_json else json.dumps(as_dict(found), indent=1))
+    print(as_text(found) if not as_json else json.dumps(suggested(found), indent=1))
     if out is not None:
         _draw(found, out)
         if not as_json:
             print(f"\n{out}")
-
-
-def as_dict(found: Suggestion) -> dict[str, Any]:
-    """The suggestion as JSON has it."""
-    table = found.table.astype(object).where(found.table.notna(), None)
-    return {
-        "interval": list(found.interval), "positive_rate": found.positive_rate, "measure": found.measure,
-        "candidates": table.to_dict("records"),
-    }  # fmt: skip
 
 
 def as_text(found: Suggestion) -> str:

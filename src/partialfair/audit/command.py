@@ -1,6 +1,9 @@
 """The verb ``partialfair audit``: options in, files and an exit status out."""
 
+import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +40,13 @@ def run(
     gates = {name: limit for name, limit in limits.items() if limit is not None} | dict(map(_gate, others))
     interval = [_pair(text) for text in intervals] or [(0.0, 1.0)]
     result = audit_file(source, gates=gates, interval=interval, **options)
+    result = replace(result, record={**result.record, "command": shlex.join(["partialfair", *sys.argv[1:]])})
     print(result.to_json() if as_json else result.to_text(), end="" if as_json else "\n")
     written = result.write(out) if out is not None else []
     if not as_json:
         for path in written:
             print(f"\n{path}" if path == written[0] else path)
+        print("\n" + ", ".join(f"{name} {text}" for name, text in result.record.items() if name != "command"))
     return 0 if result.passed else EXCEEDED
 
 

@@ -1,9 +1,11 @@
 """Metrics of an audit for every pair of groups, with bootstrap intervals, from one sort of the rows."""
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,26 +14,39 @@ from partialfair.audit.sample import Sample, Tally
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import GroupPairs, require_rows
+from partialfair.tables.intervals import FULL, GroupPairs, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
 WHOLE = ("sp_full", "dp_full", "gauc_full", "eop_full", "eod_full")
 QUALITY = ("accuracy", "auc", "positive_rate")
 LABELLED = frozenset({"eop", "eod", "eop_full", "eod_full", "accuracy", "auc"})
+DECIDED = frozenset({"dp", "dp_gap", "eop", "eod", "dp_full", "eop_full", "eod_full", "accuracy", "positive_rate"})
+"""Metrics of decisions, which the threshold makes."""
 COLUMNS = 4096  # score columns of the bootstrap; see bootstrap_counts
-_BLOCK = 1 << 21  # numbers of one block of replicates
+LEAST_COLUMNS = 256  # of a pair among many groups
+_ROUNDING = 1e-12
 
 Values = dict[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number, its interval, or why there is none."""
+    """One number, its interval, or why there is none.
+
+    Attributes:
+        value: a violation, at least 0, or a rate.
+        low, high: ends of its interval.
+        reason: why there is no value, or what it leaves out.
+        left_out: number of pairs of groups that a largest violation leaves out.
+        pair: codes of the two groups that a violation is between, the one with the lower scores or rates first.
+    """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     reason: str = ""
+    left_out: int = 0
+    pair: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +57,11 @@ class Measured:
         quality: metrics of all rows.
         pairs: violations by pair of codes.
         overall: the largest violation over the pairs where it is estimable.
-        rates: rate of positive decisions of each group.
     """
 
     quality: Mapping[str, Measurement]
     pairs: Mapping[tuple[int, int], Mapping[str, Measurement]]
     overall: Mapping[str, Measurement]
-    rates: Sequence[Measurement]
 
 
 def measure(
@@ -66,65 +79,92 @@ def measure(
     """
     pairs = list(combinations(compared, 2))
     reasons: dict[tuple, dict[str, str]] = {}
-    exact = _evaluate(sample.tally.replicates(sample.tally.count[None], unions), pairs, sample.names, reasons)
+    exact: dict[tuple, Values] = {}
     draws: dict[tuple, Values] = {}
+    lower = {}
+    whole = sample.tally.pooled()
+    for key in ((), *pairs):
+        tally = sample.tally.of_groups(key) if key else whole
+        counted = tally.replicates(tally.count[None], _unions(unions, key))
+        exact[key] = _evaluate(counted, key, sample.names, reasons)
+        _refuse_conventions(exact, reasons, counted, key, sample.threshold)
+        if key:
+            lower[key[0], key[1]] = _lower(counted, (key[0], key[1]))
     if replicates:
-        tally = sample.tally.binned(COLUMNS)
-        coarse = _evaluate(tally.replicates(tally.count[None], unions), pairs, sample.names, {})
-        parts = [
-            _evaluate(tally.replicates(count, unions), pairs, sample.names, {})
-            for count in bootstrap_counts(tally, rng, replicates)
-        ]
+        draws = dict(_drawn(sample.tally, unions, exact, sample.names, rng, replicates))
+    return _summary(exact, draws, reasons, lower, level)
+
+
+def _drawn(
+    tally: Tally,
+    unions: GroupPairs,
+    exact: Mapping[tuple, Values],
+    names: Sequence[str],
+    rng: np.random.Generator,
+    replicates: int,
+) -> Iterator[tuple[tuple, Values]]:
+    """Yield the values (R,) of resamples by pair of groups and of all rows; all see the same resamples."""
+    fine = tally.binned(COLUMNS)
+    strata = bootstrap_counts(fine, rng, replicates)
+    columns = max(LEAST_COLUMNS, 2 * COLUMNS // max(2, len(fine.count) // 2))
+    for key, values in exact.items():
+        own = [2 * code + label for code in key for label in (0, 1)] if key else range(len(fine.count))
+        part = fine.of_groups(key) if key else fine.pooled()
+        kept = np.flatnonzero(fine.count[own].any(axis=0))
+        starts = part.starts(columns if key else COLUMNS)
+        coarse = part.joined(starts)
+        count = np.zeros((replicates, len(coarse.count), len(starts)), np.int64)
+        for number, code in enumerate(own):
+            used, drawn = strata[code]
+            place = np.searchsorted(kept[starts], used, side="right") - 1
+            first = np.flatnonzero(np.diff(place, prepend=-1))
+            if len(first):
+                count[:, number if key else code % 2, place[first]] += np.add.reduceat(drawn, first, axis=1)
         # Joined columns move a metric by less than a column's share; what they moved is put back.
-        draws = {
-            key: {
-                name: np.concatenate([part[key][name] for part in parts]) + (exact[key][name] - value)
-                for name, value in values.items()
-            }
-            for key, values in coarse.items()
-        }
-    return _summary(sample, exact, draws, reasons, pairs, level)
+        before = _evaluate(coarse.replicates(coarse.count[None], _unions(unions, key)), key, names, {})
+        found = _evaluate(coarse.replicates(count, _unions(unions, key)), key, names, {})
+        yield key, {name: found[name] + (values[name] - before[name]) for name in values}
 
 
-def bootstrap_counts(tally: Tally, rng: np.random.Generator, replicates: int) -> Iterator[NDArray[np.int64]]:
-    """Yield blocks (R, 2 G, B) of counts of samples drawn with replacement within each (group, label) stratum.
+def bootstrap_counts(
+    tally: Tally, rng: np.random.Generator, replicates: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Draw samples with replacement within each (group, label) stratum.
 
     Drawing n rows of a stratum with replacement and counting them per score is one multinomial draw, so the cost
     grows with the number of scores and not of rows. Exact where every distinct score is a column; where columns
     were joined, the resample is that of scores rounded within their column.
+
+    Returns:
+        By stratum, the columns in which it has rows, and the counts there of every sample, (R, columns).
     """
-    strata, columns = tally.count.shape
-    sizes = tally.count.sum(axis=1)
-    per_block = max(1, _BLOCK // tally.count.size)
-    for first in range(0, replicates, per_block):
-        rows = min(per_block, replicates - first)
-        out = np.zeros((rows, strata, columns), np.int64)
-        for code in np.flatnonzero(sizes):
-            used = np.flatnonzero(tally.count[code])
-            out[:, code, used] = rng.multinomial(sizes[code], tally.count[code, used] / sizes[code], size=rows)
-        yield out
+    found = []
+    for own in tally.count:
+        used = np.flatnonzero(own)
+        size = own.sum()
+        drawn = rng.multinomial(size, own[used] / max(size, 1), size=replicates) if size else np.zeros((replicates, 0))
+        found.append((used, drawn.astype(np.int32)))
+    return found
+
+
+def _unions(unions: GroupPairs, key: tuple[int, ...]) -> GroupPairs:
+    """Intervals of the groups of a pair; of all rows as one group, all ranks."""
+    return tuple(unions[code] for code in key) if key else (FULL,)
 
 
 def _evaluate(
-    sample: Replicates,
-    pairs: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    reasons: dict[tuple, dict[str, str]],
-) -> dict[tuple, Values]:
-    """Values (R,) of every metric by pair of groups, by group (k,) and of all rows (); notes why one is missing."""
-    out: dict[tuple, Values] = {(): {}}
-    for name in QUALITY:
-        _attempt(lambda n=name: _replicate(n, sample), name, (), names, out, reasons)  # type: ignore[misc]
-    rates = sample.rates()
-    for code in range(len(names)):
-        out[(code,)] = {"positive_rate": rates[:, code]}
-    for a, b in pairs:
-        two = _restricted(sample, (a, b))
-        whole = replace(two, interval=two.whole)
-        out[a, b] = {}
-        for name in (*PARTIAL, *WHOLE):
-            part, kernel = (whole, name.removesuffix("_full")) if name in WHOLE else (two, name)
-            _attempt(lambda k=kernel, p=part: _of_pair(k, p), name, (a, b), names, out, reasons)  # type: ignore[misc]
+    sample: Replicates, key: tuple[int, ...], names: Sequence[str], reasons: dict[tuple, dict[str, str]]
+) -> Values:
+    """Values (R,) of every metric of a pair of groups, or of all rows; notes why one is missing."""
+    out: Values = {}
+    if not key:
+        for name in QUALITY:
+            _attempt(lambda n=name: _replicate(n, sample), name, key, names, out, reasons)  # type: ignore[misc]
+        return out
+    whole = replace(sample, interval=sample.whole)
+    for name in (*PARTIAL, *WHOLE):
+        part, kernel = (whole, name.removesuffix("_full")) if name in WHOLE else (sample, name)
+        _attempt(lambda k=kernel, p=part: _of_pair(k, p), name, key, names, out, reasons)  # type: ignore[misc]
     return out
 
 
@@ -133,12 +173,12 @@ def _attempt(
     name: str,
     key: tuple[int, ...],
     names: Sequence[str],
-    out: dict[tuple, Values],
+    out: Values,
     reasons: dict[tuple, dict[str, str]],
 ) -> None:
     """Store a value, or the reason why it is not estimable with names in place of codes."""
     try:
-        out[key][name] = np.asarray(compute(), np.float64)
+        out[name] = np.asarray(compute(), np.float64)
     except NotEstimableError as error:
         own = [names[code] for code in key]
         text = re.sub(r"\bgroup (\d+):", lambda match: f"group {own[int(match[1])]!r}:", str(error))
@@ -167,24 +207,97 @@ def _needs_labels(name: str, sample: Replicates) -> None:
             require_rows(sample.interval, sample.sizes[:, index], what)
 
 
-def _restricted(sample: Replicates, pair: tuple[int, int]) -> Replicates:
-    """The same replicates with two groups only."""
-    codes = list(pair)
-    return replace(
-        sample,
-        above=sample.above[:, codes],
-        positive=sample.positive[:, codes],
-        sizes=sample.sizes[codes],
-        interval=tuple(sample.interval[code] for code in codes),
-    )
+def _refuse_conventions(
+    exact: dict[tuple, Values],
+    reasons: dict[tuple, dict[str, str]],
+    sample: Replicates,
+    key: tuple[int, ...],
+    threshold: float,
+) -> None:
+    """Take out what is 0 because no decision was measured: it says nothing of the groups."""
+    for name in sorted(DECIDED & exact[key].keys()):
+        if not math.isfinite(threshold):
+            why: str | None = f"the decision threshold {threshold:g} is not a finite number, so that nothing is decided"
+        else:
+            why = _unmeasured(name, sample, threshold) if key else None
+        if why:
+            del exact[key][name]
+            reasons.setdefault(key, {})[name] = why
+
+
+def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
+    """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
+
+    On an interval it is 0 by convention where the share of positive decisions of neither group lies inside, nor the
+    interval between them. On the whole range that is so where every row gets the same decision.
+    """
+    if name in WHOLE:
+        decided = int(two.positive.sum())
+        if 0 < decided < int(two.sizes.sum()):
+            return None
+        return f"every row gets the same decision at the threshold {threshold:g}"
+    for label in {"eop": (1,), "eod": (1, 0)}.get(name, (None,)):
+        rates = two.rates(label)[0]
+        inside = [any(low < r < high for low, high in pairs) for r, pairs in zip(rates, two.interval, strict=True)]
+        kept = [_kept(np.asarray(r), pairs) for r, pairs in zip(rates, two.interval, strict=True)]
+        if not any(inside) and abs(float(kept[0] - kept[1])) < _ROUNDING:
+            of = {None: "", 1: " of the rows with the positive label", 0: " of the rows with the negative label"}[label]
+            shown = " and ".join(f"{rate:.3f}" for rate in rates)
+            return (
+                f"the decision threshold {threshold:g} lies outside the interval: shares above it{of} are {shown}, so "
+                "that no decision inside the interval differs"
+            )
+    return None
+
+
+def _kept(rank: NDArray, pairs: Any) -> NDArray:
+    """Share of an interval's ranks that lie above a rank."""
+    length = sum(high - low for low, high in pairs)
+    return np.asarray(sum(np.clip(rank, low, high) - low for low, high in pairs) / length)
+
+
+def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] | None]:
+    """By metric, the two codes with the group first whose scores or rates are lower where the violation is measured."""
+
+    def ordered(difference: float) -> tuple[int, int] | None:
+        """Of the first group's scores or rates to the second's."""
+        return None if abs(difference) < _ROUNDING else pair if difference < 0 else (pair[1], pair[0])
+
+    found = {}
+    for ending, union in (("", two.interval), ("_full", two.whole)):
+        ranks = [two.above[0, k] / size for k, size in enumerate(two.group_sizes)]
+        kept = [_kept(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
+        gaps = kept[0] - kept[1]
+        found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
+        inside = [
+            np.any([(r >= low) & (r < high) for low, high in u], axis=0) for r, u in zip(ranks, union, strict=True)
+        ]
+        gaps = np.where(inside[0] | inside[1], ranks[0] - ranks[1], 0.0)
+        found[f"rank_gap{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
+        mass = [np.diff(share, append=1.0) for share in kept]
+        found[f"gauc{ending}"] = ordered(0.5 - float(mass[0] @ (kept[1] + 0.5 * mass[1])))
+        by_label = {label: _decided(two, label, union) for label in (None, 1, 0)}
+        found[f"dp{ending}"] = found[f"dp_gap{ending}"] = ordered(by_label[None])
+        found[f"eop{ending}"] = ordered(by_label[1])
+        found[f"eod{ending}"] = ordered(max(by_label[1], by_label[0], key=abs))
+    return found
+
+
+def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
+    """Kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
+    positive = two.positive[0].sum(axis=1) if label is None else two.positive[0, :, label]
+    sizes = two.group_sizes if label is None else two.sizes[:, label]
+    if not sizes.all():
+        return 0.0
+    first, second = (_kept(np.asarray(r), pairs) for r, pairs in zip(positive / sizes, union, strict=True))
+    return float(first - second)
 
 
 def _summary(
-    sample: Sample,
     exact: dict[tuple, Values],
     draws: dict[tuple, Values],
     reasons: dict[tuple, dict[str, str]],
-    pairs: Sequence[tuple[int, int]],
+    lower: Mapping[tuple[int, int], Mapping[str, tuple[int, int] | None]],
     level: float,
 ) -> Measured:
     """Estimates with intervals, and the largest violation over pairs."""
@@ -192,26 +305,32 @@ def _summary(
     def one(key: tuple[int, ...], name: str) -> Measurement:
         if name not in exact[key]:
             return Measurement(None, reason=reasons[key][name])
-        return _with_interval(float(exact[key][name][0]), draws.get(key, {}).get(name), name, level)
+        found = _with_interval(float(exact[key][name][0]), draws.get(key, {}).get(name), name, level)
+        return replace(found, pair=lower[key][name]) if len(key) == 2 else found
 
-    by_pair = {pair: {name: one(pair, name) for name in (*PARTIAL, *WHOLE)} for pair in pairs}
+    by_pair = {pair: {name: one(pair, name) for name in (*PARTIAL, *WHOLE)} for pair in lower}
     overall = {}
     for name in (*PARTIAL, *WHOLE):
-        usable = [pair for pair in pairs if name in exact[pair]]
-        left_out = [pair for pair in pairs if name not in exact[pair]]
-        note = "; ".join(dict.fromkeys(reasons[pair][name] for pair in left_out))
+        usable = [pair for pair in lower if name in exact[pair]]
+        left_out = [pair for pair in lower if name not in exact[pair]]
+        note = joined(reasons[pair][name] for pair in left_out)
         if not usable:
-            overall[name] = Measurement(None, reason=note)
+            overall[name] = Measurement(None, reason=note, left_out=len(left_out))
             continue
-        value = max(float(exact[pair][name][0]) for pair in usable)
+        worst = max(usable, key=lambda pair, name=name: float(exact[pair][name][0]))  # type: ignore[misc]
         drawn = np.maximum.reduce([draws[pair][name] for pair in usable]) if draws else None
-        overall[name] = replace(_with_interval(value, drawn, name, level), reason=note)
-    return Measured(
-        quality={name: one((), name) for name in QUALITY},
-        pairs=by_pair,
-        overall=overall,
-        rates=[one((code,), "positive_rate") for code in range(len(sample.names))],
-    )
+        found = _with_interval(float(exact[worst][name][0]), drawn, name, level)
+        overall[name] = replace(found, reason=note, left_out=len(left_out), pair=lower[worst][name])
+    return Measured({name: one((), name) for name in QUALITY}, by_pair, overall)
+
+
+def joined(reasons: Iterable[str]) -> str:
+    """Return reasons as one text; those that begin alike, up to a colon, are one with a count."""
+    found: dict[str, list[str]] = {}
+    for reason in dict.fromkeys(reasons):
+        found.setdefault(reason.partition(":")[0], []).append(reason)
+    parts = [own[0] + (f" (and alike for {len(own) - 1} more pairs)" if len(own) > 1 else "") for own in found.values()]
+    return "; ".join(parts)
 
 
 def _with_interval(value: float, drawn: NDArray | None, name: str, level: float) -> Measurement:

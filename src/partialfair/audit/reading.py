@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
 from partialfair.errors import DataError
 from partialfair.tables.columns import read_columns
+from partialfair.tables.files import sha256
 
 
 def audit_file(
@@ -32,14 +35,16 @@ def audit_file(
     if repeated:
         raise DataError(f"{path}: column {repeated.pop()!r} is given for two purposes; name each column once")
     columns = read_columns(Path(path), wanted)
+    record = {"file_sha256": sha256(path), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     try:
-        return audit_scores(
+        result = audit_scores(
             scores_of(columns[score], score),
             {name: columns[name] for name in groups},
             columns[label] if label else None,
             source=Path(path).name,
             **options,
         )
+        return replace(result, record={**result.record, **record})
     except DataError as error:
         text = str(error).replace("labels: column 'labels'", f"column {label!r}").replace("groups: column", "column")
         prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"))

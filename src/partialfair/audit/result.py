@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
+from partialfair.audit.rates import RATES, GroupLine
 from partialfair.errors import PluginError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion
@@ -20,17 +20,23 @@ from partialfair.tables.files import atomic_path
 from partialfair.tables.intervals import GroupPairs
 
 HTML_NAME, JSON_NAME = "audit.html", "audit.json"
+SHOWN_GROUPS = 30
+
+
+RATIO = "selection_ratio"
+"""The lowest selection rate divided by the highest; its limit is a smallest value."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """A limit on a violation.
+    """A limit on a violation, or on the ratio of selection rates.
 
     Attributes:
-        metric, limit: what may not exceed what.
+        metric, limit: what may not exceed what; ``selection_ratio`` may not fall below.
         value: what was measured; ``None`` if not estimable, which fails.
         passed: the verdict; it compares the estimate, not the ends of its interval.
-        reason: why there is no value, or which groups it leaves out.
+        reason: why there is no value, or what it does not cover.
+        groups: names of the two groups that are farthest apart, the one with the lower scores or rates first.
     """
 
     metric: str
@@ -38,20 +44,11 @@ class Gate:
     value: float | None
     passed: bool
     reason: str = ""
+    groups: tuple[str, str] | None = None
 
-
-@dataclass(frozen=True)
-class GroupLine:
-    """One group: its rows, how many the interval keeps, and its rates."""
-
-    name: str
-    rows: int
-    kept: int
-    reason: str
-    median_score: float
-    positive_rate: Measurement
-    base_rate: float | None
-    accuracy: float | None
+    def __str__(self) -> str:
+        relation = ">=" if self.metric == RATIO else "<="
+        return f"{self.metric} {relation} {self.limit:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +75,12 @@ class AuditResult:
     Attributes:
         groups: one entry per group.
         measured: metrics of all rows, per pair of groups, and the largest over pairs.
+        ratio: the lowest selection rate divided by the highest.
         gates: the limits and their verdicts.
         suggestion: a suggested interval.
         curve: what the figures are drawn from.
         unions: interval of each group.
+        record: what an auditor needs to repeat it: version, seed, and, of a file, its checksum, the date, the command.
     """
 
     source: str
@@ -96,10 +95,12 @@ class AuditResult:
     min_group_size: int
     groups: list[GroupLine]
     measured: Measured
+    ratio: Measurement
     gates: list[Gate]
     suggestion: Suggestion | None
     curve: Curve
     unions: GroupPairs
+    record: Mapping[str, Any]
 
     @property
     def passed(self) -> bool:
@@ -112,7 +113,7 @@ class AuditResult:
         Raises:
             PluginError: an audit has no metric of that name.
         """
-        known = {**self.measured.overall, **self.measured.quality}
+        known = {**self.measured.overall, **self.measured.quality, RATIO: self.ratio}
         if name not in known:
             raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, known)}")
         return known[name].value
@@ -121,26 +122,43 @@ class AuditResult:
         """Everything but the figures, in plain types."""
         names = [line.name for line in self.groups]
         return {
-            "partialfair": __version__,
+            **self.record,
             "source": self.source,
             "rows": self.rows,
             "interval": self.interval,
-            "threshold": self.threshold,
+            "threshold": self.threshold if math.isfinite(self.threshold) else None,
             "positive_label": self.positive_label or None,
             "level": self.level,
             "replicates": self.replicates,
             "min_group_size": self.min_group_size,
             "groups": [_group(line) for line in self.groups],
             "quality": {name: _number(found) for name, found in self.measured.quality.items()},
-            "overall": {name: _number(found) for name, found in self.measured.overall.items()},
+            "overall": {name: _number(found, names) for name, found in self.measured.overall.items()},
+            RATIO: _number(self.ratio, names),
             "pairs": [
-                {"groups": [names[code] for code in pair], "metrics": {name: _number(m) for name, m in found.items()}}
+                {
+                    "groups": [names[code] for code in pair],
+                    "metrics": {name: _number(m, names, pair) for name, m in found.items()},
+                }
                 for pair, found in self.measured.pairs.items()
             ],
-            "suggested_interval": _suggested(self.suggestion),
+            "comparisons": self.comparisons,
+            "suggested_interval": None if self.suggestion is None else suggested(self.suggestion),
             "gates": [vars(gate) for gate in self.gates],
             "passed": self.passed,
         }
+
+    @property
+    def comparisons(self) -> str:
+        """What the number of pairs means for their intervals."""
+        n = len(self.measured.pairs)
+        if n < 2 or not self.replicates:
+            return ""
+        return (
+            f"{n} pairs of groups are compared. The interval of a largest violation is that of the largest over pairs. "
+            f"Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, about "
+            f"{n * (1 - self.level):.1f} of {n} miss by chance."
+        )
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON text."""
@@ -167,16 +185,37 @@ class AuditResult:
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
         lines = [f"{head}, {threshold_text(self)}"]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
-        lines += [f"  {line.name}: {line.rows} rows{note}" for line, note in zip(self.groups, notes, strict=True)]
-        for found, names in ((self.measured.quality, QUALITY), (self.measured.overall, (*PARTIAL, *WHOLE))):
-            lines += ["", *(f"  {name:14} {shown(found[name]):26} {get(name).title}" for name in names)]
+        lines += [
+            f"  {line.name}: {line.rows} rows, selection rate {shown(line.positive_rate, 3)}{note}"
+            for line, note in zip(self.groups[:SHOWN_GROUPS], notes, strict=False)
+        ]
+        lines += [f"  ... {len(self.groups) - SHOWN_GROUPS} more groups"] * (len(self.groups) > SHOWN_GROUPS)
+        lines += ["", *(self._line(name, self.measured.quality[name], get(name).title) for name in QUALITY)]
+        lines += ["", *(self._line(name, self.measured.overall[name], get(name).title) for name in (*PARTIAL, *WHOLE))]
+        lines.append(self._line(RATIO, self.ratio, "lowest selection rate divided by the highest; four fifths: 0.8"))
         if self.suggestion is not None:
             low, high = self.suggestion.interval
             rate = self.suggestion.positive_rate
             lines += ["", f"  suggested interval: {low:g} {high:g} (covers the positive rate {rate:.3f})"]
-        for gate in self.gates:
-            lines += ["", f"  gate {gate.metric} <= {gate.limit:g}: {verdict(gate)}"]
-        return "\n".join(lines)
+        lines += ["", *(f"  gate {gate}: {verdict(gate)}" for gate in self.gates)] * bool(self.gates)
+        return "\n".join([*lines, *([f"\n  {self.comparisons}"] if self.comparisons else [])])
+
+    def _line(self, name: str, found: Measurement, title: str) -> str:
+        """One metric: its number, what it is, and between which groups, or why there is none."""
+        why = f"; {found.reason}" if found.value is None else ""
+        why = (
+            f"; leaves out {found.left_out} pairs: {found.reason}"
+            if found.value is not None and found.left_out
+            else why
+        )
+        return f"  {name:15} {shown(found):26} {title}{self.between(found)}{why}"
+
+    def between(self, found: Measurement) -> str:
+        """Name the two groups that a number is between, as the end of a phrase; nothing if there are none."""
+        if found.pair is None:
+            return ""
+        low, high = (self.groups[code].name for code in found.pair)
+        return f"; {low!r} lower than {high!r}"
 
 
 def threshold_text(result: AuditResult) -> str:
@@ -186,10 +225,13 @@ def threshold_text(result: AuditResult) -> str:
 
 def verdict(gate: Gate) -> str:
     """What came of a gate, in a few words."""
-    note = f" ({gate.reason})" if gate.reason else ""
     if gate.value is None:
         return f"failed, {gate.reason}"
-    return f"{'passed' if gate.passed else 'exceeded'}, {gate.value:.4f}{note}"
+    failed = "failed" if gate.reason.startswith("not estimable") else "below" if gate.metric == RATIO else "exceeded"
+    notes = [gate.reason] if gate.reason else []
+    if gate.groups is not None:
+        notes.insert(0, f"{gate.groups[0]!r} lower than {gate.groups[1]!r}")
+    return f"{'passed' if gate.passed else failed}, {gate.value:.4f}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def shown(found: Measurement, digits: int = 4) -> str:
@@ -201,10 +243,15 @@ def shown(found: Measurement, digits: int = 4) -> str:
     return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
-def _number(found: Measurement) -> dict[str, Any]:
+def _number(found: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
+    """A number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
     out: dict[str, Any] = {"value": found.value}
     if found.low is not None:
         out["ci"] = [found.low, found.high]
+    if found.pair is not None:
+        out |= {"lower": names[found.pair[0]], "higher": names[found.pair[1]]}
+    if pair is not None and found.value is not None:
+        out["signed"] = -found.value if found.pair == pair else found.value
     if found.reason:
         out["not_estimable" if found.value is None else "leaves_out"] = found.reason
     return out
@@ -217,27 +264,14 @@ def _group(line: GroupLine) -> dict[str, Any]:
         "kept_rows": line.kept,
         "compared": not line.reason,
         "median_score": line.median_score,
-        "positive_rate": _number(line.positive_rate),
-        "base_rate": line.base_rate,
-        "accuracy": line.accuracy,
+        **{name: _number(getattr(line, name)) for name in RATES},
     }
 
 
-def _suggested(suggestion: Suggestion | None) -> dict[str, Any] | None:
-    if suggestion is None:
-        return None
-    rows: Sequence[dict[str, Any]] = suggestion.table.to_dict("records")
+def suggested(found: Suggestion) -> dict[str, Any]:
+    """A suggested interval and its candidates as JSON has them."""
+    table = found.table.astype(object).where(found.table.notna(), None)
     return {
-        "interval": list(suggestion.interval),
-        "positive_rate": suggestion.positive_rate,
-        "measure": suggestion.measure,
-        "candidates": [
-            {
-                "alpha": row["alpha"],
-                "beta": row["beta"],
-                "violation": None if math.isnan(row["violation"]) else row["violation"],
-                "chosen": bool(row["chosen"]),
-            }
-            for row in rows
-        ],
-    }
+        "interval": list(found.interval), "positive_rate": found.positive_rate, "measure": found.measure,
+        "candidates": table.to_dict("records"),
+    }  # fmt: skip

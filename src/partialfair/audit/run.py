@@ -1,13 +1,16 @@
 """The audit itself: rows in, result out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.measures import Measurement, measure
-from partialfair.audit.result import AuditResult, Curve, Gate, GroupLine
+from partialfair import __version__
+from partialfair.audit.measures import PARTIAL, WHOLE, Measured, Measurement, measure
+from partialfair.audit.rates import GroupLine, group_lines, ratio
+from partialfair.audit.result import RATIO, AuditResult, Curve, Gate
 from partialfair.audit.sample import Sample, build_sample
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
@@ -15,11 +18,13 @@ from partialfair.metrics.ranks import Counts
 from partialfair.metrics.uncertainty import check_level
 from partialfair.plugins import did_you_mean
 from partialfair.seeding import generator
-from partialfair.tables.intervals import GroupPairs, bounds, for_groups, format_interval
+from partialfair.tables.intervals import FULL, GroupPairs, for_groups, format_interval
 
 MIN_GROUP_SIZE = 30
 REPLICATES = 200
 CURVE_COLUMNS = 2000
+MOST_GROUPS = 50
+"""Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
 
 
 def audit_scores(
@@ -50,9 +55,12 @@ def audit_scores(
         labels: (n,) outcomes with two values, or ``None``: then accuracy, AUC, EOP and EOD are not estimable.
         interval: disjoint pairs of ranks (their union is audited), or one such list per group in sorted order of
             the groups. The whole range [0, 1] is always reported besides.
-        threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
+        threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0. Metrics of decisions are not
+            estimable where it is not finite or lies outside the interval in both groups.
         positive: the label that counts as positive; by default the larger of the two.
-        gates: largest allowed violation by metric name, for instance ``{"sp": 0.1}``.
+        gates: largest allowed violation by metric name, for instance ``{"sp": 0.1}``; under ``selection_ratio`` the
+            smallest allowed ratio of selection rates. A metric that is not estimable for every pair that is compared
+            fails its gate.
         min_group_size: see above; at least 2.
         replicates: bootstrap resamples; 0 for no intervals.
         level: level of the intervals.
@@ -67,7 +75,9 @@ def audit_scores(
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     compared = _compared(sample, sizes, min_group_size)
-    measured = measure(sample, unions, compared.tolist(), generator("audit", seed), replicates, level)
+    lines = group_lines(sample, unions, min_group_size, level)
+    measured = _measured(sample, unions, compared, seed, replicates, level)
+    found = ratio(lines, level)
     return AuditResult(
         source=source,
         rows=len(sample.scores),
@@ -76,22 +86,50 @@ def audit_scores(
         level=level,
         replicates=replicates,
         min_group_size=min_group_size,
-        groups=_group_lines(sample, unions, sizes, min_group_size, measured.rates),
+        groups=lines,
         measured=measured,
-        gates=[_gate(name, limit, measured.overall[name]) for name, limit in (gates or {}).items()],
+        ratio=found,
+        gates=[
+            _gate(name, limit, found if name == RATIO else measured.overall[name], lines)
+            for name, limit in (gates or {}).items()
+        ],
         unions=unions,
+        record={"partialfair": __version__, "seed": seed},
         **_of_sample(sample, compared),
     )
 
 
+def _measured(
+    sample: Sample, unions: GroupPairs, compared: NDArray[np.int64], seed: int, replicates: int, level: float
+) -> Measured:
+    """Measure the groups that are compared; all others count as one in the quality of all rows."""
+    pooled = sample.of_groups(compared)
+    own = (*(unions[code] for code in compared), *[FULL] * (len(pooled.names) - len(compared)))
+    found = measure(pooled, own, range(len(compared)), generator("audit", seed), replicates, level)
+
+    def named(of: Measurement) -> Measurement:
+        return of if of.pair is None else replace(of, pair=(int(compared[of.pair[0]]), int(compared[of.pair[1]])))
+
+    pairs = {
+        (int(compared[a]), int(compared[b])): {name: named(of) for name, of in metrics.items()}
+        for (a, b), metrics in found.pairs.items()
+    }
+    return Measured(found.quality, pairs, {name: named(of) for name, of in found.overall.items()})
+
+
 def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
     """Entries of the result that depend on the rows and the groups compared alone."""
+    tally = sample.of_groups(compared).tally.binned(CURVE_COLUMNS * len(compared))
+    count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
+    above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
+    names, ranks = [sample.names[code] for code in compared], above / above[:, -1:]
+    rate = float(np.mean(sample.scores > sample.threshold))
     return {
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
         "labelled": sample.y is not None,
-        "suggestion": _suggestion(sample, compared),
-        "curve": _curve(sample, compared),
+        "suggestion": _suggestion(Counts(above[:, :-1], above[:, -1]), rate),
+        "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),
     }
 
 
@@ -103,10 +141,18 @@ def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> 
     """
     compared = np.flatnonzero(sizes >= min_group_size)
     if compared.size < 2:
-        found = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
+        largest = np.argsort(-sizes, kind="stable")[:10]
+        found = ", ".join(f"{sample.names[code]}: {sizes[code]}" for code in sorted(largest.tolist()))
+        more = f", ... {len(sizes) - 10} more" if len(sizes) > 10 else ""
         raise DataError(
-            f"groups: fewer than two have at least {min_group_size} rows ({found}); add rows, merge groups, or lower "
-            "the minimum group size"
+            f"groups: fewer than two have at least {min_group_size} rows ({found}{more}); add rows, merge groups, or "
+            "lower the minimum group size"
+        )
+    if compared.size > MOST_GROUPS:
+        pairs = compared.size * (compared.size - 1) // 2
+        raise DataError(
+            f"groups: {compared.size} groups have at least {min_group_size} rows, which makes {pairs:,} pairs; an "
+            f"audit compares at most {MOST_GROUPS}; merge groups, or raise the minimum group size"
         )
     return compared
 
@@ -117,12 +163,11 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, replicates: 
     Raises:
         PluginError: a gate on an unknown metric; ConfigError: a number out of range.
     """
-    from partialfair.audit.measures import PARTIAL, WHOLE
-
+    known = (*PARTIAL, *WHOLE, RATIO)
     check_level(level)
     for name, limit in gates.items():
-        if name not in (*PARTIAL, *WHOLE):
-            raise PluginError(f"gate on unknown metric {name!r}; {did_you_mean(name, (*PARTIAL, *WHOLE))}")
+        if name not in known:
+            raise PluginError(f"gate on unknown metric {name!r}; {did_you_mean(name, known)}")
         if not 0 <= limit <= 1:
             raise ConfigError(f"gate on {name}: {limit} is no violation; use a number between 0 (parity) and 1")
     if min_group_size < 2:
@@ -133,52 +178,22 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, replicates: 
         )
 
 
-def _gate(name: str, limit: float, found: Measurement) -> Gate:
-    """A gate holds if its metric is estimable and does not exceed the limit."""
+def _gate(name: str, limit: float, found: Measurement, lines: list[GroupLine]) -> Gate:
+    """Hold a metric against its limit; what was not measured, of all pairs that are compared, does not pass."""
+    pair = None if found.pair is None else (lines[found.pair[0]].name, lines[found.pair[1]].name)
+    small = [line.name for line in lines if line.reason]
+    note = f"{len(small)} groups with few rows are not compared: {', '.join(small[:5])}" if small else ""
     if found.value is None:
         return Gate(name, limit, None, False, f"not estimable: {found.reason}")
-    return Gate(name, limit, found.value, found.value <= limit, found.reason)
+    if found.left_out:
+        return Gate(name, limit, found.value, False, f"not estimable for {found.left_out} pairs: {found.reason}", pair)
+    passed = found.value >= limit if name == RATIO else found.value <= limit
+    return Gate(name, limit, found.value, passed, note, pair)
 
 
-def _group_lines(sample: Sample, unions: GroupPairs, sizes: Any, min_group_size: int, rates: Any) -> list[GroupLine]:
-    """What there is to say of every group by itself."""
-    lines = []
-    right = None if sample.y is None else (sample.scores > sample.threshold) == (sample.y > 0)
-    for code, name in enumerate(sample.names):
-        member = sample.group == code
-        size = int(sizes[code])
-        reason = "" if size >= min_group_size else f"not compared: fewer than {min_group_size} rows"
-        lines.append(
-            GroupLine(
-                name=name,
-                rows=size,
-                kept=int(np.diff(bounds(unions[code], size)).sum()),
-                reason=reason,
-                median_score=float(np.median(sample.scores[member])),
-                positive_rate=rates[code],
-                base_rate=None if sample.y is None else float(np.mean(sample.y[member] > 0)),
-                accuracy=None if right is None else float(np.mean(right[member])),
-            )
-        )
-    return lines
-
-
-def _suggestion(sample: Sample, compared: Any) -> Suggestion | None:
+def _suggestion(counts: Counts, rate: float) -> Suggestion | None:
     """A suggested interval; ``None`` if no candidate keeps enough rows of every group."""
-    tally = sample.tally.binned(CURVE_COLUMNS * len(sample.names))
-    count = (tally.count[0::2] + tally.count[1::2])[compared]
-    above = np.cumsum(count, axis=1) - count
-    rate = float(np.mean(sample.scores > sample.threshold))
     try:
-        return suggest_from_counts(Counts(above, count.sum(axis=1)), rate)
+        return suggest_from_counts(counts, rate)
     except NotEstimableError:
         return None
-
-
-def _curve(sample: Sample, compared: Any) -> Curve:
-    """Ranks and counts of every compared group at thinned scores, for the figures."""
-    tally = sample.tally.binned(CURVE_COLUMNS * len(sample.names))
-    count = (tally.count[0::2] + tally.count[1::2])[compared]
-    above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
-    ranks = above / above[:, -1:]
-    return Curve([sample.names[code] for code in compared], compared.tolist(), ranks, tally.edges, count)

@@ -1,5 +1,6 @@
 """The scored rows of an audit: checked, encoded, and counted per score."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -53,14 +54,25 @@ class Tally:
             labelled=self.labelled,
         )
 
-    def binned(self, columns: int) -> "Tally":
-        """Join neighbouring scores until about ``columns`` are left; no column spans the threshold.
+    def of_groups(self, codes: Sequence[int]) -> "Tally":
+        """The rows of some groups, at the scores that one of them has; the cut stays between the same scores."""
+        count = self.count[[2 * code + label for code in codes for label in (0, 1)]]
+        used: NDArray[np.bool_] = np.asarray(count.any(axis=0))
+        return replace(self, count=count[:, used], edges=self.edges[used], cut=int(used[: self.cut].sum()))
 
-        A column holds about G / columns of each group's rows, or one score: its ends are quantiles of every group.
+    def pooled(self) -> "Tally":
+        """All rows as one group."""
+        return replace(self, count=np.stack([self.count[0::2].sum(axis=0), self.count[1::2].sum(axis=0)]))
+
+    def starts(self, columns: int) -> NDArray[np.int64]:
+        """First of the neighbouring scores that become one when about ``columns`` are left.
+
+        A column then holds about G / columns of each group's rows, or one score: its ends are quantiles of every group.
+        No column spans the threshold.
         """
         n_columns = self.count.shape[1]
         if n_columns <= columns:
-            return self
+            return np.arange(n_columns)
         groups = self.count[0::2] + self.count[1::2]
         parts = [np.zeros(1, np.int64), np.array([self.cut])]
         per_group = max(2, columns // len(groups))
@@ -68,11 +80,18 @@ class Tally:
             total = np.cumsum(own)
             wanted = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
             parts.append(np.searchsorted(total, wanted, side="left") + 1)
-        starts = np.unique(np.concatenate(parts))
-        starts = starts[starts < n_columns]
+        found = np.unique(np.concatenate(parts))
+        return found[found < n_columns]
+
+    def joined(self, starts: NDArray[np.int64]) -> "Tally":
+        """Join neighbouring scores: a column begins at each of ``starts``."""
         count = np.add.reduceat(self.count, starts, axis=1)
-        last = np.append(starts[1:], n_columns) - 1
+        last = np.append(starts[1:], self.count.shape[1]) - 1
         return replace(self, count=count, edges=self.edges[last], cut=int(np.searchsorted(starts, self.cut)))
+
+    def binned(self, columns: int) -> "Tally":
+        """Join neighbouring scores until about ``columns`` are left; see :meth:`starts`."""
+        return self if self.count.shape[1] <= columns else self.joined(self.starts(columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +113,18 @@ class Sample:
     names: tuple[str, ...]
     threshold: float
     positive_label: str = ""
+
+    @cached_property
+    def probabilities(self) -> bool:
+        """Whether all scores lie in [0, 1]."""
+        return bool(self.scores.min() >= 0 and self.scores.max() <= 1)
+
+    def of_groups(self, codes: NDArray[np.int64]) -> "Sample":
+        """The same rows with some groups alone under new codes; all other rows are pooled in one more group."""
+        new = np.full(len(self.names), len(codes))
+        new[codes] = np.arange(len(codes))
+        names = [*(self.names[code] for code in codes), *["others"] * (len(codes) < len(self.names))]
+        return replace(self, group=new[self.group], names=tuple(names))
 
     @cached_property
     def tally(self) -> Tally:

@@ -38,6 +38,12 @@ def audit(
     max_gauc: Limit = None,
     max_eop: Limit = None,
     max_eod: Limit = None,
+    min_selection_ratio: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Exit with status 1 if the ratio of selection rates is smaller: 0.8 for four fifths."
+        ),
+    ] = None,
     max_other: Annotated[
         list[str] | None, typer.Option("--max", help="A limit on any metric, METRIC=LIMIT; repeatable.")
     ] = None,
@@ -46,7 +52,7 @@ def audit(
     from partialfair.audit.command import run
 
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
-    limits |= {"eop": max_eop, "eod": max_eod}
+    limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
     options = {"score": score, "group": group, "label": label, "threshold": threshold, "positive": positive}
     options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed}
     status = run(

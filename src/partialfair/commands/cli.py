@@ -1,11 +1,13 @@
 """The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
 
 import sys
+from typing import Annotated
 
 import typer
 
 from partialfair.commands import audits, data, project, results, runs
 from partialfair.errors import PartialFairError
+from partialfair.tables import processor
 
 app = typer.Typer(
     help="Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs.",
@@ -18,8 +20,24 @@ for theme in (runs, results, project, audits):
     app.add_typer(theme.app)  # without a name: its verbs are the program's own
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from partialfair import __version__
+
+        print(f"partialfair {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs."""
+
+
 def main() -> None:
     """Run the command line; an error that a person can act on is one sentence and exit status 2."""
+    processor.settle()  # before any verb imports NumPy
     try:
         app()
     except PartialFairError as error:

@@ -1,7 +1,7 @@
 """Verbs on datasets: ``partialfair data ...``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,16 @@ from partialfair.commands.common import PARAMS, RAW, ConfigOption, RawOption
 app = typer.Typer(
     help="Obtain, verify, prepare and split datasets.", no_args_is_help=True, pretty_exceptions_enable=False
 )
+
+
+def _options(config: Path, datasets: list[str] | None) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Names of datasets and the options of the grid; without a grid here, named datasets have their default options."""
+    from partialfair.grid.config import load_config
+
+    if datasets and config == PARAMS and not config.exists():
+        return datasets, {}
+    grid = load_config(config)
+    return datasets or list(grid.datasets), grid.params.datasets
 
 
 @app.command("fetch")
@@ -21,11 +31,10 @@ def data_fetch(
     offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
 ) -> None:
     """Obtain raw files from the DVC cache, a mirror or the upstream address; every byte is verified."""
-    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import fetch
 
-    grid = load_config(config)
-    for fetched in fetch(datasets or grid.datasets, raw, grid.params.datasets, extras, offline):
+    names, options = _options(config, datasets)
+    for fetched in fetch(names, raw, options, extras, offline):
         print(f"{fetched.path}: {fetched.origin}")
 
 
@@ -36,11 +45,10 @@ def data_verify(
     raw: RawOption = RAW,
 ) -> None:
     """Check the raw files against their published checksums."""
-    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import verify
 
-    grid = load_config(config)
-    for path in verify(datasets or grid.datasets, raw, grid.params.datasets):
+    names, options = _options(config, datasets)
+    for path in verify(names, raw, options):
         print(f"{path}: as published")
 
 
@@ -53,11 +61,10 @@ def data_prepare(
 ) -> None:
     """Build the table of a dataset from its raw files."""
     from partialfair.grid import paths
-    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import prepare
 
     target = out or Path(paths.table(dataset))
-    table = prepare(dataset, raw, target, load_config(config).dataset_options(dataset))
+    table = prepare(dataset, raw, target, _options(config, [dataset])[1].get(dataset, {}))
     print(f"{target}: {table.n_rows} rows, {table.n_features} features, groups {', '.join(table.group_names)}")
 
 
@@ -82,7 +89,7 @@ def data_split(
 
 @app.command("track")
 def data_track(
-    files: Annotated[list[Path], typer.Argument(help="Raw files at hand, below data/raw.")],
+    files: Annotated[list[Path], typer.Argument(help="Raw files below data/raw.")],
     url: Annotated[str | None, typer.Option(help="Upstream address of the one file.")] = None,
     member: Annotated[str | None, typer.Option(help="Its name in the archive that the address holds.")] = None,
     optional: Annotated[

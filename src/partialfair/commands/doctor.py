@@ -8,13 +8,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from partialfair.errors import PartialFairError
+
+if TYPE_CHECKING:
+    from partialfair.grid.config import Config
 
 State = Literal["ok", "warning", "missing"]
 
@@ -26,6 +29,7 @@ IMPORTED = (
     "pyarrow",
     "numba",
     "sklearn",
+    "threadpoolctl",
     "pydantic",
     "yaml",
     "typer",
@@ -60,18 +64,11 @@ def examine(project: str | Path = ".", params: str | Path = "params.yaml") -> li
         params: the experiment grid, relative to the project.
     """
     root = Path(project)
-    checks: list[Callable[[], Iterator[Check]]] = [
-        _python,
-        _packages,
-        lambda: _lock(root / "requirements.lock"),
-        lambda: _workflow(root),
-        lambda: _grid(root / params),
-        lambda: _data(root, root / params),
-        _kernels,
-        lambda: _gpu(root / params),
-        lambda: _disk(root),
-    ]
-    return [found for check in checks for found in check()]
+    checks = [*_python(), *_packages(), *_lock(root / "requirements.lock"), *_workflow(root)]
+    grid = _read(root / params)
+    config = None if isinstance(grid, Check) else grid
+    checks.append(grid if isinstance(grid, Check) else _counted(grid))
+    return [*checks, *_data(root, config), *_kernels(), *_gpu(config), *_disk(root)]
 
 
 def failed(checks: list[Check]) -> bool:
@@ -81,11 +78,11 @@ def failed(checks: list[Check]) -> bool:
 
 def _python() -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
-    good = (3, 11) <= sys.version_info[:2] <= (3, 12)
+    good = (3, 11) <= sys.version_info[:2] <= (3, 13)
     yield Check("Python", "ok" if good else "missing", f"{version}, {sys.executable}", "" if good else _PYTHON)
 
 
-_PYTHON = "install Python 3.11 or 3.12 and run `make clean demo`"
+_PYTHON = "install Python 3.11, 3.12 or 3.13 and run `make clean demo`"
 
 
 def _packages() -> Iterator[Check]:
@@ -147,39 +144,45 @@ def _workflow(root: Path) -> Iterator[Check]:
         yield Check("workflow", "ok", f"profiles {', '.join(profiles)}")
 
 
-def _grid(params: Path) -> Iterator[Check]:
+def _read(params: Path) -> "Config | Check":
+    """The grid, or what is wrong with it."""
     from partialfair.grid.config import load_config
 
     if not params.is_file():
-        yield Check("grid", "warning", f"no {params.name}", "run this in a checkout, or name the grid with --config")
-        return
+        return Check("grid", "warning", f"no {params.name}", "run this in a checkout, or name the grid with --config")
     try:
-        config = load_config(params)
+        return load_config(params)
     except PartialFairError as error:
-        yield Check("grid", "missing", str(error), "correct that entry")
-        return
-    yield Check("grid", "ok", f"{len(config.experiments)} experiments, {len(config.jobs())} jobs")
+        return Check("grid", "missing", str(error), "correct that entry")
 
 
-def _data(root: Path, params: Path) -> Iterator[Check]:
+def _counted(config: "Config") -> Check:
+    return Check("grid", "ok", f"{len(config.experiments)} experiments, {len(config.jobs())} jobs")
+
+
+def _data(root: Path, config: "Config | None") -> Iterator[Check]:
     """Check the raw files of the datasets that the grid uses: there, and with the right bytes."""
-    from partialfair.grid.config import load_config
     from partialfair.jobs.prepare import verify
 
-    try:
-        config = load_config(params)
-    except PartialFairError:
+    if config is None:
         return  # said by the check of the grid
+    absent: list[str] = []
+    verified: list[str] = []
+    without: list[str] = []
     for name in config.datasets:
         try:
-            files = verify([name], root / "data" / "raw", config.params.datasets)
+            (verified if verify([name], root / "data" / "raw", config.params.datasets) else without).append(name)
         except PartialFairError as error:
             lines = str(error).splitlines()
-            absent = all("raw file missing" in line for line in lines)
-            remedy = f"partialfair data fetch {name}" if absent else "follow that advice, then fetch again"
-            yield Check(f"data {name}", "warning" if absent else "missing", lines[0], remedy)
-        else:
-            yield Check(f"data {name}", "ok", f"{len(files)} raw files verified" if files else "needs no raw file")
+            if all("raw file missing" in line for line in lines):
+                absent.append(name)
+            else:
+                yield Check(f"data {name}", "missing", lines[0], "follow that advice, then fetch again")
+    if verified or without:
+        yield Check("data", "ok", f"{len(verified)} datasets verified, {len(without)} need no raw file")
+    if absent:
+        text = f"no raw files of {', '.join(absent)}; only their experiments need them"
+        yield Check("data", "warning", text, f"partialfair data fetch {' '.join(absent)}")
     for folder in filter(None, os.environ.get("PARTIALFAIR_DATA_MIRROR", "").split(os.pathsep)):
         if not Path(folder).is_dir():
             yield Check("mirror", "missing", f"{folder} is no folder", "correct or unset PARTIALFAIR_DATA_MIRROR")
@@ -209,34 +212,25 @@ def _kernels() -> Iterator[Check]:
     yield Check("a small fit", "ok", model.status_)
 
 
-def _gpu(params: Path) -> Iterator[Check]:
+def _gpu(config: "Config | None") -> Iterator[Check]:
     """Check PyTorch, which only jobs on a GPU and the comparison with peers use."""
+    wanted = config is not None and config.params.device == "cuda"
     remedy = "`make torch`, or `make torch GPU=1` for CUDA"
     try:
         torch: Any = importlib.import_module("torch")
     except Exception as error:
-        wanted = _device(params) == "cuda"
         state: State = "missing" if wanted else "warning"
         reason = "not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
         yield Check("PyTorch", state, f"{reason}; only jobs on a GPU need it", remedy)
         return
     if torch.cuda.is_available():
         yield Check("PyTorch", "ok", f"{torch.__version__}, GPU {torch.cuda.get_device_name(0)}")
-    elif _device(params) == "cuda":
+    elif wanted:
         yield Check(
             "PyTorch", "missing", f"{torch.__version__}, no GPU, but params.yaml says device: cuda", "set device: auto"
         )
     else:
         yield Check("PyTorch", "ok", f"{torch.__version__}, no GPU")
-
-
-def _device(params: Path) -> str:
-    from partialfair.grid.config import load_config
-
-    try:
-        return load_config(params).params.device
-    except PartialFairError:
-        return "cpu"
 
 
 def _disk(root: Path) -> Iterator[Check]:

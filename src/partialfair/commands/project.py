@@ -24,11 +24,13 @@ class Kind(StrEnum):
 @app.command()
 def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
+    from partialfair.grid.checks import check_files
     from partialfair.grid.config import load_config
     from partialfair.reporting.exhibit import check_exhibits
 
     grid = load_config(config, check_plugins=True)
     check_exhibits(grid)
+    check_files(grid)
     if as_json:
         print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
         return
@@ -59,11 +61,12 @@ def run(
     cores: Annotated[str, typer.Option(help="Number of cores, or all.")] = "all",
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
     profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show Snakemake's own output.")] = False,
 ) -> None:
-    """Run what is outdated, with Snakemake; its progress is shown as it goes."""
+    """Run what is outdated, with Snakemake, and show one line of progress; the whole output goes to logs/run.log."""
     from partialfair.commands.runner import run_workflow
 
-    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile))
+    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose))
 
 
 @app.command()
@@ -97,6 +100,7 @@ def resume(
     ] = False,
 ) -> None:
     """Continue a killed run: cancel the jobs it left, unlock, repeat its command (with further arguments, if any)."""
+    from partialfair.commands.runner import become
     from partialfair.jobs.resume import resume as run
 
-    sys.exit(run(context.args, ended))
+    sys.exit(run(context.args, ended, start=become))

@@ -1,19 +1,33 @@
 """The verbs that start other programs: Snakemake, and the benchmarks of a checkout."""
 
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import NoReturn
 
+from partialfair.commands.common import PARAMS
+from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError
 
 BENCHMARKS = Path("tests/benchmarks/run.py")
+LOG = Path("logs/run.log")
+AGAIN = "PARTIALFAIR_AGAIN"
+"""Environment variable by which a program that runs the workflow says which of its own commands continues it."""
 
 
 def run_workflow(
-    targets: Sequence[str], config: Path, cores: str = "all", dry_run: bool = False, profile: str | None = None
+    targets: Sequence[str],
+    config: Path,
+    cores: str = "all",
+    dry_run: bool = False,
+    profile: str | None = None,
+    verbose: bool = False,
 ) -> int:
-    """Run Snakemake in the current folder, its output as it comes.
+    """Run Snakemake in the current folder, with a line of progress.
 
     Args:
         targets: experiments, exhibits or files; none for all.
@@ -21,12 +35,13 @@ def run_workflow(
         cores: a number, or ``"all"``.
         dry_run: only say what would run.
         profile: name of a folder of ``workflow/profiles``.
+        verbose: show Snakemake's output as it comes; that of a dry run is always shown.
 
     Returns:
-        Snakemake's exit status.
+        Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
 
     Raises:
-        ConfigError: there is no workflow here, no such profile, or ``cores`` is no number.
+        ConfigError: there is no workflow here, no such target or profile, or ``cores`` is no number.
     """
     if not Path("Snakefile").is_file():
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
@@ -41,7 +56,45 @@ def run_workflow(
             known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
             raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
         command += ["--workflow-profile", str(folder)]
-    return subprocess.run([*command, "--", *(targets or ["all"])], check=False).returncode
+    require_targets(targets, config)
+    command += ["--", *(targets or ["all"])]
+    if dry_run or verbose:
+        return subprocess.run(command, check=False).returncode
+
+    def again() -> str:
+        from partialfair.jobs.resume import LOCKS
+
+        if LOCKS.is_dir() and any(LOCKS.iterdir()):  # it was killed
+            return f"cd {shlex.quote(os.getcwd())} && partialfair resume"
+        if AGAIN in os.environ:
+            return os.environ[AGAIN]
+        options = ["--config", str(config)] * (config != PARAMS) + ["--profile", profile or ""] * (profile is not None)
+        return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
+
+    return follow(command, LOG, again=again)
+
+
+def become(command: Sequence[str]) -> NoReturn:
+    """Run a command in place of this process, so that signals reach it; does not return."""
+    sys.stdout.flush()
+    os.execv(command[0], list(command))  # noqa: S606 (no shell is wanted)
+
+
+def require_targets(targets: Sequence[str], config: Path) -> None:
+    """Refuse a target that is neither a file nor a name of the grid or of the Snakefile.
+
+    Raises:
+        ConfigError: with the nearest name.
+    """
+    from partialfair.grid.checks import RESERVED
+    from partialfair.grid.config import load_config
+
+    grid = load_config(config)
+    known = sorted({*RESERVED, *grid.experiments, *grid.params.exhibits})
+    for target in targets:
+        if target not in known and "/" not in target and "." not in target:
+            near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
+            raise ConfigError(f"{config}: there is no target {target!r}; the nearest are {near}")
 
 
 def run_benchmarks() -> int:

@@ -50,9 +50,9 @@ def evaluate(
     out: OutOption = None,
 ) -> None:
     """Score a trained model of the grid, compute its metrics and write its model card."""
+    from partialfair.cards import card
     from partialfair.grid import fingerprint
     from partialfair.grid.config import load_config
-    from partialfair.jobs import card
     from partialfair.jobs.evaluate import evaluate as run
 
     grid = load_config(config)
@@ -66,21 +66,51 @@ def evaluate(
 
 
 @app.command()
+def spread(
+    experiment: Annotated[str, typer.Option()],
+    dataset: Annotated[str, typer.Option()],
+    algorithm: Annotated[str, typer.Option()],
+    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
+    seed: Annotated[int, typer.Option(min=0)],
+    repeats: Annotated[int, typer.Option(min=1, help="How often to train it again.")] = 5,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Train a run again with its columns in other orders: how much of its metrics is rounding."""
+    from statistics import median
+
+    from partialfair.grid.config import load_config
+    from partialfair.jobs.spread import spread as run
+
+    grid = load_config(config)
+    found = run(grid, grid.job(experiment, dataset, algorithm, kappa, seed), repeats)
+    width = max(map(len, found.values), default=0)
+    print(f"{'metric on test rows':<{width}}{'value':>12}{'median move':>14}{'largest move':>14}")
+    for name, value in found.values.items():
+        print(f"{name:<{width}}{value:>12.6f}{median(found.moves[name]):>14.1e}{max(found.moves[name]):>14.1e}")
+    if found.chosen[0]:
+        same = sum(chosen == found.chosen[0] for chosen in found.chosen[1:])
+        print(f"tuning chose {found.chosen[0]}, and the same in {same} of {repeats} repetitions")
+
+
+@app.command()
 def card(
     run: Annotated[Path, typer.Argument(help="Folder of an evaluated run, below data/runs.")],
     out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,
+    page: Annotated[Path | None, typer.Option(help="HTML file to write, with a picture of the interval.")] = None,
 ) -> None:
-    """Print the model card of a run: data, use, constraint, metrics with intervals, limits."""
-    from partialfair.jobs.card import render
+    """Print the model card of a run: what it is, its groups, constraint, metrics with intervals, limits."""
+    from partialfair.cards import card as cards
     from partialfair.tables.files import atomic_path
 
-    text = render(run)
-    if out is None:
-        print(text, end="")
-        return
-    with atomic_path(out) as path:
-        path.write_text(text, encoding="utf-8")
-    print(out)
+    if out is None and page is None:
+        print(cards.render(run), end="")
+    for target, make in ((out, cards.render), (page, cards.page)):
+        if target is None:
+            continue
+        text = make(run)
+        with atomic_path(target) as path:
+            path.write_text(text, encoding="utf-8")
+        print(target)
 
 
 @app.command()

@@ -4,8 +4,10 @@ The plugins ``snakemake_executor_plugin_warm`` and ``snakemake_scheduler_plugin_
 ``workflow/profiles/default``; their READMEs say when each is called.
 """
 
+import ctypes
 import io
 import multiprocessing
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +20,7 @@ import numba
 import typer
 
 from partialfair import plugins
+from partialfair.cards import card
 from partialfair.commands import runs
 from partialfair.commands.masking import masked
 from partialfair.datasets import simulated
@@ -26,10 +29,9 @@ from partialfair.errors import PartialFairError
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job, load_config
 from partialfair.grid.params import ParamsModel
-from partialfair.jobs import card
 from partialfair.jobs.evaluate import evaluate
 from partialfair.jobs.train import Files, train, train_together
-from partialfair.tables import compiled  # noqa: F401 - it chooses the folder of compiled kernels
+from partialfair.tables import compiled
 
 REHEARSED: dict[str, Any] = {
     "seeds": [0],
@@ -56,6 +58,9 @@ REHEARSED: dict[str, Any] = {
     },
 }
 """The grid of the rehearsal: the algorithms whose kernels most runs of the papers execute, on few rows."""
+
+
+PR_SET_PDEATHSIG = 1
 
 
 def block(rule: str, wildcards: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -117,12 +122,12 @@ def _job(config: Config, options: Mapping[str, Any]) -> Job:
 def rehearse() -> None:
     """Train and evaluate a tiny run of the commonest kinds: kernels and modules that it loads, no job has to.
 
-    A kernel that this process has compiled may differ in the last bits from the same one loaded from the cache, so
-    the first rehearsal after a change of the kernels' sources is another process's, which fills the cache.
+    The first rehearsal after a change of the kernels' sources is another process's, which fills the cache: what the
+    compiler takes of memory would else be inherited by every job.
     """
     mark = _mark()
     if not mark.exists():
-        process = multiprocessing.get_context("fork").Process(target=_rehearse)
+        process = multiprocessing.get_context("fork").Process(target=_rehearse_alone)
         process.start()
         process.join()
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -130,9 +135,16 @@ def rehearse() -> None:
     _rehearse()
 
 
+def _rehearse_alone() -> None:
+    """Rehearse in a process that ends with the one that waits for it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _rehearse()
+
+
 def _mark() -> Path:
     """Return the file that says that the kernels of a rehearsal are in the cache."""
-    return Path(numba.config.CACHE_DIR) / f"rehearsed-{numba.__version__}"
+    return compiled.CACHE / f"rehearsed-{numba.__version__}"
 
 
 def _rehearse() -> None:

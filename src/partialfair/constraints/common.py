@@ -1,5 +1,7 @@
 """What the constraint families share: intervals per group, rank grids, slacks, and the rate program."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,17 @@ def slack_per_group(intervals: GroupPairs, kappa: float, kappa_scale: str) -> ND
     return np.full(len(intervals), kappa) if kappa_scale == "absolute" else kappa * lengths
 
 
-def rank_grid(interval: Pairs, grid: int, closed: bool = False) -> NDArray[np.float64]:
+def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0.0) -> NDArray[np.float64]:
     """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
 
     The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
     sizes in the ratio of their lengths, as in the paper's comparison (10 ranks on [0.05, 0.3), 40 on [0, 1)).
-    It is measured along the union: a gap between two pairs holds no rank. A ``closed`` grid has the last pair's
-    beta besides, unless that is 1, where all rows are counted and nothing is left to constrain.
+    It is measured along the union: a gap between two pairs holds no rank.
+
+    A ``closed`` grid covers both ends of every pair. It has beta besides, unless that is 1, where all rows are counted
+    and nothing is left to constrain; and the ranks of [alpha - below, alpha) at the same spacing, and alpha - below.
+    With the slack for ``below``, no threshold that a group passes with a rank in the interval lies outside what is
+    constrained: without, groups may differ by nearly alpha plus slack just above the first threshold.
     """
     if grid < 1:
         raise ConfigError(f"grid is {grid}; use at least 1 rank")
@@ -36,8 +42,20 @@ def rank_grid(interval: Pairs, grid: int, closed: bool = False) -> NDArray[np.fl
     piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
     lows = np.array([alpha for alpha, _ in interval])
     ranks = lows[piece] + position - (ends - lengths)[piece]
-    last = interval[-1][1]
-    return np.append(ranks, last) if closed and last < 1 else ranks
+    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed else ranks
+
+
+def _ends(interval: Pairs, spacing: float, below: float) -> list[float]:
+    """The ranks that close a grid: what the text of :func:`rank_grid` says."""
+    found: list[float] = []
+    before = 0.0  # where the previous pair ends
+    for alpha, beta in interval:
+        count = math.ceil(below / spacing - 1e-9)
+        lower = [alpha - min(step * spacing, below) for step in range(count, 0, -1)]
+        found += [rank for rank in lower if rank > before + 1e-12]
+        found += [beta] if beta < 1 and all(abs(beta - other) > 1e-12 for other, _ in interval) else []
+        before = beta
+    return found
 
 
 def rate_program(

@@ -28,7 +28,7 @@ def build(
     kappa_scale: str = "relative",
     closed: bool = False,
 ) -> HingeProgram:
-    """Build the 2 * grid * G constraints (2 * (grid + 1) * G on a closed grid).
+    """Build the 2 * grid * G constraints; a closed grid has more ranks than ``grid``.
 
     Args:
         group: (n,) group codes.
@@ -37,7 +37,9 @@ def build(
         kappa: tolerance; the slack is kappa ("absolute") or kappa times the interval's length ("relative").
         grid: number of ranks p at which the constraint is imposed.
         kappa_scale: "relative" (the definition) or "absolute" (the published numbers).
-        closed: also at the interval's end beta, where a half-open grid leaves the ranks above its last one free.
+        closed: cover both ends. The paper's half-open grid leaves the ranks above its last one free, and on the
+            absolute scale those just below alpha, where groups may differ by nearly twice kappa. With intervals of
+            the groups' own the end at alpha is not covered: a rank there has no partner in the other groups.
 
     Raises:
         ConfigError: an interval, kappa or grid that cannot be used.
@@ -45,7 +47,8 @@ def build(
     n_groups = int(group.max()) + 1
     intervals = for_groups(interval, n_groups)
     slack = slack_per_group(intervals, kappa, kappa_scale)
-    grids = [rank_grid(pairs, grid, closed) for pairs in intervals]
+    below = float(slack[0]) if kappa_scale == "absolute" and len(set(intervals)) == 1 else 0.0
+    grids = [rank_grid(pairs, grid, closed, below) for pairs in intervals]
     size = min(len(ranks) for ranks in grids)  # a group whose interval ends at 1 has no rank there
     ranks = np.array([found[:size] for found in grids])  # (G, P)
     convex: list[list[Term]] = []

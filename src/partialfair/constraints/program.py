@@ -78,7 +78,9 @@ class Side:
         return out
 
     def pull_back(self, means: NDArray[np.float64], multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``sum_i multipliers[i] * derivative[i]``, (S, Q)."""
+        """``sum_i multipliers[i] * derivative[i]``, (S, Q); NaN where the means are not all numbers."""
+        if np.isnan(means).any():  # no alternative attains a maximum, and the compiled function would follow none
+            return np.full(means.shape, np.nan)
         out = np.zeros(means.shape)
         side_pull_back(*self._table, means, multipliers, out)
         return out

@@ -94,17 +94,26 @@ def load(
         ConfigError: an option has an unknown value.
         DataError: a file is missing or inconsistent.
     """
-    if source not in ("union", "pums"):
-        raise ConfigError(f"datasets.acs_income.source is {source!r}; use 'union' or 'pums'")
-    known = national()["state_rows"]
-    strange = [state for state in states or () if state not in known]
-    if strange:
-        raise ConfigError(f"datasets.acs_income.states holds {strange[0]!r}; use postal codes such as 'OK', and 'PR'")
+    check_source(SPEC.name, source, states or ())
     if source == "union":
-        table = _read_union(SPEC.path(raw_dir, SPEC.files[0].name), states)
+        table = read_union(SPEC.path(raw_dir, SPEC.files[0].name), states)
     else:
-        table = _read_pums(SPEC.directory(raw_dir), tuple(states or known), check_counts)
+        table = _read_pums(SPEC.directory(raw_dir), tuple(states or national()["state_rows"]), check_counts)
     return encode(table, SPEC.name, levels)
+
+
+def check_source(name: str, source: str, states: Sequence[str]) -> None:
+    """Refuse options of the dataset ``name`` that have an unknown value.
+
+    Raises:
+        ConfigError: a source or a state that there is not.
+    """
+    if source not in ("union", "pums"):
+        raise ConfigError(f"datasets.{name}.source is {source!r}; use 'union' or 'pums'")
+    known = national()["state_rows"]
+    strange = [state for state in states if state not in known]
+    if strange:
+        raise ConfigError(f"datasets.{name}.states holds {strange[0]!r}; use postal codes such as 'OK', and 'PR'")
 
 
 def download(raw_dir: Path, source: Source = "union", states: Sequence[str] | None = None, **_: Any) -> list[Path]:
@@ -124,7 +133,7 @@ def download(raw_dir: Path, source: Source = "union", states: Sequence[str] | No
         return []
     folder = SPEC.directory(raw_dir) / "2018" / "1-Year"
     folder.mkdir(parents=True, exist_ok=True)
-    return [_person_file(folder, state, fetch=True) for state in states or national()["state_rows"]]
+    return [person_file(folder, state, fetch=True) for state in states or national()["state_rows"]]
 
 
 def national() -> dict[str, Any]:
@@ -184,7 +193,7 @@ def _categorical(name: str, column: str, values: np.ndarray, fixed: Sequence[int
     return Categorical(column, lookup[values], [str(level) for level in levels])
 
 
-def _read_union(path: Path, states: Sequence[str] | None) -> "pd.DataFrame":
+def read_union(path: Path, states: Sequence[str] | None) -> "pd.DataFrame":
     """Read the wanted columns and states of the union table."""
     import pandas as pd
 
@@ -202,7 +211,7 @@ def _read_pums(folder: Path, states: Sequence[str], check_counts: bool) -> "pd.D
     totals = national()["state_rows"]
     tables = []
     for state in states:
-        path = _person_file(folder / "2018" / "1-Year", state, fetch=False)
+        path = person_file(folder / "2018" / "1-Year", state, fetch=False)
         table = _filtered(path)
         if check_counts and len(table) != totals[state]:
             raise DataError(
@@ -217,7 +226,7 @@ def _filtered(path: Path) -> "pd.DataFrame":
     """Apply the filter and label of the task to one raw person file."""
     import pandas as pd
 
-    _require_folktables()
+    require_folktables()
     from folktables.acs import adult_filter
 
     try:
@@ -230,12 +239,12 @@ def _filtered(path: Path) -> "pd.DataFrame":
     return table
 
 
-def _person_file(folder: Path, state: str, fetch: bool) -> Path:
+def person_file(folder: Path, state: str, fetch: bool) -> Path:
     """Return the raw file of a state, downloading it if ``fetch``."""
     from contextlib import redirect_stdout
     from io import StringIO
 
-    _require_folktables()
+    require_folktables()
     from folktables.load_acs import initialize_and_download
 
     said = StringIO()  # folktables prints its progress and its errors
@@ -253,7 +262,7 @@ def _person_file(folder: Path, state: str, fetch: bool) -> Path:
     return path
 
 
-def _require_folktables() -> None:
+def require_folktables() -> None:
     """Say what to install if folktables, which only raw Census files need, is absent."""
     try:
         import folktables  # noqa: F401

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from partialfair.datasets import acs_income, acs_income_ok
+from partialfair.datasets import acs_income, acs_income_ok, acs_state
 from partialfair.datasets.spec import DatasetSpec
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset, Split
 
 FEATURES = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX")
-SPLIT_STATE = 42  # of the published code
-VALIDATION = 0.1  # share of the training rows
 
 SPEC = DatasetSpec(
     name="acs_income_ok_race",
@@ -55,15 +53,8 @@ def load(raw_dir: Path) -> Dataset:
     missing = [name for name in (*FEATURES, "RAC1P", acs_income.LABEL) if name not in table.columns]
     if missing:
         raise DataError(f"{path}: column {missing[0]!r} is missing; fetch the file again")
-    return Dataset(
-        X=table[list(FEATURES)].to_numpy(np.float32),
-        y=2.0 * table[acs_income.LABEL].to_numpy(np.float64) - 1.0,
-        group=(table["RAC1P"] != 1).to_numpy(np.int16),
-        feature_names=FEATURES,
-        group_names=("white", "non-white"),
-        name=SPEC.name,
-        numeric=np.arange(len(FEATURES), dtype=np.int64),
-    )
+    label = table[acs_income.LABEL].to_numpy(np.float64)
+    return acs_state.codes(table, FEATURES, label, "RAC1P", (1,), SPEC.name, ("white", "non-white"))
 
 
 def split(data: Dataset, seed: int) -> Split:
@@ -72,10 +63,4 @@ def split(data: Dataset, seed: int) -> Split:
     The paper has no validation rows. A tenth of its training rows stands as such here; the paper's methods, which
     select nothing, train on both parts together.
     """
-    from sklearn.model_selection import train_test_split
-
-    pool, test = train_test_split(
-        np.arange(data.n_rows), test_size=0.2, stratify=data.group == 0, random_state=SPLIT_STATE
-    )
-    last = len(pool) - round(VALIDATION * len(pool))
-    return Split(pool[:last].astype(np.int64), pool[last:].astype(np.int64), test.astype(np.int64))
+    return acs_state.split(data, seed)

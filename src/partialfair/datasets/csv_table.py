@@ -24,7 +24,7 @@ from partialfair.datasets.one_hot import Categorical, drop_first
 from partialfair.datasets.spec import DatasetSpec
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.columns import read_columns
+from partialfair.tables.columns import column_names, read_columns
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.groups import group_labels
 
@@ -43,6 +43,15 @@ SPEC = DatasetSpec(
 
 MAX_LEVELS = 1000
 """A column with more different texts is an identifier rather than a category."""
+
+NEARLY = 0.9
+"""A column of which a larger share is numbers is one of numbers, with mistakes in it."""
+
+FEW = 20
+"""Values that a category may have in a table of any size; in larger ones, as many as half the rows."""
+
+LARGEST = 1e37
+"""Inputs are stored in single precision, which ends at 3.4e38."""
 
 EMPTY = frozenset(("", "NA", "NaN", "nan", "null"))
 """Texts of a label or an input that stand for a missing value."""
@@ -116,6 +125,24 @@ def load(
     return Dataset(X, _labels(path, label, texts[label][rows], positive), *shared)
 
 
+def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None:
+    """Refuse an entry whose file is not there or lacks a column that it names; the rows are not read.
+
+    Raises:
+        DataError: naming the file and the column.
+    """
+    path = Path(str(options["file"]))
+    names = column_names(path)
+    named = [options["label"]]
+    for key in ("groups", "numeric", "categorical", "drop"):
+        named += _listed(options.get(key))
+    for name in named:
+        if name not in names:
+            raise DataError(
+                f"{source}: datasets.{dataset}: {path} has no column {name!r}; {did_you_mean(str(name), names)}"
+            )
+
+
 def _check_options(small_groups: str, missing: str, task: str, positive: Any) -> None:
     """Refuse options that are none of their choices, and a positive class of a number."""
     _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
@@ -161,7 +188,7 @@ def _inputs(
         raise ConfigError(f"{path}: column {twice[0]!r} is given for two purposes; name each column once")
     rest = [name for name in columns if name not in named]
     if numeric is None and categorical is None:
-        numbers = [name for name in rest if _is_numeric(columns[name])]
+        numbers = [name for name in rest if _is_numeric(path, name, columns[name])]
         categories = [name for name in rest if name not in numbers]
     elif rest:
         raise ConfigError(
@@ -172,12 +199,30 @@ def _inputs(
     return [name for name in columns if name in numbers], [name for name in columns if name in categories]
 
 
-def _is_numeric(column: Any) -> bool:
-    """Tell whether every entry that is not missing is a number."""
+def _is_numeric(path: Path, name: str, column: Any) -> bool:
+    """Tell whether every entry that is not missing is a number.
+
+    Raises:
+        DataError: nearly every entry is, so that a few mistakes would make a category of each number; or the numbers
+            are those of the rows.
+    """
     import pandas as pd
 
     present = column[~_missing(column.to_numpy(object))]
-    return len(present) > 0 and bool(pd.to_numeric(present, errors="coerce").notna().all())
+    values = pd.to_numeric(present, errors="coerce")
+    share = float(values.notna().mean()) if len(present) else 0.0
+    if NEARLY < share < 1:
+        row = int(present.index[values.isna()][0])
+        raise DataError(
+            f"{path}: column {name!r} holds {column.loc[row]!r} in row {row + 1} after the header, while {share:.1%} "
+            "of its entries are numbers; correct it, or put the column into categorical or drop"
+        )
+    if share == 1 and len(present) > FEW and set(values.diff().dropna()) == {1.0}:
+        raise DataError(
+            f"{path}: column {name!r} numbers the rows ({values.iloc[0]:g}, {values.iloc[1]:g}, ...); put it into "
+            "drop, or into numeric if it is an input"
+        )
+    return share == 1
 
 
 def _missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
@@ -199,6 +244,13 @@ def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
         raise DataError(
             f"{path}: column {name!r} holds {entries[row]!r} in row {row + 1} after the header, which is no finite "
             "number; correct it, or put the column into categorical or drop"
+        )
+    large = np.abs(values) > LARGEST
+    if large.any():
+        row = int(np.flatnonzero(large)[0])
+        raise DataError(
+            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, too large for single "
+            "precision; rescale the column, or put it into drop"
         )
     return values
 
@@ -238,7 +290,9 @@ def _sized_groups(
     """
     sizes = np.bincount(codes, minlength=len(names))
     small = np.flatnonzero(sizes < least)
-    found = ", ".join(f"{names[code]!r}: {sizes[code]}" for code in small)
+    found = ", ".join(f"{names[code]!r}: {sizes[code]}" for code in small[:5]) + f" and {small.size - 5} more" * (
+        small.size > 5
+    )
     if small.size and small_groups == "refuse":
         raise DataError(
             f"{path}: fewer than {least} rows in group {found}; set small_groups to drop or merge, use fewer group "
@@ -260,10 +314,13 @@ def _sized_groups(
 
 def _category(path: Path, name: str, entries: NDArray[Any]) -> Categorical:
     codes, levels = group_labels({name: entries})
-    if len(levels) > MAX_LEVELS:
+    if len(levels) > MAX_LEVELS or len(levels) > max(FEW, len(entries) // 2):
+        separated = sum(level.count(",") == 1 and level.replace(",", "").replace(".", "").isdigit() for level in levels)
+        what = "its numbers are written with commas" if 2 * separated > len(levels) else "it looks like an identifier"
+        remedy = "write them with a decimal point alone" if 2 * separated > len(levels) else "put it into drop"
         raise DataError(
-            f"{path}: column {name!r} takes {len(levels)} different values; it looks like an identifier: "
-            "put it into drop, or group its values"
+            f"{path}: column {name!r} takes {len(levels)} different values in {len(entries)} rows; {what}: {remedy}, "
+            "or group its values"
         )
     return Categorical(name, codes, levels)
 

@@ -11,47 +11,52 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Fit, Task, algorithm_for, served
-from partialfair.algorithms.linear.alm import ALM
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
-from partialfair.algorithms.measure import Measured, measure
+from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.errors import DataError
 from partialfair.estimators.inputs import (
     InputError,
+    UnconstrainedWarning,
     as_matrix,
+    binary_labels,
     check_group_sizes,
+    named_texts,
     numeric_columns,
-    solver_settings,
     stratified_rows,
     value_errors,
 )
+from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
+from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
+from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import codes_for, group_labels
+from partialfair.tables.intervals import FULL
 
-SOLVERS = ("alm", "idca")
 ONE_GROUP = "all"
 
 
-class UnconstrainedWarning(UserWarning):
-    """A classifier was fitted without groups, so no fairness constraint was imposed."""
-
-
-class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression whose scores satisfy a fairness constraint on an interval of ranks.
 
     The score is linear with an intercept and coefficients per group (Partial fairness paper, section 3), or
-    with ``uses_group=False`` linear with none. The logistic loss is minimised without a penalty on the weights,
-    subject to the constraint on the training rows. Numeric columns are standardised inside.
+    with ``uses_group=False`` linear with none. The logistic loss is minimised subject to the constraint on the training
+    rows: the metric of the constraint, with the indicator and at all thresholds of the interval, is to be at most
+    ``kappa`` there. ``train_violation_`` is what it is, and ``status_`` says whether that is so. Numeric columns are
+    standardised inside.
 
     A satisfied constraint is a statement about the scores of the training rows within the interval. It does not
     say that labels are free of bias, that scores outside the interval agree, or that the constraint holds on
-    other rows to the same tolerance; audit held-out scores (:mod:`partialfair.audit`).
+    other rows to the same tolerance (``sampling_band_`` says how far that may be off); audit held-out scores
+    (:mod:`partialfair.audit`).
 
     Without ``sensitive_features`` there is nothing to constrain: ``fit`` then minimises the loss alone and warns
     with :class:`UnconstrainedWarning`. ``constraint=None`` says the same on purpose, without a warning.
@@ -60,39 +65,59 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         constraint: name of a constraint family, for instance "partial_statistical_parity",
             "partial_demographic_parity", "partial_equal_opportunity", "partial_equalized_odds"; ``None`` for none.
         interval: disjoint pairs [alpha, beta) of ranks (0 = highest score), or one such list per group in the
-            order of ``groups_``.
+            order of ``groups_``. By default, for partial statistical parity, the interval that covers the positive rate
+            of the unconstrained model and on which that model is least fair
+            (:func:`partialfair.metrics.choose_interval.suggest_interval`); for other families the whole range.
         kappa: tolerance; infinity for no constraint.
         kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
-        grid: number of ranks at which partial statistical parity is imposed.
-        solver: "alm" (direct, nothing to tune) or "idca" (tuned on held-out rows).
+        grid: least number of ranks at which "alm" and "idca" impose partial statistical parity.
+        solver: "auto" takes the first of these that serves the constraint. "ranks": fit without constraint, then map
+            each group's scores increasingly (partial statistical parity with the group). "thresholds": fit without
+            constraint, then choose each group's threshold (demographic parity and equal opportunity with the group).
+            "parity": a mixture of at most a few linear decisions (demographic parity, equal opportunity and equalized
+            odds on the whole range, without the group). "alm": one linear score, by the direct solver. Besides,
+            "select" chooses between "ranks" and "alm" on held-out rows, and "idca" is the paper's method, tuned on
+            held-out rows.
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features; at
             equal kappa the loss is at least as high, because the model is a special case, and some tolerances
             that intercepts per group would reach cost much accuracy or cannot be reached.
-        validation_fraction: share of rows that "idca" holds out for tuning, stratified by group and label.
-        solver_options: settings of the solver, see ``ALMSettings`` and ``IDCASettings`` of its algorithm module.
-        random_state: seed of the hold-out; "alm" has no randomness.
+        C: inverse strength of an L2 penalty on the coefficients of the standardised columns, per row as in
+            scikit-learn's ``LogisticRegression``; infinity (default) for none. "parity" takes 1 in place of infinity.
+        class_weight: weights of the labels in the loss: ``None``, "balanced", or a mapping from label to weight.
+        validation_fraction: share of rows held out for choices, stratified by group and label.
+        solver_options: settings of "alm" or "idca", see ``ALMSettings`` and ``IDCASettings`` of its algorithm module.
+        random_state: seed of the hold-out and of the lots that "parity" draws for rows by their content.
         device: "cpu" (compiled kernels), "cuda" (PyTorch on a GPU, solver "alm" only) or "auto" (a GPU if there is).
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the score is positive.
         groups_: names of the groups, in the order of their codes.
         n_features_in_, feature_names_in_: as in scikit-learn.
+        coef_, intercept_: (G, d) and (G,) of the linear score on the columns as passed, one line per group, or one line
+            in all where the group is not used. "ranks" maps that score; of a mixture, the likelier score's.
+        interval_: the interval in use.
+        solver_: the solver in use; "unconstrained" where nothing was constrained.
         model_: the score model; ``model_.save(path)`` writes it.
-        certificate_: what was measured on the training rows: objective, largest violations and optimality.
-        thresholds_: score thresholds theta of the constraint's rank grid, (grid,); empty for other families.
-        selected_: hyper-parameters chosen on held-out rows.
+        train_violation_: the constraint's metric on the training rows; ``None`` without a constraint.
+        sampling_band_: by how much the metric may be larger in the population, at 95%, for scores fixed in advance;
+            ``None`` where no such bound is known.
+        certificate_: what else was measured on the training rows: objective, surrogate violations and optimality.
+        thresholds_: score thresholds theta of the constraint's rank grid, for "alm" and "idca"; else empty.
+        selected_: what was chosen on held-out rows.
         status_: "ok", or why the constraint is not satisfied.
     """
 
     def __init__(
         self,
-        constraint: str | None = "partial_statistical_parity",
-        interval: Any = ((0, 1),),
+        constraint: str | None = PSP,
+        interval: Any = None,
         kappa: float = 0.1,
         kappa_scale: str = "relative",
         grid: int = 10,
-        solver: str = "alm",
+        solver: str = "auto",
         uses_group: bool = True,
+        C: float = math.inf,
+        class_weight: Any = None,
         validation_fraction: float = 0.2,
         solver_options: dict[str, Any] | None = None,
         random_state: Any = None,
@@ -105,6 +130,8 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.grid = grid
         self.solver = solver
         self.uses_group = uses_group
+        self.C = C
+        self.class_weight = class_weight
         self.validation_fraction = validation_fraction
         self.solver_options = solver_options
         self.random_state = random_state
@@ -117,21 +144,24 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit on features X (n, d), labels y (n,) with two values, and groups of the rows.
 
         Args:
             X: array, sparse matrix or dataframe of numbers without missing values.
             y: labels; the larger of the two values is the positive one.
             sensitive_features: (n,) groups, or several columns (each combination that occurs is a group).
+            sample_weight: (n,) weights of the rows in the loss. The constraint counts every row once.
 
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
-        task = self._task(self._training_rows(X, y, sensitive_features), sensitive_features is not None)
+        rows = self._training_rows(X, y, sensitive_features)
+        weights = self._weights(rows, sample_weight)
+        training, task = self._prepared(rows, weights, sensitive_features is not None)
         with value_errors():
             check_group_sizes(task, self.classes_)
-            return self._adopt(*self._solve(task, None))
+            return self._adopt(*self._solve(training, task, None), task)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
@@ -144,7 +174,9 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             InputError: groups missing, or not among those of ``fit``.
         """
         check_is_fitted(self)
-        matrix = as_matrix(validate_data(self, to_pandas(X), accept_sparse="csr", dtype=_FLOATS, reset=False))
+        with named_texts(X):
+            X = validate_data(self, to_pandas(X), accept_sparse="csr", dtype=_FLOATS, reset=False)
+        matrix = as_matrix(X)
         with value_errors():
             codes = None
             if self.model_.uses_group and len(self.groups_) > 1:
@@ -157,7 +189,7 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 _same_length(codes, matrix)
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
-            return self.model_.scores(matrix, codes)
+            return np.asarray(self.model_.scores(matrix, codes))
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Logistic function of the scores, (n, 2); the constraint can move it away from calibration."""
@@ -178,7 +210,9 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
-        X, y = validate_data(self, to_pandas(X), to_pandas(y), accept_sparse="csr", dtype=_FLOATS, ensure_min_samples=2)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_min_samples": 2}
+        with named_texts(X):
+            X, y = validate_data(self, to_pandas(X), to_pandas(y), **checks)
         matrix, labels = as_matrix(X), self._labels(y)
         with value_errors():
             if sensitive_features is not None:
@@ -195,20 +229,24 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
         """Labels as -1 and +1."""
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"y has one class, {self.classes_[0]!r}; a classifier needs rows of two classes")
-        if len(self.classes_) > 2:
-            raise InputError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "
-                f"{len(self.classes_)} classes; merge them into two"
-            )
-        return np.asarray(2.0 * codes - 1.0, np.float64)
+        self.classes_, positive = binary_labels(y)
+        return np.where(positive, 1.0, -1.0)
 
-    def _task(self, data: Dataset, grouped: bool) -> Task:
-        """The training task; warns if nothing is to be constrained."""
+    def _weights(self, rows: Dataset, sample_weight: Any) -> NDArray[np.float64] | None:
+        """Weights (n,) with mean 1 of the rows in the loss; ``None`` where all are equal."""
+        self._total_weight = float(rows.n_rows)
+        if sample_weight is None and self.class_weight is None:
+            return None
+        found = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            found = found * compute_sample_weight(self.class_weight, self.classes_[(rows.y > 0).astype(int)])
+        if not found.sum() > 0:
+            raise InputError("sample_weight: all weights are zero; give at least two rows of different labels a weight")
+        self._total_weight = float(found.sum())
+        return np.asarray(found / found.mean(), np.float64)
+
+    def _prepared(self, rows: Dataset, weights: Any, grouped: bool) -> tuple[Training, Task]:
+        """What is trained on, and the task; warns if nothing is to be constrained."""
         kappa = math.inf if self.constraint is None else self.kappa
         if not grouped and not math.isinf(kappa):
             warnings.warn(
@@ -218,22 +256,26 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 stacklevel=3,
             )
             kappa = math.inf
+        constrained = not math.isinf(kappa)
         if self.solver not in SOLVERS:
             raise InputError(f"solver is {self.solver!r}; {plugins.did_you_mean(str(self.solver), SOLVERS)}")
-        if data.n_groups < 2 and not math.isinf(kappa):
+        if not self.C > 0:
+            raise InputError(f"C is {self.C!r}; use a positive number, or infinity for no penalty")
+        if rows.n_groups < 2 and constrained:
             raise InputError(
-                f"sensitive_features: all rows are of one group, {data.group_names[0]!r}; a fairness constraint needs "
+                f"sensitive_features: all rows are of one group, {rows.group_names[0]!r}; a fairness constraint needs "
                 "at least two: check the column, or use constraint=None"
             )
-        train, validation = self._parts(data, not math.isinf(kappa))
         with value_errors():
-            fused = math.isinf(kappa) or plugins.is_fused(str(self.constraint))
-            place = placement(self.device, self.solver, fused)
-        return Task(
-            train=train,
-            validation=validation,
+            fused = not constrained or plugins.is_fused(str(self.constraint))
+            place = placement(self.device, self.solver if constrained else "unconstrained", fused)
+            training = self._training(rows, weights, place)
+            self.interval_ = self._interval(training, constrained)
+        task = Task(
+            train=rows,
+            validation=rows.take(np.zeros(0, np.int64)),
             constraint=self.constraint or "",
-            interval=self.interval,
+            interval=self.interval_,
             kappa=kappa,
             grid=self.grid,
             kappa_scale=self.kappa_scale,
@@ -242,48 +284,68 @@ class PartialFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             report=_silent,
             place=place,
         )
+        return training, task
 
-    def _parts(self, data: Dataset, constrained: bool) -> tuple[Dataset, Dataset]:
-        """Training and validation rows; only IDCA, which tunes, has any of the latter."""
-        if self.solver != "idca" or not constrained:
-            return data, data.take(np.zeros(0, np.int64))
-        if not 0 < self.validation_fraction < 1:
-            raise InputError(f"validation_fraction is {self.validation_fraction!r}; use a number between 0 and 1")
-        strata = 2 * data.group.astype(np.int64) + (data.y > 0)
-        kept, held = stratified_rows(strata, self.validation_fraction, check_random_state(self.random_state))
-        if not held.size:
-            raise InputError(f"X has {data.n_rows} rows, too few to hold out validation rows; use solver='alm'")
-        return data.take(kept), data.take(held)
+    def _training(self, rows: Dataset, weights: Any, place: Any) -> Training:
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31)) if self.random_state is not None else 0
 
-    def _solve(self, task: Task, start: Point | None) -> tuple[Fit, Measured]:
-        """Train and measure; ``start`` is where the direct solver begins.
+        def hold_out() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            if not 0 < self.validation_fraction < 1:
+                raise InputError(f"validation_fraction is {self.validation_fraction!r}; use a number between 0 and 1")
+            strata = 2 * rows.group.astype(np.int64) + (rows.y > 0)
+            return stratified_rows(strata, self.validation_fraction, np.random.RandomState(seed))
 
-        Where that leads to no point within the tolerance, it begins anew from a start of its own: near the solution at
-        a neighbouring kappa the piecewise-linear constraints can be flat, and hold it for ever.
-        """
-        name = "unconstrained" if math.isinf(task.kappa) else self.solver
-        algorithm = algorithm_for(name, task)
-        options = dict(self.solver_options or {}) if name == self.solver else {}
-        settings: Any = solver_settings(algorithm, options)
-        if start is not None and isinstance(algorithm, ALM) and served(task):
-            fit = algorithm.fit(task, settings, start)
-            measured = measure(algorithm, task, fit)
-            if measured.status == "ok":
-                return fit, measured
-        fit = algorithm.fit(task, settings)
-        return fit, measure(algorithm, task, fit)
+        penalty = 0.0 if math.isinf(self.C) else 1 / (self.C * self._total_weight)
+        options = dict(self.solver_options or {})
+        return Training(rows, weights, penalty, self.uses_group, options, place, seed, hold_out)
 
-    def _adopt(self, fit: Fit, measured: Measured) -> Self:
+    def _interval(self, training: Training, constrained: bool) -> Any:
+        """The interval in use; the default one looks at the scores without constraint."""
+        if self.interval is not None:
+            return self.interval
+        if not constrained or self.constraint != PSP:
+            return FULL
+        return (suggest_interval(training.free_scores, training.rows.group).interval,)
+
+    def _solve(self, training: Training, task: Task, start: Point | None) -> tuple[Trained, Measured]:
+        """Train and measure; ``start`` is where the direct solver begins."""
+        found = training.train(task, self.solver, start)
+        return found, measure(ALGORITHM, task, found.fit)
+
+    def _adopt(self, found: Trained, measured: Measured, task: Task) -> Self:
         """Set the fitted attributes."""
-        self.model_ = fit.model
+        self.model_ = found.fit.model
+        self.solver_ = found.solver
         self.certificate_ = measured
-        self.thresholds_ = fit.model.aux  # type: ignore[attr-defined]  # every solver here makes a linear score
-        self.selected_ = dict(fit.chosen)
+        self.thresholds_ = getattr(self.model_, "aux", np.zeros(0))
+        self.selected_ = dict(found.fit.chosen)
+        self.train_violation_ = self.sampling_band_ = None
+        self._describe_line()
         self.status_ = measured.status if measured.reason is None else f"{measured.status}: {measured.reason}"
-        if measured.status != "ok":
+        if not math.isinf(task.kappa):
+            asked = measured.asked
+            self.train_violation_ = math.nan if asked is None else asked.value
+            self.sampling_band_ = sampling_band(task)
+            if measured.status != FAILED:
+                asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)
+                self.status_ = status_of(*asked_of, found.remedy)
+        if self.status_ != OK:
             message = f"the constraint is not satisfied on the training rows: {self.status_}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
+
+    def _describe_line(self) -> None:
+        """Set ``coef_`` and ``intercept_``, which apply to columns as they were passed."""
+        model: Any = self.model_
+        line: LinearScore = getattr(model, "linear", model)
+        if hasattr(model, "component"):
+            line = model.component(int(np.argmax(model.shares)))
+        columns = line.standardiser.columns
+        weights = line.weights if line.uses_group else line.weights[:1]
+        self.coef_ = weights[:, 1:].copy()
+        self.coef_[:, columns] /= line.standardiser.scale
+        self.intercept_ = weights[:, 0] - self.coef_[:, columns] @ line.standardiser.mean
 
 
 _FLOATS = [np.float64, np.float32]

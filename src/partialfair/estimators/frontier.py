@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Fit, Task
@@ -15,7 +18,9 @@ from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import InputError, check_group_sizes, stratified_rows, value_errors
+from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all
+from partialfair.tables.groups import group_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +44,10 @@ class Frontier:
     metric: str
 
     def plot(self, axis: Any = None) -> Any:
-        """Draw accuracy against 1 - violation on training and validation rows; return the matplotlib figure."""
+        """Draw accuracy against 1 - violation on training and validation rows; return the matplotlib figure.
+
+        Points of a tolerance that was missed on the training rows are hollow.
+        """
         from matplotlib import pyplot as plt
 
         from partialfair.pages.palette import RC
@@ -47,10 +55,14 @@ class Frontier:
         with plt.rc_context(RC):  # type: ignore[arg-type]
             figure = axis.figure if axis is not None else plt.figure(figsize=(5.2, 3.6))
             axis = axis if axis is not None else figure.add_subplot()
-            looks = (("train", "#0072B2", "o-"), ("validation", "#D55E00", "s--"))
+            looks = (("train", "#0072b2", "o-"), ("validation", "#c8500a", "s--"))
             for part, colour, marks in looks:
                 x, y = 1 - self.table[f"{part}_{self.metric}"], self.table[f"{part}_accuracy"]
                 axis.plot(x, y, marks, color=colour, label=f"{part} rows")
+                missed = self.table["status"] != "ok"
+                axis.scatter(
+                    x[missed], y[missed], marker=marks[0], facecolors="white", edgecolors=colour, zorder=3, gid="missed"
+                )
             for row in self.table.to_dict("records"):
                 at = 1 - row[f"train_{self.metric}"], row["train_accuracy"]
                 name = "∞" if math.isinf(row["kappa"]) else f"{row['kappa']:g}"
@@ -62,7 +74,7 @@ class Frontier:
 
 
 def frontier(
-    estimator: PartialFairClassifier,
+    estimator: Any,
     X: Any,
     y: Any,
     *,
@@ -77,7 +89,8 @@ def frontier(
     hyper-parameters.
 
     Args:
-        estimator: settings of all fits except kappa; it is not changed.
+        estimator: a classifier, or a pipeline that ends in one, with the settings of all fits except kappa; it is not
+            changed.
         X, y, sensitive_features: as in :meth:`PartialFairClassifier.fit`.
         kappas: tolerances; infinity is the unconstrained model.
         validation_fraction: share of rows held out.
@@ -88,24 +101,33 @@ def frontier(
     import pandas as pd
 
     path = sorted({float(kappa) for kappa in kappas}, reverse=True)
-    if not path or estimator.constraint is None or sensitive_features is None:
+    own = _last_step(estimator)
+    if not path or own.constraint is None or sensitive_features is None:
         raise InputError("frontier: it needs a constraint, sensitive_features and at least one kappa")
     if not 0 < validation_fraction < 1:
         raise InputError(f"validation_fraction is {validation_fraction!r}; use a number between 0 and 1, such as 0.25")
-    first, task = _prepare(estimator, X, y, sensitive_features, validation_fraction)
+    first, training, task = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
     with value_errors():
-        metric = plugins.load("constraints", estimator.constraint).VIOLATION[estimator.kappa_scale]
+        metric = plugins.load("constraints", own.constraint).VIOLATION[own.kappa_scale]
     rows, fitted, start = [], [], None
     for kappa in path:
-        own, at = _copy(first, kappa), replace(task, kappa=kappa)
+        one, at = _copy(first, kappa), replace(task, kappa=kappa)
         began = time.perf_counter()
         with value_errors():
-            check_group_sizes(at, own.classes_)
-            fit, measured = own._solve(at, start)
-        start = None if math.isinf(kappa) else _point(fit)
-        fitted.append(own._adopt(fit, measured))
-        rows.append(_row(at, own, measured, metric) | {"seconds": time.perf_counter() - began})
+            check_group_sizes(at, one.classes_)
+            found, measured = one._solve(training, at, start)
+        start = None if math.isinf(kappa) else _point(found.fit)
+        fitted.append(one._adopt(found, measured, at))
+        rows.append(_row(at, one, measured, metric) | {"seconds": time.perf_counter() - began})
     return Frontier(pd.DataFrame(rows), fitted, metric)
+
+
+def _last_step(estimator: Any) -> PartialFairClassifier:
+    """The classifier at the end of a pipeline, or the estimator itself."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, PartialFairClassifier):
+        raise InputError(f"frontier: it needs a PartialFairClassifier, alone or at the end of a Pipeline, not {last!r}")
+    return last
 
 
 def _point(fit: Fit) -> Point | None:
@@ -115,36 +137,33 @@ def _point(fit: Fit) -> Point | None:
 
 
 def _prepare(
-    estimator: PartialFairClassifier, X: Any, y: Any, sensitive_features: Any, validation_fraction: float
-) -> tuple[PartialFairClassifier, Task]:
-    """A copy of the estimator that has seen the columns, and the training task without a tolerance."""
-    from sklearn.base import clone
-    from sklearn.utils import check_random_state
+    estimator: Any, kappa: float, X: Any, y: Any, sensitive_features: Any, validation_fraction: float
+) -> tuple[PartialFairClassifier, Training, Task]:
+    """A copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
 
-    first: PartialFairClassifier = clone(estimator)
+    The steps before it in a pipeline are fitted on the training rows alone.
+    """
+    first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
+    with value_errors():
+        codes, _ = group_labels(sensitive_features, "sensitive_features")
+    labels = np.unique(np.asarray(y), return_inverse=True)[1]
+    if not len(labels) == len(codes):
+        raise InputError(f"sensitive_features has {len(codes)} rows, y has {len(labels)}; pass one group per row")
+    random = check_random_state(first.random_state)
+    kept, held = stratified_rows((labels.max() + 1) * codes + labels, validation_fraction, random)
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
+        X = steps.transform(X)
     data = first._training_rows(X, y, sensitive_features)
-    strata = 2 * data.group.astype(np.int64) + (data.y > 0)
-    kept, held = stratified_rows(strata, validation_fraction, check_random_state(estimator.random_state))
-    task = Task(
-        train=data.take(kept),
-        validation=data.take(held),
-        constraint=str(estimator.constraint),
-        interval=estimator.interval,
-        kappa=math.inf,
-        grid=estimator.grid,
-        kappa_scale=estimator.kappa_scale,
-        uses_group=estimator.uses_group,
-        report=lambda line: None,
-    )
-    return first, task
+    weights = first._weights(data, None)
+    training, task = first._prepared(data.take(kept), None if weights is None else weights[kept], True)
+    return first, training, replace(task, validation=data.take(held))
 
 
 def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
     """An estimator with another tolerance that has seen the same columns."""
-    from sklearn.base import clone
-
     own: PartialFairClassifier = clone(first).set_params(kappa=kappa)
-    for name in ("classes_", "groups_", "n_features_in_", "feature_names_in_"):
+    for name in ("classes_", "groups_", "n_features_in_", "feature_names_in_", "interval_"):
         if hasattr(first, name):
             setattr(own, name, getattr(first, name))
     return own

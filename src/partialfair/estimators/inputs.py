@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.tables.groups import group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
@@ -19,6 +22,10 @@ DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels ho
 
 class InputError(DataError, ValueError):
     """Unsuitable data or settings; also a ValueError, as scikit-learn's conventions ask."""
+
+
+class UnconstrainedWarning(UserWarning):
+    """An estimator was fitted without groups, so no fairness constraint was imposed."""
 
 
 @contextmanager
@@ -30,6 +37,28 @@ def value_errors() -> Iterator[None]:
         raise
     except PartialFairError as error:
         raise InputError(str(error)) from error
+
+
+@contextmanager
+def named_texts(X: Any) -> Iterator[None]:
+    """Name the column where scikit-learn only says that a text is no number."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error) or not hasattr(X, "columns"):
+            raise
+        texts = [name for name in X.columns if _holds_text(X[name])]
+        if not texts:
+            raise
+        names = ", ".join(map(repr, texts[:3])) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+        raise InputError(
+            f"X: could not convert string to float in column {names}; encode texts before, for instance with "
+            f"make_column_transformer((OneHotEncoder(), [{texts[0]!r}]), remainder='passthrough') in a pipeline"
+        ) from error
+
+
+def _holds_text(column: Any) -> bool:
+    return any(isinstance(value, str) for value in np.asarray(column, object)[:1000])
 
 
 def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
@@ -128,3 +157,36 @@ def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray
         return ""
     labels = np.unique(data.y[rows]) if rows.any() else np.setdiff1d([-1.0, 1.0], own)
     return f" with label {classes[int(labels[0] > 0)].item()!r}" if labels.size == 1 else ""
+
+
+def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The two labels (2,) in order, and which rows (n,) have the second.
+
+    Raises:
+        InputError: fewer or more than two labels.
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"y has one class, {classes[0]!r}; a classifier needs rows of two classes")
+    if len(classes) > 2:
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "
+            f"{len(classes)} classes; merge them into two"
+        )
+    return classes, codes == 1
+
+
+def group_codes(sensitive_features: Any, n_rows: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Codes (n,) of the groups of rows, and the groups' names (G,).
+
+    Raises:
+        InputError: another number of rows, or fewer than two groups.
+    """
+    with value_errors():
+        codes, names = group_labels(sensitive_features, "sensitive_features")
+    if codes.size != n_rows:
+        raise InputError(f"sensitive_features has {codes.size} rows, X has {n_rows}; pass one per row")
+    if len(names) < 2:
+        raise InputError(f"sensitive_features: all rows are of one group, {names[0]!r}; check the column")
+    return codes, np.array(names, dtype=object)

@@ -1,234 +1,393 @@
-"""A fitted regression made into a randomised predictor with equal distributions for all groups (scikit-learn)."""
+"""A regression made into a predictor with equal distributions for all groups, in the scikit-learn convention."""
 
+import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partialfair.algorithms.regression import proximal_newton
-from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
-from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
-from partialfair.errors import DataError
-from partialfair.estimators.inputs import InputError, value_errors
-from partialfair.models.grid_predictor import group_weights, softmax
+from partialfair.algorithms.measure import MISSED, OK
+from partialfair.algorithms.regression.grid_parity import ROUNDING, GridParity
+from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
+from partialfair.estimators.inputs import InputError, UnconstrainedWarning, value_errors
+from partialfair.models.row_lots import row_lots
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import group_labels
+from partialfair.tables.groups import codes_for, group_labels
 from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
-PREDICTIONS = ("mean", "mode", "sample")
+Codes = NDArray[np.int64]
+PREDICTIONS = ("sample", "mean", "mode")
+TOLERANCES = ("ks", "atom")
 
 
 class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Post-process any regressor so that its predictions have the same distribution in every group.
+    """Make the predictions of any regressor have nearly the same distribution in every group.
 
-    Source: DP post-processing paper, Algorithm 1. Predictions are drawn from a grid of atoms, with probabilities that
-    depend on the features alone: the group is predicted, not asked for. The fairness step needs features without
-    labels and without groups; it bounds, for every group and atom, how far the group's share of the atom may lie from
-    the overall share on those rows.
+    By default the group is not asked for at prediction time. Source: DP post-processing paper, Algorithm 1, with an
+    exact solver and a bound on distribution functions (:mod:`partialfair.algorithms.regression.cumulative_dual`): the
+    group is predicted from the features, and a prediction is drawn from a distribution over a grid of atoms. The
+    fairness step needs features alone, of ``X_unlabeled``. With ``uses_group`` the group is known, and predictions are
+    moved by one increasing map per group, as little as the tolerance allows
+    (:mod:`partialfair.algorithms.regression.quantile_maps`); at epsilon 0 that is the Wasserstein barycentre (Chzhen et
+    al., NeurIPS 2020). Where the regression meets the tolerance by itself, it is used as it is.
 
-    Only the randomised predictions satisfy the constraint (``predict_distribution``, or ``predict`` with
-    ``prediction="sample"``): conditional means and modes do not. What is guaranteed is guaranteed on the unlabeled
-    rows and as far as the group classifier is right; audit held-out predictions.
+    ``predict`` repeats itself: what is drawn for a row depends on its features and ``random_state`` alone. Rows with
+    equal features therefore get equal predictions; where many rows repeat, pass ``lots``. Conditional means and modes
+    do not keep to the tolerance.
 
     Args:
-        regressor: fitted or unfitted regressor; by default least squares.
-        group_classifier: fitted or unfitted classifier of the group; by default logistic regression.
-        epsilon: tolerance, one number or one per group in the order of ``groups_``; infinity for none.
-        beta: inverse strength of the entropic term; by default sqrt(N) log2(sqrt(N)) of N unlabeled rows.
-        n_half_atoms: L of 2 L + 1 atoms; by default the integer part of sqrt(N).
-        bounds: smallest and largest prediction; by default those of the labels.
-        prediction: what ``predict`` returns: "mean", "mode" or "sample".
-        prefit: whether the two models are fitted already; ``fit`` then needs neither labels nor groups.
-        random_state: of "sample" and of ``partial_fit``.
+        regressor: fitted or unfitted regressor; by default least squares. With ``uses_group`` and without ``prefit`` it
+            is fitted on X and one 0/1 column for every group but the first.
+        group_classifier: fitted or unfitted classifier of the group; by default logistic regression on standardised
+            features. Not used with ``uses_group``.
+        epsilon: largest Kolmogorov-Smirnov distance between two groups' distributions of predictions; infinity for
+            none.
+        tolerance: "ks", or "atom" for the paper's reading of epsilon: how far a group's share of any one atom may lie
+            from the overall share, one number or one per group in the order of ``groups_``. The distance can then be as
+            large as epsilon times half the number of atoms.
+        beta: inverse strength of the entropic term on the scale of -1 to 1; by default L^2 / 2, at which the lots
+            spread a prediction by one atom, and with tolerance "atom" the paper's sqrt(N) log2(sqrt(N)) of N rows.
+        n_half_atoms: L of 2 L + 1 atoms; by default the integer part of sqrt(N), at least 10 and at most 50, or 150 / K
+            with more than three groups.
+        bounds: smallest and largest atom; by default those of the regressor's predictions within the labels' range,
+            and with tolerance "atom" those of the labels.
+        prediction: what ``predict`` returns without the group: "sample", "mean" or "mode".
+        prefit: whether the models are fitted already; without the group, ``fit`` then needs neither labels nor groups.
+        random_state: of the lots, and of the choice of rows that the fairness step is solved on.
+        uses_group: whether prediction may use the group; ``predict`` then needs sensitive_features.
 
     Attributes:
         regressor_, group_classifier_: the models in use.
         groups_: names of the groups, in the order of their codes; ``None`` without groups.
-        atoms_: (2 L + 1,) the grid, on the scale of the label.
-        shares_: (K,) shares of the groups, the means of their predicted probabilities.
-        multipliers_: (K, 2 L + 1) D of the predictor.
-        gradient_mapping_: norm at the solution on the unlabeled rows.
+        atoms_: (2 L + 1,) the grid, on the scale of the label; ``None`` with ``uses_group``.
+        shares_: (K,) shares of the groups.
+        multipliers_: (K, 2 L + 1) D of the predictor; ``None`` with ``uses_group``.
+        maps_: the maps, with ``uses_group``.
+        ks_, base_ks_: distance between groups on the rows of the fairness step, of the predictor and of the regressor
+            alone, by predicted probabilities of the groups and of the atoms; ``None`` without groups.
+        train_ks_: distance between the predictions of the labeled rows by the groups that were passed.
+        sampling_band_: distance that samples of these sizes exceed by chance, at 95%, if there is none.
+        status_: "ok", or which distance is larger than epsilon (``train_ks_``: than epsilon and the band).
+        gradient_mapping_: bound on its norm at the solution, on the rows it was solved on.
         n_features_in_, feature_names_in_: as in scikit-learn.
     """
 
     groups_: Any
     shares_: Vector
-    multipliers_: Vector
+    atoms_: Any
+    multipliers_: Any
+    maps_: QuantileMaps | None
+    _grid: GridParity | None
+    status_: str
+    ks_: float | None
+    base_ks_: float | None
+    train_ks_: float | None
+    sampling_band_: float | None
 
     def __init__(
         self,
         regressor: Any = None,
         group_classifier: Any = None,
-        epsilon: Any = 0.01,
+        epsilon: Any = 0.05,
+        tolerance: Literal["ks", "atom"] = "ks",
         beta: float | None = None,
         n_half_atoms: int | None = None,
         bounds: tuple[float, float] | None = None,
-        prediction: Literal["mean", "mode", "sample"] = "mean",
+        prediction: Literal["sample", "mean", "mode"] = "sample",
         prefit: bool = False,
         random_state: Any = None,
+        uses_group: bool = False,
     ) -> None:
         self.regressor = regressor
         self.group_classifier = group_classifier
         self.epsilon = epsilon
+        self.tolerance = tolerance
         self.beta = beta
         self.n_half_atoms = n_half_atoms
         self.bounds = bounds
         self.prediction = prediction
         self.prefit = prefit
         self.random_state = random_state
+        self.uses_group = uses_group
 
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, X_unlabeled: Any = None) -> Self:
-        """Fit both models on labeled rows, then solve on the unlabeled ones.
+        """Fit the models on labeled rows, then make their predictions alike.
 
         Args:
             X: (n, d) features.
             y: (n,) labels; with ``prefit`` only their range is used.
-            sensitive_features: (n,) groups, or several columns; without them nothing is constrained.
-            X_unlabeled: (N, d) features of the fairness step; by default X.
+            sensitive_features: (n,) groups, or several columns; without them nothing is constrained, unless a fitted
+                classifier predicts them.
+            X_unlabeled: (N, d) features of the fairness step; by default X. Not with ``uses_group``.
 
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
-        self._check_settings()
+        self._check_settings(X_unlabeled)
         X, y = validate_data(self, to_pandas(X), to_pandas(y), dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
-            labels = np.asarray(y, np.float64)
-            self._fit_models(X, labels, sensitive_features)
-            low, high = self._range(labels)
-            root = float(np.sqrt(len(rows)))
-            size = self.n_half_atoms or max(1, int(root))
-            self.atoms_ = (low + high) / 2 + atoms(size, (high - low) / 2)
-            self._theta, self._scale = atoms(size), ((low + high) / 2, (high - low) / 2)
-            self.beta_ = self.beta or max(1.0, root * float(np.log2(max(root, 2.0))))
-            self._solve(rows)
+            codes = self._codes(len(X), sensitive_features)
+            self._fit_models(X, np.asarray(y, np.float64), codes)
+            self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            self._salt = 0 if self.random_state is None else int(self._random.integers(2**31))
+            self.maps_ = self._grid = self.multipliers_ = self.atoms_ = self.ks_ = self.base_ks_ = None
+            self.gradient_mapping_, self.shares_ = 0.0, np.ones(1)
+            if self.uses_group and codes is not None:
+                self._fit_maps(X, codes)
+            elif self.group_classifier_ is not None:
+                self._make_grid(rows, np.asarray(y, np.float64))
+                self._add(rows)
+            self._judge(X, codes)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, *, steps: int = 10_000) -> Self:
-        """Go on with stochastic steps on further unlabeled rows, for streams that do not fit in memory.
+    def partial_fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+        """Take further rows into account, for streams that do not fit in memory; the models stay.
 
-        The models, atoms, beta and shares stay; ``y`` is not used.
+        Without the group, a sample of at most 10,000 of all rows is kept, on which the fairness step is solved again;
+        ``ks_`` is then the distance on these and on the rows of the call. With ``uses_group``, the quantiles of every
+        group are updated.
 
         Args:
             X: (m, d) features.
             y: ignored, except by a model that is not fitted, which it fits.
-            steps: stochastic gradient steps, each on one row of X.
+            sensitive_features: (m,) groups; needed with ``uses_group``.
         """
-        if not hasattr(self, "multipliers_"):
+        if not hasattr(self, "status_"):
             if y is None:
                 raise NotFittedError("partial_fit goes on from a fitted model; call fit with labels first")
-            return self.fit(X, y)
+            return self.fit(X, y, sensitive_features=sensitive_features)
         rows = self._features(X)
-        if self.group_classifier_ is None:
-            return self
-        dual = self._dual(rows, self.shares_)
-        smoothness = min(dual.bound, 2 * self.beta_ * spread(self.shares_))
-        run = DualSteps(dual, np.random.default_rng(check_random_state(self.random_state).randint(2**31)))
-        point = minimise(run, split(self.multipliers_), "sgd", Schedule(smoothness, smoothness, steps, average=True))
-        self.multipliers_ = point[0] - point[1]
-        self.gradient_mapping_ = float(np.linalg.norm(dual.gradient_mapping(point, 1.0 / smoothness)))
+        with value_errors():
+            codes = self._codes_of(rows, sensitive_features)
+            if codes is not None:
+                self._fit_maps(rows, codes)
+            elif self._grid is not None:
+                self._add(rows)
+            self._judge(rows, codes)
         return self
 
-    def predict_distribution(self, X: Any) -> Predictions:
-        """Distribution of the prediction of every row: ``values`` (means), ``atoms`` and ``probabilities`` (n, G)."""
-        check_is_fitted(self)
+    def predict(self, X: Any, *, sensitive_features: Any = None, lots: ArrayLike | None = None) -> Vector:
+        """Predictions (n,).
+
+        Args:
+            X: (n, d) features.
+            sensitive_features: (n,) groups, with ``uses_group`` only.
+            lots: (n,) numbers from [0, 1) that decide what is drawn, for instance ``rng.random(n)`` for fresh draws; by
+                default the features of a row decide.
+        """
+        check_is_fitted(self, "status_")
         rows = self._features(X)
-        logits = -self.beta_ * (self._eta(rows)[:, None] - self._theta) ** 2
-        if self.group_classifier_ is not None:
-            logits = logits + self.beta_ * group_weights(self._tau(rows), self.shares_) @ self.multipliers_
-        return Predictions.randomised(self.atoms_, softmax(logits))
+        with value_errors():
+            codes = self._codes_of(rows, sensitive_features)
+        if lots is not None:
+            lots = np.asarray(lots, np.float64)
+            if lots.shape != (len(rows),) or not ((lots >= 0) & (lots < 1)).all():
+                raise InputError(f"lots: pass {len(rows)} numbers from 0 to below 1, one per row")
+        return self._predicted(rows, codes, lots)
 
-    def predict(self, X: Any) -> Vector:
-        """Predictions (n,): conditional means, most probable atoms, or draws, as ``prediction`` says."""
-        if self.prediction == "mean":
-            return self.predict_distribution(X).values
-        if self.prediction == "mode":
-            return self.predict_distribution(X).mode()
-        seed = check_random_state(self.random_state).randint(2**31)
-        return self.predict_distribution(X).sample(np.random.default_rng(seed))
+    def predict_distribution(self, X: Any) -> Predictions:
+        """Distribution of the prediction of every row: ``values`` (means), ``atoms`` and ``probabilities`` (n, G).
 
-    def __sklearn_tags__(self) -> Any:
-        """Draws are not deterministic; a coarse grid can fit small data badly."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.prediction == "sample"
-        tags.regressor_tags.poor_score = True
-        return tags
+        Where nothing is drawn, ``values`` are the predictions, and there are no probabilities. Not with ``uses_group``.
+        """
+        check_is_fitted(self, "status_")
+        if self.maps_ is not None:
+            raise InputError("predict_distribution is of predictions without the group; use predict")
+        rows = self._features(X)
+        eta = self._base(rows, None)
+        if self._grid is None or not self._active:
+            return Predictions(eta)
+        return self._grid.predictions(eta, self._tau(rows))
 
-    def _check_settings(self) -> None:
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Coefficient of determination of the predictions."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
+
+    def _check_settings(self, X_unlabeled: Any) -> None:
         if self.prediction not in PREDICTIONS:
             raise InputError(f"prediction is {self.prediction!r}; choose from {', '.join(PREDICTIONS)}")
+        if self.tolerance not in TOLERANCES:
+            raise InputError(f"tolerance is {self.tolerance!r}; choose from {', '.join(TOLERANCES)}")
         if not (np.asarray(self.epsilon, np.float64) >= 0).all():
-            raise InputError(f"epsilon is {self.epsilon!r}; give 0 or a positive number, or one per group")
+            raise InputError(f"epsilon is {self.epsilon!r}; give 0 or a positive number")
+        if np.ndim(self.epsilon) and self.tolerance == "ks":
+            raise InputError("epsilon has one number per group, which only tolerance='atom' takes; give one number")
         for name in ("beta", "n_half_atoms"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} is {value!r}; give a positive number, or None")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise InputError(f"bounds are {self.bounds!r}; give the smallest and the largest prediction")
         if self.prefit and self.regressor is None:
             raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
+        if self.uses_group and self.tolerance == "atom":
+            raise InputError("tolerance='atom' is a bound without the group; use tolerance='ks' with uses_group")
+        if self.uses_group and X_unlabeled is not None:
+            raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
 
     def _features(self, X: Any) -> Vector:
         return np.asarray(validate_data(self, to_pandas(X), dtype=np.float64, reset=False))
 
-    def _fit_models(self, X: Vector, y: Vector, sensitive_features: Any) -> None:
-        """Set ``regressor_``, ``group_classifier_`` and ``groups_``."""
-        self.groups_ = None
-        if self.prefit:
-            self.regressor_, self.group_classifier_ = self.regressor, self.group_classifier
-            if self.group_classifier is not None:
-                self.groups_ = np.asarray(self.group_classifier.classes_, object)
-            return
-        self.regressor_ = clone(self.regressor or LinearRegression()).fit(X, y)
-        self.group_classifier_ = None
+    def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
+        """Codes of the labeled rows' groups; sets ``groups_``."""
+        fitted = self.group_classifier if self.prefit and not self.uses_group else None
+        self.groups_ = None if fitted is None else np.asarray(fitted.classes_, object)
         if sensitive_features is None:
-            return
+            if fitted is None:
+                warnings.warn(
+                    "sensitive_features was not passed: the regressor is fitted without a fairness constraint; pass "
+                    "the groups of the rows",
+                    UnconstrainedWarning,
+                    stacklevel=3,
+                )
+            return None
         codes, names = group_labels(sensitive_features, "sensitive_features")
-        if codes.size != len(X):
-            raise DataError(f"sensitive_features has {codes.size} rows, X has {len(X)}; pass one group per row")
+        if codes.size != rows:
+            raise InputError(f"sensitive_features has {codes.size} rows, X has {rows}; pass one group per row")
         if len(names) < 2:
             raise InputError(
                 f"sensitive_features: all rows are of one group, {names[0]!r}; there is nothing to equalise"
             )
-        self.groups_ = np.array(names, object)
-        classifier = self.group_classifier or LogisticRegression(max_iter=1000)
-        self.group_classifier_ = clone(classifier).fit(X, codes)
+        if fitted is None:
+            self.groups_ = np.array(names, object)
+        return codes
 
-    def _range(self, y: Vector) -> tuple[float, float]:
-        low, high = self.bounds if self.bounds is not None else (float(np.min(y)), float(np.max(y)))
-        if self.bounds is not None and not low < high:
-            raise InputError(f"bounds are {self.bounds!r}; give the smallest and the largest prediction")
-        return (float(low), float(high)) if low < high else (float(low) - 0.5, float(low) + 0.5)
+    def _codes_of(self, X: Vector, sensitive_features: Any) -> Codes | None:
+        """Codes of further rows' groups, where they are of use."""
+        if not self.uses_group or self.groups_ is None:
+            return None
+        if sensitive_features is None:
+            raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
+        codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
+        if codes.size != len(X):
+            raise InputError(f"sensitive_features has {codes.size} rows, X has {len(X)}; pass one group per row")
+        return codes
 
-    def _eta(self, X: Vector) -> Vector:
-        offset, factor = self._scale
-        return np.asarray((np.asarray(self.regressor_.predict(X), np.float64).ravel() - offset) / factor)
+    def _fit_models(self, X: Vector, y: Vector, codes: Codes | None) -> None:
+        """Set ``regressor_`` and ``group_classifier_``."""
+        self.group_classifier_: Any = None
+        if self.prefit:
+            self.regressor_ = self.regressor
+        else:
+            self.regressor_ = clone(self.regressor or LinearRegression()).fit(self._with_group(X, codes), y)
+        if self.uses_group:
+            return
+        if self.prefit and self.group_classifier is not None:
+            self.group_classifier_ = self.group_classifier
+        elif codes is not None:
+            classifier = self.group_classifier or make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            self.group_classifier_ = clone(classifier).fit(X, codes)
+
+    def _with_group(self, X: Vector, codes: Codes | None) -> Vector:
+        if not self.uses_group or codes is None or self.prefit:
+            return X
+        return np.hstack([X, codes[:, None] == np.arange(1, len(self.groups_))])
+
+    def _base(self, X: Vector, codes: Codes | None) -> Vector:
+        return np.asarray(self.regressor_.predict(self._with_group(X, codes)), np.float64).ravel()
 
     def _tau(self, X: Vector) -> Vector:
         return np.asarray(self.group_classifier_.predict_proba(X), np.float64)
 
-    def _dual(self, X: Vector, shares: Vector) -> Dual:
-        eps = np.broadcast_to(np.minimum(np.asarray(self.epsilon, np.float64), 1e6), shares.shape)
-        costs = (self._eta(X)[:, None] - self._theta) ** 2
-        return Dual(group_weights(self._tau(X), shares), costs, eps.copy(), float(self.beta_))
+    def _predicted(self, X: Vector, codes: Codes | None, lots: Vector | None = None) -> Vector:
+        eta = self._base(X, codes)
+        if not self._active:
+            return eta
+        own = row_lots(X, self._salt) if lots is None else lots
+        if self.maps_ is not None:
+            assert codes is not None
+            return self.maps_.apply(eta, codes, own)
+        assert self._grid is not None
+        return self._grid.predict(eta, self._tau(X), own, self.prediction)
 
-    def _solve(self, X: Vector) -> None:
-        """Set ``shares_``, ``multipliers_`` and ``gradient_mapping_``."""
-        self.gradient_mapping_ = 0.0
-        self.shares_ = np.ones(1)
-        self.multipliers_ = np.zeros((1, self.atoms_.size))
-        if self.group_classifier_ is None:
+    @property
+    def _active(self) -> bool:
+        """Whether a constraint binds; if not, the regressor's predictions are used as they are."""
+        if self.maps_ is not None:
+            return self.base_ks_ is not None and self.base_ks_ > self.epsilon
+        return self._grid is not None and self._grid.active
+
+    def _fit_maps(self, X: Vector, codes: Codes) -> None:
+        """Set ``maps_`` and what is measured of them, from rows and from those of earlier calls."""
+        eta, members = self._base(X, codes), np.eye(len(self.groups_))[codes]
+        before = self.maps_
+        self.maps_ = QuantileMaps.fit(eta, codes, len(self.groups_), float(self.epsilon), before)
+        self.shares_ = self.maps_.sizes / self.maps_.sizes.sum()
+        self.ks_ = self.base_ks_ = weighted_distance(eta, members) if before is None else self.maps_.distance
+        if self._active:
+            self.ks_ = weighted_distance(self.maps_.apply(eta, codes, self._random.random(len(eta))), members)
+
+    def _add(self, X: Vector) -> None:
+        """Take rows without groups into the fairness step, and set what is measured of it."""
+        assert self._grid is not None
+        self._grid.add(self._base(X, None), self._tau(X))
+        self.ks_, self.base_ks_ = self._grid.distance, self._grid.base_distance
+        self.gradient_mapping_ = self._grid.residual
+        self.shares_, self.multipliers_ = self._grid.shares, self._grid.multipliers
+
+    def _make_grid(self, X: Vector, y: Vector) -> None:
+        """Set the grid that predictions are drawn from."""
+        self._grid = GridParity.of(
+            self._base(X, None),
+            self.epsilon,
+            len(self.groups_),
+            labels=(float(np.min(y)), float(np.max(y))),
+            per_atom=self.tolerance == "atom",
+            bounds=self.bounds,
+            half_atoms=self.n_half_atoms,
+            beta=self.beta,
+            random=self._random,
+        )
+        self.atoms_, self.beta_ = self._grid.atoms, self._grid.beta
+
+    def _judge(self, X: Vector, codes: Codes | None) -> None:
+        """Set ``train_ks_``, ``sampling_band_`` and ``status_``; warn if one is missed or none binds."""
+        self.status_, self.train_ks_, self.sampling_band_ = OK, None, None
+        if codes is not None:
+            members = np.eye(int(codes.max()) + 1)[codes]
+            members = members[:, members.any(axis=0)]
+            self.train_ks_ = weighted_distance(self._predicted(X, codes if self.uses_group else None), members)
+            self.sampling_band_ = sampling_band(members.sum(axis=0)) if members.shape[1] > 1 else None
+        if self.ks_ is None:
             return
-        self.shares_ = self._tau(X).mean(axis=0)
-        if np.ndim(self.epsilon) and np.size(self.epsilon) != self.shares_.size:
-            raise InputError(
-                f"epsilon has {np.size(self.epsilon)} entries for {self.shares_.size} groups; give one each"
+        if self.tolerance == "ks":
+            self.status_ = self._status(float(self.epsilon))
+        if self.status_ != OK:
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
+        elif not self._active and np.isfinite(self.epsilon).all():
+            warnings.warn(
+                f"nothing is constrained: the groups' predictions lie {self.base_ks_:.3g} apart without a constraint, "
+                f"which epsilon={self.epsilon} allows; ask for less",
+                UserWarning,
+                stacklevel=3,
             )
-        dual = self._dual(X, self.shares_)
-        found = proximal_newton.solve(dual)
-        self.multipliers_ = found.difference
-        self.gradient_mapping_ = float(np.linalg.norm(dual.gradient_mapping(found.point, 1.0 / dual.bound)))
+
+    def _status(self, asked: float) -> str:
+        assert self.ks_ is not None
+        band = self.sampling_band_ or 0.0
+        if self.ks_ > asked + ROUNDING + (band if self.uses_group else 0.0):
+            return (
+                f"{MISSED}: the groups' predictions lie {self.ks_:.3g} apart on the rows of the fairness step, epsilon "
+                f"asks for {asked:.3g}; allow that much"
+            )
+        if self.train_ks_ is None or self.train_ks_ <= asked + band:
+            return OK
+        remedy = "use prediction='sample'; means and modes do not keep to epsilon"
+        if self.uses_group or self.prediction == "sample":
+            remedy = "rows may repeat: pass lots to predict"
+            remedy += "" if self.uses_group else ", or the group classifier is far off: use a better one, or uses_group"
+        return (
+            f"{MISSED}: predictions of the labeled rows lie {self.train_ks_:.3g} apart by the groups that were passed, "
+            f"epsilon asks for {asked:.3g}, and samples of these sizes explain {band:.2g} more; {remedy}"
+        )

@@ -19,6 +19,10 @@ RESERVED = ("all", "demo", "paper", "benchmark", "scorecard")
 """Workflow targets that an exhibit may not be called (nor an experiment, except ``demo``)."""
 
 
+MOST_ROWS = 100_000_000
+"""Rows of a table that is drawn: more would not fit into memory."""
+
+
 def validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...]) -> _Model:
     """Return the block at ``prefix`` as ``model``, or turn the first complaint into one sentence."""
     try:
@@ -148,6 +152,22 @@ def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> No
         kind, wanted = _KINDS.get(annotations.get(option, ""), (object, ""))
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
             raise ConfigError(f"{where}.{option} is {value!r}: give {wanted}")
+        if option == "rows" and isinstance(value, int) and not 0 < value <= MOST_ROWS:
+            raise ConfigError(f"{where}.rows is {value}: give a number of rows from 1 to {MOST_ROWS:,}")
+
+
+RANKS = "partial_"
+"""Names of the constraints on shares of ranks begin so: their violations are at most 1."""
+
+
+def _check_bound(algorithm: Any, tolerances: list[float], where: str) -> None:
+    """Refuse a tolerance that every model satisfies."""
+    for kappa in tolerances:
+        if getattr(algorithm, "kappa", "") == "tolerance" and 1 <= kappa < math.inf:
+            raise ConfigError(
+                f"{where} is {kappa:g}: on the absolute scale no violation exceeds 1, so every model satisfies it; "
+                "give a number below 1, or use 'unconstrained'"
+            )
 
 
 def check_settings(config: "Config") -> None:
@@ -163,6 +183,21 @@ def check_settings(config: "Config") -> None:
             for algorithm, tolerances in run.algorithms.items():
                 where = f"{config.source}: experiments.{name}.runs.{dataset}.algorithms.{algorithm}"
                 _check_tolerances(_algorithm(algorithm), tolerances, where)
+                if experiment.kappa_scale == "absolute" and experiment.constraint.startswith(RANKS):
+                    _check_bound(_algorithm(algorithm), tolerances, where)
+
+
+def check_files(config: "Config") -> None:
+    """Refuse tables of one's own whose file is not there or lacks a column that the entry names.
+
+    Raises:
+        DataError: naming the file and the column.
+    """
+    from partialfair.datasets import csv_table
+
+    for dataset, options in config.params.datasets.items():
+        if dataset in config.datasets and module_name(dataset, options) == "csv_table":
+            csv_table.check_columns(config.source, dataset, options)
 
 
 def _algorithm(name: str) -> Any:

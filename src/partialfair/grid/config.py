@@ -176,8 +176,13 @@ class Config:
 
     def job_of(self, wildcards: Any) -> Job:
         """Return the run that a rule of the workflow knows by its wildcards; see :meth:`job`."""
-        names = (wildcards.experiment, wildcards.dataset, wildcards.algorithm, wildcards.kappa)
-        return self.job(*names, seed=int(wildcards.seed))
+        of = wildcards
+        found = self._job_of.get((of.experiment, of.dataset, of.algorithm, of.kappa, str(of.seed)))
+        return found or self.job(of.experiment, of.dataset, of.algorithm, of.kappa, seed=int(of.seed))
+
+    @cached_property
+    def _job_of(self) -> dict[tuple[str, str, str, str, str], Job]:
+        return {(j.experiment, j.dataset, j.algorithm, j.kappa_text, str(j.seed)): j for j in self.jobs()}
 
     @cached_property
     def _jobs_of(self) -> dict[str, list[Job]]:

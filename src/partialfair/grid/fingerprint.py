@@ -98,9 +98,15 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
 
     A run that the compiled kernels do not serve also depends on the general path and the module of its loss.
     """
+    general = "" if plugins.is_fused(constraint, loss, surrogate) else plugins.chosen(loss)[0]
+    return _training_hash(algorithm, constraint, general)
+
+
+@cache
+def _training_hash(algorithm: str, constraint: str, loss: str) -> str:
     modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
-    if not plugins.is_fused(constraint, loss, surrogate):
-        modules += [f"{PACKAGE}.algorithms.general.general", plugins.module_of("losses", plugins.chosen(loss)[0])]
+    if loss:
+        modules += [f"{PACKAGE}.algorithms.general.general", plugins.module_of("losses", loss)]
     return closure_hash(f"{PACKAGE}.jobs.train", *modules)
 
 

@@ -7,7 +7,7 @@ paper that has no folder: it is then called by that name, and there is nothing t
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError
@@ -29,7 +29,11 @@ class Paper(StrictModel):
     year: str = Field("", description="when it appeared, in quotes; empty if it does not say")
     link: str = Field("", description="address of the paper, if it states one")
     central_claim: str = Field("", description="what the paper is about to show, in one paraphrased sentence")
-    verdict: str = Field("", description="what came of the central claim here, in one sentence")
+    expects: Literal["", "holds", "partly", "does not hold", "cannot tell"] = Field(
+        "",
+        description="verdict that the sentence below explains; a page prints that sentence only while it is this one",
+    )
+    verdict: str = Field("", description="why the central claim holds here or not, in one sentence without numbers")
 
 
 def grid_name(path: Path) -> str:
@@ -52,6 +56,21 @@ def file(paper: str, name: str, root: Path = Path()) -> Path:
         root: the project's root.
     """
     return root / FOLDER / paper / name
+
+
+def experiments(paper: str, root: Path = Path()) -> set[str]:
+    """Return the names of the experiments in a paper's own grid; none if it has no such file."""
+    path = file(paper, GRID, root)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return set(content.get("experiments", {}))
+
+
+def tables_of_claims(paper: str, root: Path = Path()) -> set[str]:
+    """Return the exhibits whose tables the claims of a paper read; none if it has no claims."""
+    path = file(paper, CLAIMS, root)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    tables = [entry.get("table") for entry in content or [] if isinstance(entry, dict)]
+    return {str(table["exhibit"]) for table in tables if isinstance(table, dict) and "exhibit" in table}
 
 
 def files(paper: str, root: Path = Path()) -> list[str]:

@@ -1,9 +1,10 @@
 """The shape of ``params.yaml``: one pydantic model per block, unknown keys forbidden."""
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from partialfair.errors import ConfigError
 from partialfair.tables.intervals import Interval
@@ -16,16 +17,18 @@ class StrictModel(BaseModel):
 
 
 def _kappa(value: Any) -> float:
-    """Return a tolerance as a float; ``inf`` in YAML is text."""
+    """Return a tolerance as a float; ``inf`` in YAML is text, and so is ``1e-1``."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("give a positive number, or inf for no constraint")
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError("give a positive number, or inf for no constraint") from None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError("give a positive number, or inf for no constraint")
+    number = float(value)
     if math.isnan(number) or number <= 0:
         raise ValueError("kappa must be greater than 0 (inf for no constraint)")
     return number
+
+
+_NUMBER = re.compile(r"[.]?inf|[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[.]?nan")
 
 
 def _interval(value: Any) -> Interval:
@@ -61,7 +64,8 @@ def _choice(value: Any) -> Any:
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Seeds = Annotated[list[Seed], Field(min_length=1), BeforeValidator(_unique)]
-Kappas = Annotated[list[Annotated[float, BeforeValidator(_kappa)]], Field(min_length=1), BeforeValidator(_unique)]
+# Compared as numbers: 0.1 and 1e-1 are one run folder.
+Kappas = Annotated[list[Annotated[float, BeforeValidator(_kappa)]], Field(min_length=1), AfterValidator(_unique)]
 # Names become folder names, Snakemake rule names and wildcard values.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 Settings = dict[str, Any]
@@ -71,7 +75,9 @@ Choice = Annotated[Any, BeforeValidator(_choice)]
 class Bootstrap(StrictModel):
     """Stratified bootstrap of the metrics of one model."""
 
-    replicates: Annotated[int, Field(ge=0)] = Field(default=200, description="resamples per model; 0 for none")
+    replicates: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=200, description="resamples per model; 0 for none"
+    )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.95, description="coverage of the intervals")
 
 
@@ -84,7 +90,9 @@ class RunModel(StrictModel):
     algorithms: Annotated[dict[str, Kappas], Field(min_length=1)] = Field(
         description="algorithm -> tolerances kappa (for an algorithm tuned otherwise, that parameter)"
     )
-    grid: Annotated[int, Field(ge=1)] | None = Field(None, description="number of ranks, if not the experiment's")
+    grid: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        None, description="number of ranks, if not the experiment's"
+    )
     metric_interval: Annotated[Interval | None, BeforeValidator(_optional_interval)] = Field(
         None, description="interval the metrics are computed on, if not the constraint's"
     )
@@ -96,7 +104,9 @@ class ExperimentModel(StrictModel):
     title: str = Field(description="a few words for tables and pages")
     paper: Name = Field(description="the specification that the experiment belongs to")
     constraint: str = Field(description="constraint family")
-    grid: Annotated[int, Field(ge=1)] = Field(10, description="number of ranks at which the constraint is imposed")
+    grid: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        10, description="number of ranks at which the constraint is imposed"
+    )
     kappa_scale: Literal["absolute", "relative"] = Field(
         "relative", description="slack = kappa (absolute) or kappa times the interval's length (relative)"
     )
@@ -131,7 +141,7 @@ class ParamsModel(StrictModel):
     )
     seeds: Seeds = Field(description="seeds of every experiment that does not name its own")
     device: Literal["auto", "cpu", "cuda"] = Field("cpu", description="where algorithms that can use a GPU run")
-    threads: Annotated[int, Field(ge=1)] = Field(1, description="threads of one training job")
+    threads: Annotated[int, Field(ge=1, le=1024)] = Field(1, description="threads of one training job")
     bootstrap: Bootstrap = Field(default_factory=Bootstrap, description="uncertainty of one model's metrics")
     datasets: dict[Name, Settings] = Field({}, description="options of the dataset modules, or tables of one's own")
     algorithms: dict[str, Settings] = Field({}, description="settings common to all experiments")

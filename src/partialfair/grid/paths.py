@@ -21,7 +21,7 @@ COLLECTED_TABLES = ("metrics", "runs")
 EXHIBIT = "reports/{exhibit}/{exhibit}.csv"
 PAGE = ".cache/report/{exhibit}.html"
 """An exhibit as Snakemake's own report takes it."""
-SUMMARY = ("scorecard.csv", "index.html", "metrics.json")
+SUMMARY = ("scorecard.csv", "index.html", "verdicts.json", "metrics.json")
 """What gathers the exhibits of a grid, or of one experiment."""
 
 

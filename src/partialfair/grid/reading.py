@@ -83,6 +83,8 @@ def _included(names: Any, path: Path) -> list[str]:
         if "*" in name:
             matches = sorted(file.relative_to(path.parent).as_posix() for file in path.parent.glob(name))
             chosen |= dict.fromkeys(match for match in matches if match not in named)
+        elif (path.parent / name).resolve() == path.resolve():
+            raise ConfigError(f"{path.name}: include: the file names itself; remove {name!r} from the list")
         elif (path.parent / name).is_file():
             chosen[name] = None
         else:
@@ -115,9 +117,10 @@ class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: 
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":  # "<<": keys of its own go before those it brings
                 continue
-            key = self.construct_object(key_node, deep=True)
+            key, line = self.construct_object(key_node, deep=True), key_node.start_mark.line + 1
+            if not isinstance(key, Hashable):
+                raise yaml.YAMLError(f"line {line}: key {key!r} is a list or mapping; give a name")
             if key in seen:
-                line = key_node.start_mark.line + 1
                 raise yaml.YAMLError(f"line {line}: key {key!r} stands twice; remove one of them")
             seen.add(key)
         return super().construct_mapping(node, deep=deep)

@@ -1,5 +1,8 @@
 """Columns of the tidy tables of an experiment: metrics.parquet and runs.parquet."""
 
+USABLE = ("ok", "tolerance missed", "not stationary")
+"""Statuses of runs whose model can be evaluated; the others have none, or one that says nothing."""
+
 METRIC_COLUMNS = {
     "experiment": str,
     "dataset": str,
@@ -42,6 +45,11 @@ RUN_COLUMNS = {
     "true_violation": float,
     "versions": str,
     "table_sha256": str,
-    "certificate_kind": str,
-    "certificate": float,
+    "metric": str,  # that the constraint bounds, and its value on the training rows
+    "train_violation": float,
+    "accepted": float,  # value of the smoothed constraints that the method counts as met
+    "gradient_mapping": float,  # certificates of different kinds share no column; kkt_residual is the first
+    "duality_gap": float,
 }
+REPEAT_SD, REPEAT_MEAN = "_repeat_sd", "_repeat_mean"
+"""Endings of the metrics that are standard deviation and mean over repeats of one fit on other drawn rows."""

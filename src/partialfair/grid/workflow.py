@@ -7,12 +7,13 @@ import argparse
 import gc
 import inspect
 import json
+import operator
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,12 +26,17 @@ from partialfair.errors import ConfigError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
 from partialfair.grid.fingerprint import Wanted
-from partialfair.grid.papers import files, paper
+from partialfair.grid.papers import files, paper, tables_of_claims
+from partialfair.tables import processor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
+RUN = ("experiment", "dataset", "algorithm", "kappa", "seed")
+"""The wildcards of a run."""
+CLAIMS = "claims"
+"""Kind of the exhibits that show what a paper claims in words."""
 
 
 def set_environment(project: str | Path, params: str) -> None:
@@ -40,12 +46,13 @@ def set_environment(project: str | Path, params: str) -> None:
         project: folder that holds ``src``.
         params: the configuration, relative to the working directory.
     """
-    source = str(Path(project) / "src")
+    source = str(Path(project, "src").resolve())  # kernels are filed by the place of their source
     _put_first("PYTHONPATH", source)
     _put_first("PATH", str(Path(sys.executable).parent))
     os.environ["PARTIALFAIR_PARAMS"] = params
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
+    processor.settle(threads=False)  # those, Snakemake sets for each job
     _spare_time()
 
 
@@ -77,8 +84,11 @@ def require_one_executor(arguments: Sequence[str]) -> None:
 
 
 def asked(function: Function) -> Function:
-    """Let a function bear its signature, which Snakemake asks for per job and Python else works out anew each time."""
-    function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    """Let a function bear its parameters, which Snakemake asks for per job and Python else works out anew each time.
+
+    The attribute is the one that Snakemake reads first; that of a method counts for what it is bound to.
+    """
+    function._overwrite_params = inspect.signature(function).parameters  # type: ignore[attr-defined]
     return function
 
 
@@ -89,13 +99,35 @@ def folder_of(wildcards: Any, output: Any) -> str:
 
 
 def _spare_time() -> None:
-    """Spare Snakemake a tenth of a dry run: the signature of its own function, and most searches for garbage.
+    """Spare Snakemake a part of a dry run, measured with 9.27; other versions do without what they do not have.
 
-    What it makes is the graph of jobs, which lives to the end.
+    Most searches for garbage, since what it makes is the graph of jobs, which lives to the end; the parameters of a
+    function of its own, for each resource of each job; and two of three times that it writes out a job's command.
     """
     gc.set_threshold(100_000)
-    with suppress(ImportError, AttributeError):  # other versions of Snakemake do without that function
+    with suppress(ImportError, AttributeError):
         asked(import_module("snakemake.resources").Resource.evaluate)
+    with suppress(ImportError, AttributeError):
+        jobs = import_module("snakemake.jobs")
+        if not hasattr(jobs.Job.shellcmd.fget, "__wrapped__"):
+            jobs.Job.shellcmd = property(_asked_in_a_row(jobs.Job.shellcmd.fget))
+
+
+def _asked_in_a_row(command: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Remember the command of the job that was asked for last, while its parameters and resources stay the same."""
+    last: tuple[Any, ...] = (None, None, None, None)
+
+    @wraps(command)
+    def remembered(job: Any) -> Any:
+        nonlocal last
+        if not job.rule.shellcmd:
+            return command(job)
+        found, now = last, (job, job.params, job.resources)  # found: other threads may ask, too
+        if not all(map(operator.is_, found, now)):
+            last = found = (*now, command(job))
+        return found[3]
+
+    return remembered
 
 
 def machine_limits() -> dict[str, int]:
@@ -123,20 +155,30 @@ class Params:
 
     Args:
         wanted: what the result of a job should have been made from, by the wildcards of the job.
+        names: the wildcards on which that depends.
     """
 
-    def __init__(self, wanted: Callable[[Any], Wanted]) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: Callable[[Any], Wanted], *names: str) -> None:
+        self.wanted, self.names = wanted, names
+        self._texts: dict[tuple[Any, ...], tuple[str, str]] = {}
+
+    def texts(self, wildcards: Any) -> tuple[str, str]:
+        """Return both for a job; jobs that agree in all the names share them."""
+        key = tuple(wildcards.get(name) for name in self.names)
+        if key not in self._texts:
+            wanted = self.wanted(wildcards)
+            self._texts[key] = json.dumps(wanted.settings, sort_keys=True, separators=(",", ":")), wanted.code
+        return self._texts[key]
 
     @asked
     def settings(self, wildcards: Any) -> str:
         """Return the settings as text that changes if they do."""
-        return json.dumps(self.wanted(wildcards).settings, sort_keys=True, separators=(",", ":"))
+        return self.texts(wildcards)[0]
 
     @asked
     def code(self, wildcards: Any) -> str:
         """Return the hash of the code."""
-        return self.wanted(wildcards).code
+        return self.texts(wildcards)[1]
 
 
 class Grid:
@@ -144,14 +186,14 @@ class Grid:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.table = Params(lambda of: fingerprint.table(config, of.dataset))
-        self.split = Params(lambda of: fingerprint.split(config, of.dataset))
-        self.run = Params(lambda of: fingerprint.run(config, config.job_of(of)))
-        self.evaluation = Params(lambda of: fingerprint.evaluation(config, config.job_of(of)))
+        self.table = Params(lambda of: fingerprint.table(config, of.dataset), "dataset")
+        self.split = Params(lambda of: fingerprint.split(config, of.dataset), "dataset")
+        self.run = Params(lambda of: fingerprint.run(config, config.job_of(of)), *RUN)
+        self.evaluation = Params(lambda of: fingerprint.evaluation(config, config.job_of(of)), "experiment", "dataset")
         self.collected = Params(lambda of: fingerprint.collected())
         self.manifest = Params(lambda of: fingerprint.manifest())
-        self.exhibit = Params(lambda of: fingerprint.exhibit(config, of.exhibit))
-        self.scorecard = Params(lambda of: fingerprint.scorecard(self._restricted(of.get("experiment"))))
+        self.exhibit = Params(lambda of: fingerprint.exhibit(config, of.exhibit), "exhibit")
+        self.scorecard = Params(lambda of: fingerprint.scorecard(self._restricted(of.get("experiment"))), "experiment")
 
     def raw_files(self, dataset: str) -> list[str]:
         """Return the raw files that a table is built from.
@@ -165,6 +207,11 @@ class Grid:
         folder = named.spec.directory(paths.RAW).as_posix()
         own = [] if named.file is None else [named.file.as_posix()]
         return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
+
+    def raw(self, datasets: Iterable[str] = ()) -> list[str]:
+        """Return the raw files that the tables of some datasets, or of all that the grid uses, are built from."""
+        files = (path for dataset in datasets or self.config.datasets for path in self.raw_files(dataset))
+        return list(dict.fromkeys(files))
 
     def dataset_of(self, raw_file: str) -> str:
         """Return a dataset that declares a raw file, used or not: one that reads it, where there is one.
@@ -207,7 +254,7 @@ class Grid:
     def reports(self, experiment: str | None = None) -> list[str]:
         """Return all that is rendered: from one experiment alone, or from everything."""
         config = self._restricted(experiment)
-        page = [f"{config.reports}/{name}" for name in paths.SUMMARY[:2]]
+        page = [f"{config.reports}/{name}" for name in paths.SUMMARY[:3]]
         return [*self.evaluated(config.experiments), *self.drawn(experiment), *page]
 
     def drawn(self, experiment: str | None = None) -> list[str]:
@@ -218,13 +265,28 @@ class Grid:
         """Return the pages of exhibits for Snakemake's own report."""
         return [paths.PAGE.format(exhibit=name) for name in self._restricted(experiment).params.exhibits]
 
+    def experiments_of(self, exhibit: str) -> list[str]:
+        """Return the experiments that an exhibit shows: all if it names none, of claims all of their paper."""
+        entry = self.config.params.exhibits[exhibit]
+        shown = list(entry.experiments or self.config.experiments)
+        if entry.kind != CLAIMS:
+            return shown
+        owner = self.config.experiment(shown[0]).paper
+        return [name for name, one in self.config.experiments.items() if one.paper == owner]
+
     def exhibit_inputs(self, exhibit: str) -> list[str]:
-        """Return the tidy tables that an exhibit is drawn from, datasets that it may count, and its paper's numbers."""
+        """Return the tidy tables that an exhibit is drawn from, datasets that it may count, and its paper's numbers.
+
+        Claims look at every experiment of their paper, and at the tables of other exhibits.
+        """
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
-        experiments = self.config.params.exhibits[exhibit].experiments
-        others = map(paths.table, self.config.params.exhibits[exhibit].datasets)
-        held_against = self.papers(experiments)
+        entry, experiments = self.config.params.exhibits[exhibit], self.experiments_of(exhibit)
+        others, held_against = list(map(paths.table, entry.datasets)), self.papers(experiments)
+        if entry.kind == CLAIMS:
+            owner = self.config.experiment(experiments[0]).paper
+            read = tables_of_claims(owner) & self.config.params.exhibits.keys()
+            others += [paths.EXHIBIT.format(exhibit=name) for name in sorted(read)]
         return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others, *held_against]))
 
     def manifests(self) -> list[str]:

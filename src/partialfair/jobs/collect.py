@@ -5,13 +5,14 @@ A run that is missing, failed or not applicable is a row with a reason, never an
 
 import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from partialfair.errors import DataError
 from partialfair.grid.config import Config, Job, job_settings
-from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
+from partialfair.grid.tidy import METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
 from partialfair.tables.files import atomic_path, read_json
 from partialfair.tables.intervals import Interval
@@ -100,6 +101,12 @@ def _metric_rows(
         for name, value in level["values"].items():
             row = {"kappa": float(tolerance), "split": "test", "metric": name, "value": value}
             yield {**key, **row, "status": metrics["status"], "reason": level["not_estimable"].get(name)}
+    for tolerance, repeats in metrics.get("repeats", {}).items():  # the same fit on other drawn rows
+        for name, values in repeats.items():
+            if None not in values and len(values) > 1:
+                row = {"kappa": float(tolerance), "split": "test", "status": metrics["status"]}
+                yield {**key, **row, "metric": f"{name}{REPEAT_SD}", "value": statistics.stdev(values)}
+                yield {**key, **row, "metric": f"{name}{REPEAT_MEAN}", "value": statistics.fmean(values)}
 
 
 def _why_absent(fit: Mapping[str, Any] | None, metrics: Mapping[str, Any] | None, folder: Path) -> tuple[str, str]:
@@ -120,8 +127,8 @@ def _run_row(
     certificate, time = fit.get("certificate") or {}, fit.get("time") or {}
     return row | {
         **{name: certificate.get(name) for name in ("objective", "max_violation", "true_violation", "kkt_residual")},
-        "certificate_kind": certificate.get("kind"),
-        "certificate": certificate.get("value"),
+        **{name: certificate.get(name) for name in ("metric", "train_violation", "accepted")},
+        **{name: value_of(certificate, name) for name in ("gradient_mapping", "duality_gap")},
         **{name: time.get(name) for name in ("wall_seconds", "cpu_seconds")},
         **{name: fit.get(name) for name in ("status", "reason", "peak_memory_mib", "device", "threads")},
         **{name: fit.get(name) for name in ("git_revision", "closure_hash")},
@@ -129,6 +136,11 @@ def _run_row(
         "versions": json.dumps(fit["versions"], sort_keys=True) if fit.get("versions") else None,
         "table_sha256": (fit.get("inputs") or {}).get("table"),
     }
+
+
+def value_of(certificate: Mapping[str, Any], kind: str) -> float | None:
+    """Value of a certificate of one kind; ``None`` if it is of another."""
+    return certificate.get("value") if certificate.get("kind") == kind else None
 
 
 def _write(target: Path, rows: list[dict[str, Any]], columns: Mapping[str, type]) -> None:

@@ -19,6 +19,8 @@ from partialfair.tables.intervals import Interval
 
 SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
+EXPENSIVE = ("ks_noise_floor",)
+"""Metrics that are not computed again for repeats of a fit: they are about the test rows."""
 """Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 
 
@@ -132,7 +134,8 @@ def _numbers(predicted: Any) -> NDArray:
 
 
 def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Test metrics of further models of a run: at other tolerances (``levels``), or on the way (``steps``)."""
+    """Test metrics of further models of a run, by what they differ in: ``levels``, ``repeats`` or ``steps``."""
+    wanted = [name for name in _wanted(data, settings) if name not in EXPENSIVE]
     test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
     found: dict[str, Any] = {}
     for tolerance, other in getattr(model, "levels", {}).items():
@@ -140,6 +143,9 @@ def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, An
             _predicted(other, test), test.y, test.group, interval, only=_wanted(data, settings)
         )
         found.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
+    for tolerance, others in getattr(model, "repeats", {}).items():
+        of = [evaluate_all(_predicted(other, test), test.y, test.group, interval, only=wanted)[0] for other in others]
+        found.setdefault("repeats", {})[tolerance] = {name: [values[name] for values in of] for name in of[0]}
     if getattr(model, "traced", None) is not None:
         chosen = [name for name in model.traced if name in _wanted(data, settings)]
         points = [

@@ -70,12 +70,13 @@ def verify(
         options: options per dataset (``datasets`` of ``params.yaml``).
 
     Returns:
-        The files that were checked.
+        The files that were checked, each once, though several datasets may read it.
 
     Raises:
         DataError: files are missing or differ; the message lists each.
     """
-    checked, problems = [], []
+    checked: list[Path] = []
+    problems: list[str] = []
     for name in _names(datasets, options):
         named = named_dataset(name, (options or {}).get(name))
         try:
@@ -93,7 +94,7 @@ def verify(
                 problems.append(str(error))
     if problems:
         raise DataError("\n".join(problems))
-    return checked
+    return list(dict.fromkeys(checked))
 
 
 def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping[str, Any] | None = None) -> Dataset:

@@ -30,13 +30,23 @@ def record_run(arguments: Sequence[str]) -> None:
     write_json(RECORD, {"host": platform.node(), "pid": os.getpid(), "arguments": list(arguments)})
 
 
-def resume(extra: Sequence[str] = (), ended: bool = False, say: Callable[[str], None] = print) -> int:
+def _run(command: Sequence[str]) -> int:
+    return subprocess.run(command, check=False).returncode
+
+
+def resume(
+    extra: Sequence[str] = (),
+    ended: bool = False,
+    say: Callable[[str], None] = print,
+    start: Callable[[Sequence[str]], int] = _run,
+) -> int:
     """Clear away what a killed run left in this folder, and repeat its command; return Snakemake's exit status.
 
     Args:
         extra: further arguments of Snakemake.
         ended: the caller knows that the recorded run and its jobs have ended, although it cannot be seen from here.
         say: receives one line of progress at a time.
+        start: runs the command and returns its exit status.
 
     Raises:
         PartialFairError: no run is recorded, it is still under way or may be, or its jobs cannot be cancelled.
@@ -56,7 +66,7 @@ def resume(extra: Sequence[str] = (), ended: bool = False, say: Callable[[str], 
         say("removing the lock of the killed run")
         subprocess.run([*command, "--unlock"], check=True)
     say(f"snakemake {' '.join(command[3:])}")
-    return subprocess.run(command, check=False).returncode
+    return start(command)
 
 
 def _refuse_if_running(host: str, pid: int) -> None:

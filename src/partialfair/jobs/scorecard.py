@@ -1,4 +1,4 @@
-"""What gathers the exhibits: scorecard.csv, the page index.html, and metrics.json.
+"""What gathers the exhibits: scorecard.csv, verdicts.json, the page index.html, and metrics.json.
 
 The last has the main numbers, which ``dvc metrics`` shows and compares between revisions.
 """
@@ -16,44 +16,33 @@ DIGITS = 6
 
 
 def write_all(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> list[Path]:
-    """Write the three files of a grid, whole or restricted; see below."""
-    return [write(config, out_dir, root) for write in (write_scorecard, render_page, write_headline)]
-
-
-def write_scorecard(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``scorecard.csv``; see :mod:`partialfair.verdicts.scorecard`."""
-    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
-    return scorecard.write(answers.lines(config, Path(root)), folder / "scorecard.csv")
-
-
-def render_page(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``index.html``: everything on one self-contained page.
+    """Write the files of a grid, whole or restricted, by default into the folder of its reports; return their paths.
 
     Raises:
         DataError: a figure has not been drawn.
     """
-    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
-    return page.write(config, folder / "index.html", Path(root))
+    place = Path(root)
+    folder, lines = Path(out_dir or place / config.reports), answers.lines(config, place)
+    paths = [
+        scorecard.write(lines, folder / "scorecard.csv"),
+        page.write(config, folder / "index.html", place, lines),
+    ]
+    for name, content in (
+        ("verdicts.json", {"papers": scorecard.verdicts(config, lines, place)}),
+        ("metrics.json", headline(config, place, lines)),
+    ):
+        write_json(folder / name, content)
+        paths.append(folder / name)
+    return paths
 
 
-def write_headline(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> Path:
-    """Write ``metrics.json``: means over seeds on test rows by experiment, dataset, algorithm and kappa; verdicts.
+def headline(config: Config, root: Path, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return means over seeds on test rows by experiment, dataset, algorithm and kappa, and the number of verdicts.
 
-    Args:
-        config: the grid.
-        out_dir: where to write; by default the report's folder.
-        root: the project's root.
+    A setting without a usable run has no numbers.
     """
-    folder = Path(out_dir) if out_dir is not None else Path(root) / config.reports
-    target = folder / "metrics.json"
-    write_json(target, headline(config, Path(root)))
-    return target
-
-
-def headline(config: Config, root: Path) -> dict[str, Any]:
-    """Return what :func:`write_headline` writes; a setting without a usable run has no numbers."""
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
-    content: dict[str, Any] = {"verdicts": dict(scorecard.counts(answers.lines(config, root)))}
+    content: dict[str, Any] = {"verdicts": dict(scorecard.tally(lines))}
     for setting in results.settings():
         experiment = config.experiment(setting.experiment)
         shown = convention(experiment.constraint)

@@ -11,7 +11,7 @@ from partialfair.tables.files import atomic_path
 def describe(
     path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
 ) -> RawFile:
-    """Return the declaration of a file that is at hand, to be pasted into a dataset module.
+    """Return the declaration of a raw file, to be pasted into a dataset module.
 
     Args:
         path: the file.
@@ -36,7 +36,7 @@ def describe(
 
 
 def write_dvc(file: RawFile, folder: str | Path) -> Path:
-    """Write ``<folder>/<name>.dvc`` for a declared file, whether or not the file is at hand.
+    """Write ``<folder>/<name>.dvc`` for a declared file, whether or not the file is there.
 
     DVC knows the file by its md5; the upstream address and the SHA-256 stand under ``meta``, which DVC keeps
     and ignores. ``dvc pull`` then gets the file from any remote that holds it, and ``partialfair data fetch``
@@ -66,7 +66,7 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
 def track(
     path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
 ) -> tuple[Path, RawFile]:
-    """Track a raw file that is at hand: :func:`describe`, then :func:`write_dvc` beside it.
+    """Track a raw file: :func:`describe`, then :func:`write_dvc` beside it.
 
     Returns:
         The ``.dvc`` file, and the declaration for the dataset module.

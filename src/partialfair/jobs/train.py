@@ -21,9 +21,9 @@ from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginEr
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job
 from partialfair.grid.fingerprint import Wanted
-from partialfair.models.features import Standardiser
-from partialfair.models.linear import LinearScore
+from partialfair.models.linear import LinearScore, no_score
 from partialfair.plugins import run_plugin
+from partialfair.tables import processor
 from partialfair.tables.checkpoint import Checkpoint
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import sealed, sha256, write_json
@@ -77,6 +77,8 @@ def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] |
         ConfigError, DataError, PluginError: as in :func:`train`.
     """
     clock = Stopwatch()
+    for text in processor.deviations():
+        print(f"partialfair: {text}: other machines give other last digits; see docs/audit-trail.md", file=sys.stderr)
     files = files or [Files.of(job) for job in jobs]
     name = jobs[0].algorithm
     rows = {of.split: _rows(of) for of in files}
@@ -92,7 +94,7 @@ def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] |
     for of, wanted, folder, task, outcome in zip(files, every, folders, tasks, found, strict=True):
         content = _fit_json(wanted, outcome, clock.lap())
         _write_history(folder / "history.parquet", algorithm, task, outcome.fit)
-        model = outcome.fit.model if outcome.fit else _no_model(task.train, outcome.status)
+        model = outcome.fit.model if outcome.fit else no_score(task.train, outcome.status)
         model.save(folder / "model.npz")
         # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
         content["inputs"] = rows[of.split][2]
@@ -276,12 +278,6 @@ def progress_printer(label: str) -> Callable[[str], None]:
     return report
 
 
-def _no_model(data: Dataset, status: str) -> LinearScore:
-    """A model file that says there is no model."""
-    nothing = Standardiser(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)
-
-
 def _fit_json(wanted: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
     """Everything worth knowing about a training job besides its model."""
     fit, measured = outcome.fit, outcome.measured
@@ -311,7 +307,8 @@ def git_revision() -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
+    """Versions of what the numbers depend on, and where they were computed."""
+    import llvmlite
     import numba
     import scipy
 
@@ -320,6 +317,8 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        **processor.record(),
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
     }
 
@@ -331,7 +330,7 @@ def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit |
     trace = fit.trace if fit else Trace()
     columns = trace.columns()
     indicator: list[float | None] = [None] * len(columns["candidate"])
-    if fit is not None and algorithm.kappa == "tolerance":
+    if fit is not None and fit.model.usable and algorithm.kappa == "tolerance":
         witness = witness_of(algorithm, task, fit)
         points = [(name, record.point) for name, records in trace.candidates.items() for record in records]
         indicator = [

@@ -76,18 +76,14 @@ class Suggestion:
                 alpha=0.9 if row.chosen or used else 0.45,
             )
             text = f"{row.violation:.3f}{'  suggested' if row.chosen else ''}{'  used by the paper' if used else ''}"
-            axis.text(
-                row.beta + 0.015, place, text, va="center", fontsize=7.5, color=colour if row.chosen or used else None
-            )
+            left = row.beta > 0.6  # words to the right of it would leave the panel
+            place_of_words, side = (row.alpha - 0.015, "right") if left else (row.beta + 0.015, "left")
+            ink = colour if row.chosen or used else None
+            axis.text(place_of_words, place, text, va="center", ha=side, fontsize=7.5, color=ink)
         axis.axvline(self.positive_rate, color=RATE, ls="--", lw=1.4)
-        axis.text(
-            self.positive_rate,
-            len(rows) - 0.3,
-            f"positive rate {self.positive_rate:.3f}",
-            color=RATE,
-            fontsize=7.5,
-            ha="center",
-        )
+        side = "left" if self.positive_rate < 0.5 else "right"  # away from the edge of the panel
+        words = f" positive rate {self.positive_rate:.3f} "
+        axis.text(self.positive_rate, len(rows) - 0.3, words, color=RATE, fontsize=7.5, ha=side)
         axis.set_xlim(0, 1)
         axis.set_ylim(-0.7, len(rows) + 0.3)
         axis.set_yticks([])

@@ -1,13 +1,12 @@
 """Weighted Gram matrices of the rows: the Hessian of a loss by the weights of each group."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
 
 
-@njit(**JIT)
+@kernel
 def gram(ones, dense, dense_columns, starts, subset_group, weight, out):
     """Add ``sum_i weight[i] row_i row_i'`` of each group's rows to ``out`` (G, d+2, d+2), every pair of entries once.
 

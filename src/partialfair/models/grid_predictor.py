@@ -59,6 +59,7 @@ class GridPredictor(StoredModel):
         difference: (K, G) D; empty for the deterministic predictor eta.
         group_names, feature_names: of the dataset it was made from.
         level_eps, level_differences: (m,) further tolerances, and (m, K, G) their D.
+        repeat_eps, repeat_differences: (u,) tolerances, and (u, K, G) D of the same fit on other drawn rows.
         trace_steps, trace: (q,) steps of the optimiser, and (q, K, G) D at them.
         status: "ok", or why it should not be used.
     """
@@ -75,6 +76,8 @@ class GridPredictor(StoredModel):
     feature_names: tuple[str, ...]
     level_eps: Vector = field(default_factory=lambda: _NONE)
     level_differences: Vector = field(default_factory=lambda: _NONE)
+    repeat_eps: Vector = field(default_factory=lambda: _NONE)
+    repeat_differences: Vector = field(default_factory=lambda: _NONE)
     trace_steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     trace: NDArray[np.floating] = field(default_factory=lambda: _NONE)
     status: str = "ok"
@@ -109,6 +112,14 @@ class GridPredictor(StoredModel):
             repr(float(eps)): replace(self, difference=D)
             for eps, D in zip(self.level_eps, self.level_differences, strict=True)
         }
+
+    @property
+    def repeats(self) -> Mapping[str, list["GridPredictor"]]:
+        """The same fit on other drawn rows, by tolerance."""
+        found: dict[str, list[GridPredictor]] = {}
+        for eps, D in zip(self.repeat_eps, self.repeat_differences, strict=True):
+            found.setdefault(repr(float(eps)), []).append(replace(self, difference=D))
+        return found
 
     @property
     def traced(self) -> tuple[str, ...] | None:

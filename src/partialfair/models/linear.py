@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from partialfair.models.features import Standardiser
 from partialfair.models.stored import StoredModel, check_features, check_usable, group_codes
-from partialfair.tables.dataset import Matrix
+from partialfair.tables.dataset import Dataset, Matrix
 
 
 @dataclass(frozen=True)
@@ -110,3 +110,9 @@ class LinearScore(StoredModel):
 
 
 MODEL = LinearScore
+
+
+def no_score(data: Dataset, status: str) -> LinearScore:
+    """A stored model that says why there is none."""
+    nothing = Standardiser(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)

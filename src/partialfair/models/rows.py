@@ -11,14 +11,14 @@ its adjoint on bank (ten dense columns) 0.07 ms and 0.23 ms.
 """
 
 import numpy as np
-from numba import njit
 
-from partialfair.tables.compiled import BLOCK, JIT, SUM_BLOCK
+from partialfair.tables.compiled import BLOCK, SUM_BLOCK, kernel
+from partialfair.tables.lanes import lane_dot, lane_sum
 
 FLUSH = 4 * SUM_BLOCK  # rows whose sums stay in float32 before they move to float64
 
 
-@njit(**JIT)
+@kernel
 def expand(tables, members, coded):
     """Coded tables: ``coded[g, e] = sum of tables[g, members[e]]``, for (G, d+2), (E, M) and (G, E)."""
     for g in range(tables.shape[0]):
@@ -29,7 +29,7 @@ def expand(tables, members, coded):
             coded[g, e] = total
 
 
-@njit(**JIT)
+@kernel
 def collapse(coded, members, tables):
     """Adjoint of :func:`expand`; adds to ``tables``."""
     for g in range(tables.shape[0]):
@@ -38,7 +38,7 @@ def collapse(coded, members, tables):
                 tables[g, members[e, m]] += coded[g, e]
 
 
-@njit(**JIT)
+@kernel
 def forward_one(ones, dense, dense_columns, starts, subset_group, weights, scores):
     """Scores of one column: ``scores[i] = intercept + sum of weights at ones + dense . weights``.
 
@@ -70,7 +70,7 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
                     out[i] += table[a[i]]
 
 
-@njit(**JIT)
+@kernel
 def _add_dense(dense, dense_columns, first, table, lanes, lane, scores):
     """Add ``dense . weights`` of one lane to the scores (m,) of the rows from ``first`` on."""
     last = first + scores.size
@@ -85,7 +85,7 @@ def _add_dense(dense, dense_columns, first, table, lanes, lane, scores):
             scores[i] += u * a[i]
 
 
-@njit(**JIT)
+@kernel
 def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, scores):
     """Scores of eight columns; ``weights`` is (G, E*8) with the lanes innermost, ``scores`` (8, n)."""
     buffer = np.empty(BLOCK * 8, np.float32)
@@ -113,7 +113,7 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
                 _add_dense(dense, dense_columns, low, w, 8, c, scores[c, low : min(low + SUM_BLOCK, stop)])
 
 
-@njit(**JIT)
+@kernel
 def _gather_one(positions, w, buffer):
     """Add the table's eight lanes at each row's position."""
     for i in range(positions.size):
@@ -125,7 +125,7 @@ def _gather_one(positions, w, buffer):
         buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7] = a4 + b4, a5 + b5, a6 + b6, a7 + b7
 
 
-@njit(**JIT)
+@kernel
 def _gather(first, second, w, buffer):
     """Add the table's eight lanes at each row's first and second position."""
     for i in range(first.size):
@@ -139,7 +139,7 @@ def _gather(first, second, w, buffer):
         buffer[o + 6], buffer[o + 7] = b6 + a6 + c6, b7 + a7 + c7
 
 
-@njit(**JIT)
+@kernel
 def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, gradient):
     """Adjoint of :func:`forward_one`: adds ``sum_i residual[i] * row_i`` to ``gradient`` (G, E), float64."""
     # Four tables in turn: neighbouring rows share codes, and an addition to an entry would wait for the one before.
@@ -172,42 +172,27 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
                 total[j] += (t0[j] + t1[j]) + (t2[j] + t3[j])
 
 
-@njit(**JIT)
+@kernel
 def _any(residual):
     """Whether a residual (m,) has an entry other than zero."""
-    total = residual.dtype.type(0)
+    found = False
     for i in range(residual.size):
-        total += abs(residual[i])
-    return total != 0
+        found |= residual[i] != 0
+    return found
 
 
-@njit(**JIT)
+@kernel
 def _add_dense_sums(dense, dense_columns, first, residual, lanes, lane, total):
     """Add the sums of one lane's residuals (m,), plain and weighted by each dense column, to its totals.
 
     The residuals are those of the rows from ``first`` on.
     """
-    intercept = residual.dtype.type(0)
-    for i in range(residual.size):
-        intercept += residual[i]
-    total[lane] += intercept
-    last = first + residual.size
-    for p in range(0, dense_columns.size - 1, 2):
-        a, b = dense[p, first:last], dense[p + 1, first:last]
-        u, v = residual.dtype.type(0), residual.dtype.type(0)
-        for i in range(residual.size):
-            u += residual[i] * a[i]
-            v += residual[i] * b[i]
-        total[dense_columns[p] * lanes + lane] += u
-        total[dense_columns[p + 1] * lanes + lane] += v
-    if dense_columns.size % 2:
-        a, u = dense[dense_columns.size - 1, first:last], residual.dtype.type(0)
-        for i in range(residual.size):
-            u += residual[i] * a[i]
-        total[dense_columns[-1] * lanes + lane] += u
+    total[lane] += lane_sum(residual)
+    for p in range(dense_columns.size):
+        total[dense_columns[p] * lanes + lane] += lane_dot(residual, dense[p, first : first + residual.size])
 
 
-@njit(**JIT)
+@kernel
 def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gradient):
     """Adjoint of :func:`forward_eight`: ``residual`` (8, n) into ``gradient`` (G, E*8), float64."""
     buffer = np.empty(BLOCK * 8, np.float32)
@@ -236,7 +221,7 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
                 total[j] += g[j] + h[j]
 
 
-@njit(**JIT)
+@kernel
 def _interleave(residual, low, high, buffer):
     """Rows ``low..high`` of eight lanes (8, n), lanes innermost."""
     r0, r1, r2, r3 = residual[0, low:high], residual[1, low:high], residual[2, low:high], residual[3, low:high]
@@ -248,7 +233,7 @@ def _interleave(residual, low, high, buffer):
         buffer[o + 4], buffer[o + 5], buffer[o + 6], buffer[o + 7] = a4, a5, a6, a7
 
 
-@njit(**JIT)
+@kernel
 def _scatter_one(positions, buffer, g):
     """Add each row's eight lanes to the table at its position."""
     for i in range(positions.size):
@@ -260,7 +245,7 @@ def _scatter_one(positions, buffer, g):
         g[j + 4], g[j + 5], g[j + 6], g[j + 7] = a4 + b4, a5 + b5, a6 + b6, a7 + b7
 
 
-@njit(**JIT)
+@kernel
 def _scatter(first, second, buffer, g, h):
     """Add each row's eight lanes to one table at its first position, and to another at its second."""
     for i in range(first.size):
@@ -275,7 +260,7 @@ def _scatter(first, second, buffer, g, h):
         h[k + 4], h[k + 5], h[k + 6], h[k + 7] = a4 + c4, a5 + c5, a6 + c6, a7 + c7
 
 
-@njit(**JIT)
+@kernel
 def binned_adjoint(ones, dense, dense_columns, first, stop, scores, thresholds, sums):
     """Sums of rows by the score interval they fall in.
 

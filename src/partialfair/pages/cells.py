@@ -1,18 +1,22 @@
 """Tables as data and as HTML: one row type for CSV, one template for all pages."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
+from partialfair.pages import palette
 from partialfair.tables.files import atomic_path, write_csv
 
 __all__ = ["write_csv"]  # and what follows
 
-VERDICT_KINDS = {"reproduced": "good", "differs": "bad", "as stated": "good", "differs from the paper": "bad"}
+VERDICT_KINDS = {
+    "agrees": "good", "holds": "good", "dominated": "good", "as stated": "good", "near": "near", "differs": "bad",
+    "fails": "bad", "differs from the paper": "bad", "does not hold": "bad", "partly": "near",
+}  # fmt: skip
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -48,6 +52,31 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     breaks: frozenset[int] = field(default_factory=frozenset)
 
+    @property
+    def labels(self) -> list[str]:
+        """What stands beside each cell where a row is shown as a card: both of its titles."""
+        upper = [title for title, width in self.groups for _ in range(width)] or [""] * len(self.columns)
+        return [": ".join(filter(None, pair)) for pair in zip(upper, self.columns, strict=True)]
+
+
+def blocks(
+    groups: Sequence[tuple[str, int]], columns: Sequence[str], lines: Iterable[tuple[Sequence[Cell], Sequence[Cell]]]
+) -> Table:
+    """A table in blocks: what a row shares with the one above is left empty, and a rule stands before other rows.
+
+    Args:
+        groups, columns: see :class:`Table`.
+        lines: of every row the cells that its block shares, and its own.
+    """
+    rows: list[list[Cell]] = []
+    breaks, above = set(), None
+    for shared, own in lines:
+        if shared != above:
+            breaks.add(len(rows))
+        rows.append([*(replace(cell, text="", note="") if shared == above else cell for cell in shared), *own])
+        above = shared
+    return Table(groups, columns, rows, frozenset(breaks))
+
 
 def text(value: str, note: str = "") -> Cell:
     """A left-aligned cell."""
@@ -65,6 +94,13 @@ def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Ce
         return Cell("no value" if "without a value" in note else "not run", "none", note)
     half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
     return Cell(f"{estimate.mean:.4f}{half}", verdict_kind(verdict, "number"), note)
+
+
+def mean(line: Mapping[str, Any], name: str, half: str = "", verdict: str = "") -> Cell:
+    """A mean that stands in a line with its half-width, by default ``{name}_half_width``; see :func:`measured`."""
+    value, width = line.get(name), line.get(half or f"{name}_half_width", math.nan)
+    known = None if value is None else Estimate(value, value - width, value + width, width, 1)
+    return measured(known, verdict, line["note"])
 
 
 def signed(line: Mapping[str, Any], note: str = "") -> Cell:
@@ -86,7 +122,9 @@ def environment() -> Any:
     import jinja2
 
     loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made.globals["figure_colours"] = palette.variables
+    return made
 
 
 def html(table: Table) -> str:

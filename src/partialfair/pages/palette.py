@@ -1,10 +1,87 @@
-"""Ink, grid and fonts of all figures."""
+"""Ink, grid, fonts and colours of all figures, on light and on dark pages.
 
+A figure is drawn in the light tones; a page replaces each by a variable that has the dark one on dark pages. In either
+scheme a tone has a contrast of at least 3:1 with the page, and any two differ by at least 17 (CIEDE2000), so that no
+two methods of a panel look alike; Okabe and Ito's own sky blue, orange and pink miss the former on white.
+"""
+
+import re
 from contextlib import AbstractContextManager
+from html import escape
+from typing import NamedTuple
 
 INK = "#262626"
 GRID = "#dcdcdc"
 DPI = 200  # of figures as images
+
+
+class Tone(NamedTuple):
+    """One colour, as hexadecimal numbers."""
+
+    light: str
+    dark: str
+
+
+TONES = {
+    "blue": Tone("#0072b2", "#3d9be0"),
+    "vermilion": Tone("#c8500a", "#f07b3f"),
+    "green": Tone("#008f68", "#1db889"),
+    "pink": Tone("#d0619f", "#f2a6d2"),
+    "amber": Tone("#ad8100", "#f7cf5a"),
+    "violet": Tone("#7b4fb8", "#a37bf2"),
+    "olive": Tone("#5f5200", "#8f8124"),
+    "grey": Tone("#777777", "#857d72"),
+    "red": Tone("#b3123b", "#ff5c77"),
+    "ink": Tone(INK, "#e4e7eb"),
+}
+"""What methods, groups and marks are drawn in."""
+
+PAGES = Tone("#ffffff", "#14171b")
+_DECLARED = {
+    "#d55e00": "vermilion", "#009e73": "green", "#cc79a7": "pink", "#e69f00": "amber", "#56b4e9": "violet",
+    "#7a6a00": "olive", "#6b6b6b": "grey", "#8a8f98": "grey", "#c8102e": "red", "#c1121f": "red",
+}  # fmt: skip
+"""Colours that plug-ins declare, by the tone that they are drawn in."""
+
+_FURNITURE = {"#ffffff": "var(--page)", GRID: "var(--rule)"}
+_HEX = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def tone(colour: str) -> str:
+    """Return the light tone that a declared colour is drawn in; any other colour as it is."""
+    name = _DECLARED.get(colour.lower())
+    return colour if name is None else TONES[name].light
+
+
+def on_page(svg: str) -> str:
+    """Return a figure whose colours follow the page: tones, ink, grid and white become variables."""
+    known = {light: f"var(--tone-{name},{light})" for name, (light, _) in TONES.items()} | _FURNITURE
+    return _HEX.sub(lambda found: known.get(found[0], found[0]), svg)
+
+
+def themed(svg: str, name: str, words: str, title: str = "") -> str:
+    """Return an SVG in the page's colours, described, with identifiers that differ from other figures'.
+
+    Args:
+        svg: the figure.
+        name: prefix of its identifiers.
+        words: what it shows.
+        title: its name; none where a heading names it.
+    """
+    svg = svg[svg.index("<svg") :]
+    for mark in ('id="', 'href="#', "url(#"):
+        svg = svg.replace(mark, f"{mark}{name}-")
+    head, rest = svg.split(">", 1)
+    texts = {tag: text for tag, text in (("title", title), ("desc", words)) if text}
+    about = "".join(f"<{tag} id='{name}-{tag}'>{escape(text)}</{tag}>" for tag, text in texts.items())
+    label = " ".join(f"{name}-{tag}" for tag in texts)
+    return f"{head} role='img' aria-labelledby='{label}'>{about}{on_page(rest)}"
+
+
+def variables(dark: bool) -> str:
+    """Return the declarations that a style sheet needs for :func:`on_page`, without ``--page`` and ``--rule``."""
+    return " ".join(f"--tone-{name}: {own.dark if dark else own.light};" for name, own in TONES.items())
+
 
 RC = {
     "font.family": "DejaVu Sans",
@@ -31,7 +108,7 @@ RC = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.dpi": DPI,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text: it can be found, read aloud and edited
     "svg.hashsalt": "partialfair",
     "pdf.fonttype": 42,
 }

@@ -1,13 +1,20 @@
-"""A chain of results: its links, and where it is broken."""
+"""A chain of results: its links, where it is broken, and what is not here to be looked at."""
 
-from collections.abc import Callable, Iterator
+import multiprocessing
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, TypeVar
 
 from partialfair.errors import PartialFairError
 from partialfair.tables.files import sha256
+
+Task = TypeVar("Task")
 
 STAGES = {
     "raw": "raw file",
@@ -15,6 +22,8 @@ STAGES = {
     "split": "split",
     "model": "model",
     "metrics": "metrics",
+    "card": "model card",
+    "retrained": "retrained",
     "collected": "collected table",
     "exhibit": "exhibit",
     "scorecard": "scorecard",
@@ -35,6 +44,9 @@ class Fault(StrEnum):
     OUTDATED = "outdated"
     """It is what its job wrote, but settings, source or packages have changed since."""
     MISSING = "missing"
+    """What was made together with it is here."""
+    FOREIGN = "foreign"
+    """No job of the grid makes it."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +88,15 @@ class Chain:
     Attributes:
         links: in the order of ``STAGES``.
         breaks: in the order in which results arise.
+        absent: results of the grid by stage that are not here, nor anything made together with them.
+        unfollowed: results by stage that are here, but not what they were made from.
         progress: receives what is looked at next, in a few words.
     """
 
     links: list[Link] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
+    absent: Counter[str] = field(default_factory=Counter)
+    unfollowed: Counter[str] = field(default_factory=Counter)
     progress: Callable[[str], None] = lambda _: None
 
     @property
@@ -137,6 +153,38 @@ class Chain:
             text = str(error).removeprefix(f"{path}: ")
             self.broken(path, Fault.MISSING if missing else fault, text.rstrip("."), remedy)
 
+    def spread(self, check: Callable[["Chain", Task], Any], tasks: Sequence[Task], words: str) -> list[Any]:
+        """Run a check on every task in as many processes as there are cores; return what each returned.
+
+        Args:
+            check: adds what it finds to the chain it is given, which knows nothing of the other tasks.
+            tasks: what it is run on, each with a short ``str``.
+            words: what is looked at.
+        """
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+        global _WORK  # a forked process finds the check and its tasks here: they need not be pickled
+        _WORK = (check, tasks)
+        found = []
+        if cores == 1 or len(tasks) == 1:
+            parts: Any = map(_run, range(len(tasks)))
+            found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+        elif tasks:
+            with multiprocessing.get_context("fork").Pool(min(cores, len(tasks))) as pool:
+                parts = pool.imap(_run, range(len(tasks)))
+                found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+        return found
+
+    def _take(self, part: tuple["Chain", Any], words: str) -> Any:
+        """Take up what one task has found."""
+        chain, value = part
+        self.links += chain.links
+        for found in chain.breaks:
+            self.broken(found.path, found.fault, found.problem, found.remedy)
+        self.absent.update(chain.absent)
+        self.unfollowed.update(chain.unfollowed)
+        self.progress(words)
+        return value
+
     def lines(self, shown: int = 30) -> list[str]:
         """The chain as text: one line per link, then one for each of the first ``shown`` breaks."""
         width = max((len(title) for title in STAGES.values()), default=0)
@@ -149,3 +197,32 @@ class Chain:
         out += [f"BROKEN {found}" for found in self.breaks[:shown]]
         rest = len(self.breaks) - shown
         return out if rest <= 0 else [*out, f"BROKEN {rest} more files; repair the first ones and look again"]
+
+    def summary(self) -> str:
+        """The last line: whether the chain is whole, and how much of the grid there was to look at."""
+        parts = [f"{len(self.links)} links, {len(self.breaks)} breaks"]
+        if self.absent:
+            parts.append(f"not here: {_counted(self.absent)} (`dvc pull` brings them, `make paper` makes them)")
+        if self.unfollowed:
+            parts.append(f"not followed, as what they were made from is not here: {_counted(self.unfollowed)}")
+        return f"{'whole' if self.is_whole else 'BROKEN'}: {'; '.join(parts)}"
+
+
+_WORK: Any = None
+
+
+def _run(number: int) -> tuple[Chain, Any]:
+    check, tasks = _WORK
+    chain = Chain()
+    value = check(chain, tasks[number])
+    return Chain(chain.links, chain.breaks, chain.absent, chain.unfollowed, progress=print), value
+
+
+def _counted(stages: Counter[str]) -> str:
+    """Number of results by stage, in words."""
+    of = [(STAGES[stage], stages[stage]) for stage in STAGES if stages[stage]]
+    return ", ".join(f"{count:,} {_plural(title) if count > 1 else title}" for title, count in of)
+
+
+def _plural(title: str) -> str:
+    return title if title.endswith("s") else f"{title}s"

@@ -12,7 +12,7 @@ from partialfair.errors import PartialFairError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config, Job
 from partialfair.jobs import prepare, split
-from partialfair.provenance.chain import Chain
+from partialfair.provenance.chain import Chain, Fault
 from partialfair.tables.files import read_json, sha256
 
 MANIFEST = Path(paths.MANIFEST.format(what="tables"))
@@ -36,38 +36,61 @@ class Expected:
 
 def check_data(chain: Chain, config: Config) -> Expected:
     """Check the raw files by their checksums, and tables and splits by making them anew."""
-    expected = Expected()
-    for dataset in config.datasets:
-        chain.progress(f"raw files, table and splits of {dataset}")
-        if _check_raw(chain, config, dataset):
-            _check_table(chain, config, dataset, expected)
-        _check_splits(chain, config, dataset, expected)
+    seeds: dict[str, set[int]] = {}
+    for job in config.jobs():
+        seeds.setdefault(job.dataset, set()).add(job.seed)
+
+    def check(own: Chain, dataset: str) -> tuple[set[str], Expected]:
+        return _check_dataset(own, config, dataset, sorted(seeds.get(dataset, ())))
+
+    expected, absent = Expected(), set()
+    for without, found in chain.spread(check, config.datasets, "raw files, table and splits of dataset"):
+        absent |= without
+        expected.tables |= found.tables
+        expected.splits |= found.splits
+    if absent:
+        chain.absent["raw"] += len(absent)
     return expected
 
 
-def _check_raw(chain: Chain, config: Config, dataset: str) -> bool:
-    """Compare raw files with their declared checksums; return whether all are right."""
+def _check_dataset(chain: Chain, config: Config, dataset: str, seeds: list[int]) -> tuple[set[str], Expected]:
+    """Check one dataset; return the raw files that are not here, and what its table and splits should be."""
+    expected, table = Expected(), paths.table(dataset)
+    absent, good = _check_raw(chain, config, dataset)
+    splits = [paths.split(dataset, seed) for seed in seeds]
+    if not any(Path(path).exists() for path in (table, *splits)):
+        chain.absent.update({"table": 1, "split": len(splits)})
+        return absent, expected
+    if good and not absent:
+        _check_table(chain, config, dataset, expected)
+    elif good:
+        _check_record(chain, table, expected, dataset)
+    _check_splits(chain, config, dataset, seeds, expected)
+    return absent, expected
+
+
+def _check_raw(chain: Chain, config: Config, dataset: str) -> tuple[set[str], bool]:
+    """Compare raw files with their declared checksums; return the absent ones, and whether the rest is right."""
     named = named_dataset(dataset, config.dataset_options(dataset))
     if hasattr(named.module, "download") and "source" in named.options:
-        return True  # the module finds its files out by itself, and counts their rows
-    good = True
-    remedy = f"move it away and run `partialfair data fetch {dataset}`"
+        return set(), True  # the module finds its files out by itself, and counts their rows
+    before, absent = len(chain.breaks), set()
     if named.file is not None:
-        before = len(chain.breaks)
-        with chain.expects(named.file, f"restore the file, or correct datasets.{dataset} in {config.source}"):
-            named.check_file()
-            chain.link("raw", named.file, "as params.yaml states" if named.sha256 else "no checksum is stated")
-        good = len(chain.breaks) == before
-    for file in named.spec.files:
+        if not named.file.exists():
+            absent.add(str(named.file))
+        else:
+            with chain.expects(named.file, f"restore the file, or correct datasets.{dataset} in {config.source}"):
+                named.check_file()
+                chain.link("raw", named.file, "as params.yaml states" if named.sha256 else "no checksum is stated")
+    for file in (file for file in named.spec.files if file.needed):
         path = named.spec.directory(paths.RAW) / file.name
-        if not file.needed:
+        if not path.exists():
+            absent.add(str(path))
             continue
-        before = len(chain.breaks)
-        with chain.expects(path, remedy):
+        with chain.expects(path, f"move it away and run `partialfair data fetch {dataset}`"):
             sources.check(file, path)
             chain.link("raw", path, "as published", file.sha256)
-        good = good and len(chain.breaks) == before
-    return good
+    return absent, len(chain.breaks) == before
 
 
 def _check_table(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
@@ -86,10 +109,19 @@ def _check_table(chain: Chain, config: Config, dataset: str, expected: Expected)
         chain.link("table", path, tie, found)
 
 
-def _check_splits(chain: Chain, config: Config, dataset: str, expected: Expected) -> None:
+def _check_record(chain: Chain, path: str, expected: Expected, dataset: str) -> None:
+    """Hold a table whose raw files are not here against the list of checksums that was made with it."""
+    wanted = _recorded_table(path)
+    if not Path(path).exists():
+        chain.broken(path, Fault.MISSING, "its splits are here", f"run `dvc pull` or `snakemake {path}`")
+    elif wanted is not None and chain.compare(path, wanted, f"{MANIFEST} has it"):
+        expected.tables[dataset] = wanted
+    chain.unfollowed["table"] += 1
+
+
+def _check_splits(chain: Chain, config: Config, dataset: str, seeds: list[int], expected: Expected) -> None:
     """Split the table again and compare bytes; without a good table, take what training recorded."""
     table, options = paths.table(dataset), config.dataset_options(dataset)
-    seeds = sorted({job.seed for job in config.jobs() if job.dataset == dataset})
     usable = dataset in expected.tables and not chain.is_broken([table])
     good = []
     for seed in seeds if usable else ():

@@ -1,60 +1,177 @@
 """The end of the chain: collected tables, exhibits and the scorecard, made anew and compared."""
 
+import os
 import shutil
 import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from partialfair.grid import fingerprint, paths
-from partialfair.grid.config import Config
+from partialfair.grid import fingerprint, papers, paths
+from partialfair.grid.config import Config, Job
+from partialfair.grid.workflow import Grid
 from partialfair.jobs import collect, report
 from partialfair.jobs.scorecard import write_all
 from partialfair.provenance.chain import Chain, Fault
-from partialfair.reporting import exhibit
+from partialfair.provenance.recorded import Recorded
+from partialfair.provenance.runs import EVALUATED, TRAINED
 from partialfair.tables.files import sha256
 
+DRAWN = ("csv", "html", "pdf", "png", "svg")
+MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html")
+"""Files of ``reports/`` that are not results: times of this machine, and Snakemake's own report."""
 
-def check_reports(chain: Chain, config: Config) -> None:
-    """Collect and draw everything again in a scratch folder, and compare it with ``reports/``.
+
+class Reports:
+    """The check of ``reports/``: whatever can be followed to its runs is made anew in a scratch folder.
 
     Args:
-        chain: receives what is found; runs that it says are broken are not collected.
         config: the grid, or its restriction to one experiment.
+        absent: runs that are not here.
+        recorded: what DVC and git know of the files.
+        edited_only: look only at files that are not as recorded: whether they are outdated is not asked.
     """
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        for source in ("data", "src", "papers", "params.yaml"):
-            if Path(source).exists():
-                (scratch / source).symlink_to(Path(source).absolute())
-        for experiment in config.experiments:
-            chain.progress(f"collected results of {experiment}")
-            _check_collected(chain, config, experiment, scratch)
-        for number, exhibit_id in enumerate(config.params.exhibits, 1):
-            chain.progress(f"exhibit {number} of {len(config.params.exhibits)}: {exhibit_id}")
-            _check_exhibit(chain, config, exhibit_id, scratch)
-        chain.progress("scorecard and page")
-        _check_scorecard(chain, config, scratch)
 
+    def __init__(self, config: Config, absent: Sequence[Job], recorded: Recorded, edited_only: bool = False) -> None:
+        self.config, self.recorded, self.edited_only = config, recorded, edited_only
+        self.without_runs = {job.experiment for job in absent}
 
-def _check_collected(chain: Chain, config: Config, experiment: str, scratch: Path) -> None:
-    """Collect an experiment again; where its runs are broken, go on with the table that there is."""
-    runs, tables = [f"{job.path}/" for job in config.jobs(experiment)], paths.collected([experiment])
-    out = scratch / paths.REPORTS / experiment
-    out.mkdir(parents=True, exist_ok=True)
-    if any(found.path.startswith(tuple(runs)) for found in chain.breaks):
-        for path in tables:
-            if Path(path).exists():
-                shutil.copy(path, scratch / path)
-        return
-    collect.collect_experiment(config, experiment, out)
-    remedy = f"run `snakemake {tables[0]} --forcerun collect`"
-    for path in tables:
-        if not Path(path).exists():
-            chain.broken(path, Fault.MISSING, "the file is missing", remedy)
-        elif sha256(path) == sha256(scratch / path):
-            chain.link("collected", path, f"collected anew from {len(runs)} runs, same bytes")
+    def check(self, chain: Chain) -> None:
+        """Look at everything, each stage in as many processes as there are cores."""
+        with tempfile.TemporaryDirectory() as name:
+            self.scratch = Path(name)
+            for source in ("data", "src", "papers", "params.yaml"):
+                if Path(source).exists():
+                    (self.scratch / source).symlink_to(Path(source).absolute())
+            broken = [found.path for found in chain.breaks if found.path.startswith(f"{paths.RUNS}/")]
+            self.without_runs |= {Path(path).relative_to(paths.RUNS).parts[0] for path in broken}
+            for exhibit in self.config.params.exhibits:  # claims read the tables of other exhibits
+                table = Path(paths.EXHIBIT.format(exhibit=exhibit))
+                if table.exists():
+                    (self.scratch / table).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(table, self.scratch / table)
+            chain.spread(self._collected, list(self.config.experiments), "collected results of experiment")
+            chain.spread(self._exhibit, list(self.config.params.exhibits), "exhibit")
+            self._scorecard(chain)
+
+    def _follows(self, chain: Chain, stage: str, experiments: Collection[str], files: Sequence[Path]) -> bool:
+        """Whether results can be made anew and have to be; if not, count them and look whether they were edited."""
+        here = [path for path in files if path.exists()]
+        if not here:
+            chain.absent[stage] += 1
+        elif not self.without_runs.isdisjoint(experiments):
+            chain.unfollowed[stage] += 1
+            if files[0] not in here:
+                chain.broken(files[0], Fault.MISSING, "what is made with it is here", f"run `snakemake {files[0]}`")
+            for path in here:
+                if self.recorded.edited(path):
+                    problem = "it is not as recorded or committed, and its runs are not here to say what it should be"
+                    chain.broken(path, Fault.DAMAGED, problem, f"run `git checkout {path}`, or `snakemake {path}`")
+        elif not self.edited_only:
+            return True
         else:
-            chain.broken(path, Fault.DAMAGED, _first_difference(Path(path), scratch / path), remedy)
+            return not all(map(self.recorded.untouched, here))
+        return False
+
+    def _collected(self, chain: Chain, experiment: str) -> None:
+        """Collect an experiment again; where its runs are not all here, go on with the table that there is."""
+        tables, jobs = paths.collected([experiment]), self.config.jobs(experiment)
+        out = self.scratch / paths.REPORTS / experiment
+        out.mkdir(parents=True, exist_ok=True)
+        if not self._follows(chain, "collected", [experiment], [Path(path) for path in tables]):
+            for path in filter(os.path.exists, tables):
+                shutil.copy(path, self.scratch / path)
+            return
+        collect.collect_experiment(self.config, experiment, out)
+        remedy = f"run `snakemake {tables[0]} --forcerun collect`"
+        for path in tables:
+            if not Path(path).exists():
+                chain.broken(path, Fault.MISSING, "the file is missing", remedy)
+            elif sha256(path) == sha256(self.scratch / path):
+                chain.link("collected", path, f"collected anew from {len(jobs)} runs, same bytes")
+            else:
+                problem = _first_difference(Path(path), self.scratch / path)
+                chain.broken(path, self._fault(path), problem, remedy)
+
+    def _exhibit(self, chain: Chain, name: str) -> None:
+        """Draw an exhibit again and compare every file of it."""
+        folder, out = paths.REPORTS / name, self.scratch / paths.REPORTS / name
+        csv = folder / f"{name}.csv"
+        used = Grid(self.config).experiments_of(name)
+        here = [folder / f"{name}.{suffix}" for suffix in DRAWN]
+        if not self._follows(chain, "exhibit", used, here):
+            return
+        remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
+        with chain.expects(csv, remedy):
+            made = report.render_exhibit(self.config, name, out, self.scratch)
+            for path in sorted(made):
+                self._compare(chain, folder / path.name, path, remedy)
+            for path in here:
+                if path.exists() and path.name not in {again.name for again in made}:
+                    chain.broken(path, Fault.FOREIGN, "its exhibit has no such file", "delete it")
+        if len(chain.breaks) == before:
+            code = fingerprint.exhibit(self.config, name).code
+            chain.link("exhibit", csv, f"drawn anew from {', '.join(used)}, same bytes; code {code}")
+
+    def _scorecard(self, chain: Chain) -> None:
+        """Write scorecard and page again and compare."""
+        out, folder = self.scratch / "again", self.config.reports
+        files = [folder / name for name in paths.SUMMARY]
+        if not self._follows(chain, "scorecard", self.config.experiments, files):
+            return
+        chain.progress("scorecard and page")
+        remedy, before = f"delete it and run `snakemake {files[0]}`", len(chain.breaks)
+        with chain.expects(files[0], remedy):
+            made = write_all(self.config, out, self.scratch)
+            for again in made:
+                self._compare(chain, folder / again.relative_to(out), again, remedy)
+            if len(chain.breaks) == before:
+                rows = len(made[0].read_text(encoding="utf-8").splitlines()) - 1
+                chain.link("scorecard", files[0], f"{rows} rows written anew, same bytes")
+
+    def _compare(self, chain: Chain, path: Path, again: Path, remedy: str) -> None:
+        """Compare a file of a report with one that was made anew."""
+        if not path.exists():
+            chain.broken(path, Fault.MISSING, "the file is missing", remedy)
+        elif path.read_bytes() != again.read_bytes():
+            chain.broken(path, self._fault(path), _first_line(path, again), remedy)
+
+    def _fault(self, path: str | Path) -> Fault:
+        """What is wrong with a file that is not what its results give now."""
+        return Fault.OUTDATED if self.recorded.untouched(path) else Fault.DAMAGED
+
+
+def check_foreign(chain: Chain, config: Config) -> None:
+    """Name the files of ``data/runs`` and ``reports`` that no job of the grid makes.
+
+    Args:
+        chain: receives what is found.
+        config: the grid; of its restriction to one experiment, or of one paper's, only own folders are looked at.
+    """
+    jobs = config.jobs()
+    known = {str(job.path / name) for job in jobs for name in (*TRAINED, *EVALUATED)}
+    known |= set(paths.collected(config.experiments)) | {str(paths.REPORTS / name) for name in MEASURED}
+    known |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in DRAWN}
+    grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}
+    parts = {"", config.name, *config.experiments, *grids}
+    known |= {str(paths.summary_folder(part) / name) for part in parts for name in paths.SUMMARY}
+    if config.name:
+        roots = [
+            *(paths.RUNS / name for name in config.experiments),
+            *(paths.REPORTS / n for n in config.params.exhibits),
+        ]
+    else:
+        roots = [paths.RUNS, paths.REPORTS]
+    for path in (found for root in roots for found in _files(root)):
+        if path not in known:
+            chain.broken(path, Fault.FOREIGN, "no job of the grid makes it", "delete it, or move it out of the results")
+
+
+def _files(root: Path) -> Iterator[str]:
+    """Files below a folder, sorted; hidden ones belong to jobs at work, git and DVC."""
+    for place, folders, names in os.walk(root):
+        folders.sort()
+        yield from (os.path.join(place, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _first_difference(found: Path, wanted: Path) -> str:
@@ -77,44 +194,6 @@ def _first_difference(found: Path, wanted: Path) -> str:
                 where = " ".join(str(tables[1].column(name)[row].as_py()) for name in key)
                 return f"{column} of {where} is {have!r}, its run says {want!r}"
     return "its bytes differ from those that the runs give, though all cells agree"
-
-
-def _check_exhibit(chain: Chain, config: Config, exhibit_id: str, scratch: Path) -> None:
-    """Draw an exhibit again and compare every file of it."""
-    folder, out = paths.REPORTS / exhibit_id, scratch / paths.REPORTS / exhibit_id
-    csv = folder / f"{exhibit_id}.csv"
-    remedy = f"delete it and run `snakemake {csv} --forcerun exhibit`"
-    before = len(chain.breaks)
-    with chain.expects(csv, remedy):
-        made = report.render_exhibit(config, exhibit_id, out, scratch)
-        for path in sorted(made):
-            _compare(chain, folder / path.name, path, remedy)
-    if len(chain.breaks) == before:
-        used = exhibit.context(config, exhibit_id, scratch).experiments
-        tie = f"drawn anew from {', '.join(used)}, same bytes; code {fingerprint.exhibit(config, exhibit_id).code}"
-        chain.link("exhibit", csv, tie)
-
-
-def _check_scorecard(chain: Chain, config: Config, scratch: Path) -> None:
-    """Write scorecard and page again and compare."""
-    out, folder = scratch / "again", config.reports
-    remedy = f"delete it and run `snakemake {folder / 'scorecard.csv'}`"
-    before = len(chain.breaks)
-    with chain.expects(folder / "scorecard.csv", remedy):
-        score, *others = write_all(config, out, scratch)
-        for again in (score, *others):
-            _compare(chain, folder / again.name, again, remedy)
-        if len(chain.breaks) == before:
-            rows = len(score.read_text(encoding="utf-8").splitlines()) - 1
-            chain.link("scorecard", folder / "scorecard.csv", f"{rows} rows written anew, same bytes")
-
-
-def _compare(chain: Chain, path: Path, again: Path, remedy: str) -> None:
-    """Compare a file of a report with one that was made anew."""
-    if not path.exists():
-        chain.broken(path, Fault.MISSING, "the file is missing", remedy)
-    elif path.read_bytes() != again.read_bytes():
-        chain.broken(path, Fault.DAMAGED, _first_line(path, again), remedy)
 
 
 def _first_line(path: Path, again: Path) -> str:

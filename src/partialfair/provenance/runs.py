@@ -1,23 +1,43 @@
-"""The middle of the chain: trained models and their metrics, tied by what their jobs wrote down."""
+"""The middle of the chain: trained models, their metrics and cards, tied by what their jobs wrote down."""
 
 import json
+import random
 import tempfile
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from partialfair.cards import card
+from partialfair.errors import PartialFairError
 from partialfair.grid import fingerprint
 from partialfair.grid.config import Config, Job
 from partialfair.grid.fingerprint import Wanted
 from partialfair.jobs.evaluate import evaluate
+from partialfair.jobs.train import Files, train, versions
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.data import Expected
 from partialfair.provenance.lock import PINNED
 from partialfair.tables.files import is_sealed, read_json, sha256
 
+TRAINED = ("model.npz", "fit.json", "history.parquet")
+EVALUATED = ("scores.parquet", "metrics.json", card.NAME)
+ELSEWHERE = 0.02
+"""Largest difference of a test metric between a run and the same run trained on another processor: what single
+precision and a choice between candidates that are nearly equal can amount to."""
 
-def check_runs(chain: Chain, config: Config, expected: Expected, pins: Mapping[str, str], deep: bool = False) -> None:
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of some runs: those that are right, and those of which nothing is here."""
+
+    good: list[Job]
+    absent: list[Job]
+
+
+def check_runs(
+    chain: Chain, config: Config, expected: Expected, pins: Mapping[str, str], deep: bool = False
+) -> Checked:
     """Check every training run of the grid, and its evaluation.
 
     Args:
@@ -27,21 +47,44 @@ def check_runs(chain: Chain, config: Config, expected: Expected, pins: Mapping[s
         pins: versions in the lock file.
         deep: also compute the metrics again from the stored models.
     """
-    good = defaultdict(list)
-    jobs = config.jobs()
-    for number, job in enumerate(jobs, 1):
-        chain.progress(f"run {number} of {len(jobs)}: {job.path}")
+    groups: dict[tuple[str, str, str], list[Job]] = {}
+    for job in config.jobs():
+        groups.setdefault((job.experiment, job.dataset, job.algorithm), []).append(job)
+
+    def check(own: Chain, jobs: list[Job]) -> Checked:
+        return _check_group(own, config, jobs, expected, pins, deep)
+
+    parts = chain.spread(check, list(groups.values()), "runs of experiment, dataset and algorithm")
+    return Checked([job for part in parts for job in part.good], [job for part in parts for job in part.absent])
+
+
+def _check_group(
+    chain: Chain, config: Config, jobs: Sequence[Job], expected: Expected, pins: Mapping[str, str], deep: bool
+) -> Checked:
+    """Check the runs of one algorithm in an experiment on a dataset."""
+    good, absent = [], []
+    for job in jobs:
+        if not any((job.path / name).exists() for name in (*TRAINED, *EVALUATED)):
+            absent.append(job)
+            continue
         fit = _check_fit(chain, job, fingerprint.run(config, job), expected, pins)
-        if fit is not None and _check_metrics(chain, job, fingerprint.evaluation(config, job), expected, fit, deep):
-            good[job.experiment, job.dataset, job.algorithm].append((job, fit))
-    for found in good.values():
-        job, fit = found[0]
+        if fit is not None and not any((job.path / name).exists() for name in EVALUATED):
+            chain.absent["metrics"] += 1
+        elif fit is not None and _check_metrics(chain, job, fingerprint.evaluation(config, job), expected, fit, deep):
+            good.append((job, fit))
+    if absent:
+        chain.absent.update({"model": len(absent), "metrics": len(absent)})
+    if good:
+        job, fit = good[0]
         folder = f"{job.path.parents[1].as_posix()}/*/*"
         tie = f"table, split and settings as its job recorded them; code {fit['closure_hash']}"
-        chain.link("model", f"{folder}/model.npz", tie, fit["outputs"]["model.npz"], len(found))
+        chain.link("model", f"{folder}/model.npz", tie, fit["outputs"]["model.npz"], len(good))
         again = "computed anew, same bytes" if deep else "of that model"
         tie = f"{again}; code {fingerprint.evaluation(config, job).code}"
-        chain.link("metrics", f"{folder}/metrics.json", tie, sha256(job.path / "metrics.json"), len(found))
+        chain.link("metrics", f"{folder}/metrics.json", tie, sha256(job.path / "metrics.json"), len(good))
+        tie = "as its job wrote it"
+        chain.link("card", f"{folder}/{card.NAME}", tie, sha256(job.path / card.NAME), len(good))
+    return Checked([job for job, _ in good], absent)
 
 
 def _check_fit(
@@ -72,7 +115,20 @@ def _check_metrics(
     if deep and good:
         _evaluate_again(chain, job, wanted)
         good = not chain.is_broken([f"{job.path}/{name}" for name in ("metrics.json", "scores.parquet")])
-    return good
+    return _check_card(chain, job) and good
+
+
+def _check_card(chain: Chain, job: Job) -> bool:
+    """Look whether a model card is as it was written; that of an earlier version may have other words."""
+    path = job.path / card.NAME
+    remedy = f"run `partialfair card {job.path} --out {path}`"
+    if not path.exists():
+        chain.broken(path, Fault.MISSING, "the metrics that it was written with are here", remedy)
+    elif not card.is_sealed(path.read_text(encoding="utf-8", errors="replace")):
+        chain.broken(path, Fault.DAMAGED, "its text was changed after the job had written it", remedy)
+    else:
+        return True
+    return False
 
 
 def _check(
@@ -123,6 +179,75 @@ def _evaluate_again(chain: Chain, job: Job, wanted: Wanted) -> None:
             chain.compare(job.path / name, sha256(Path(folder) / name), "the model that gives them has it", remedy)
 
 
+def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int, seed: int | None = None) -> None:
+    """Train a random sample of runs again in a scratch folder and compare the models.
+
+    On the same kind of machine with the same packages the bytes have to be the same. Elsewhere the metrics on test rows
+    may differ by ``ELSEWHERE``.
+
+    Args:
+        chain: receives what is found.
+        config: the grid.
+        jobs: runs to draw from; their tables and splits have to be here.
+        count: how many.
+        seed: names the sample; by default another one each time.
+    """
+    usable = [job for job in jobs if Path(job.table).exists() and Path(job.split).exists()]
+    sample = random.Random(seed).sample(usable, min(count, len(usable)))  # noqa: S311 - a sample, not a secret
+
+    def check(own: Chain, job: Job) -> None:
+        _retrain_one(own, config, job)
+
+    chain.spread(check, sample, "run trained again,")
+
+
+def _retrain_one(chain: Chain, config: Config, job: Job) -> None:
+    """Train one run again and compare."""
+    path = f"{job.path}/model.npz"
+    remedy = f"run `snakemake {path} --forcerun train`, and compare"
+    with tempfile.TemporaryDirectory() as name, chain.expects(path, remedy):
+        folder = Path(name)
+        train(config, job, Files(job.table, job.split, folder))
+        again, found = sha256(folder / "model.npz"), sha256(path)
+        if again == found:
+            chain.link("retrained", path, "trained again, same bytes", found)
+            return
+        made_with, now = read_json(job.path / "fit.json").get("versions", {}), versions()
+        other = [
+            f"{key} {made_with.get(key)}, here {now.get(key)}"
+            for key in now
+            if not _agree(made_with.get(key), now[key])
+        ]
+        if not other:
+            problem = f"trained again on such a machine it is sha256 {again[:12]}, not {found[:12]}"
+            chain.broken(path, Fault.DAMAGED, problem, remedy)
+            return
+        settings = fingerprint.evaluation(config, job).settings
+        metrics = evaluate(folder / "model.npz", folder / "fit.json", job.table, job.split, folder, settings)
+        metric, distance = _farthest(metrics, read_json(job.path / "metrics.json"))
+        tie = f"trained again with {'; '.join(other)}: test metrics differ by at most {distance:.2g} ({metric})"
+        if distance <= ELSEWHERE:
+            chain.link("retrained", path, tie, found)
+        else:
+            chain.broken(path, Fault.DAMAGED, f"{tie}, more than {ELSEWHERE:g}", remedy)
+
+
+def _agree(recorded: str | None, here: str) -> bool:
+    """Whether two records of a version agree; of copies of OpenBLAS, a process names those it has loaded so far."""
+    one, other = set((recorded or "").split("; ")), set(here.split("; "))
+    return one <= other or other <= one
+
+
+def _farthest(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, float]:
+    """The metric of the test rows in which two evaluations differ most; infinity where only one has a value."""
+    values, others = one["splits"].get("test", {}), other["splits"].get("test", {})
+    gaps = {"no metric": 0.0}
+    for name in values.keys() | others.keys():
+        a, b = values.get(name), others.get(name)
+        gaps[name] = 0.0 if a == b else float("inf") if a is None or b is None else abs(a - b)
+    return max(gaps.items(), key=lambda item: item[1])
+
+
 def _read(chain: Chain, path: str) -> dict[str, Any] | None:
     """Read a sealed record of a job."""
     remedy = f"delete it and run `snakemake {path}`"
@@ -131,7 +256,7 @@ def _read(chain: Chain, path: str) -> dict[str, Any] | None:
     except OSError as error:
         chain.broken(path, Fault.MISSING, f"cannot be read ({error.strerror})", f"run `dvc pull` or `snakemake {path}`")
         return None
-    except ValueError as error:
+    except (ValueError, PartialFairError) as error:
         chain.broken(path, Fault.DAMAGED, f"not readable ({error})", remedy)
         return None
     if not isinstance(content, dict) or "seal" not in content:

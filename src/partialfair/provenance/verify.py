@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from partialfair.grid.config import load_config
-from partialfair.provenance.chain import Chain
+from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.data import check_data
 from partialfair.provenance.lock import check_lock
-from partialfair.provenance.reports import check_reports
-from partialfair.provenance.runs import check_runs
+from partialfair.provenance.recorded import Recorded
+from partialfair.provenance.reports import Reports, check_foreign
+from partialfair.provenance.runs import check_runs, retrain
 from partialfair.tables.files import sha256
 
 
@@ -18,12 +19,15 @@ def verify(
     deep: bool = False,
     reports: bool = True,
     progress: Callable[[str], None] | None = None,
+    damage: bool = False,
+    again: int = 0,
 ) -> Chain:
     """Check that every number in ``reports/`` follows from raw data, settings, source and locked packages.
 
     Raw files are compared with their published checksums. Tables, splits, collected tables, exhibits and the
     scorecard are made anew in a scratch folder and compared byte by byte. Models and metrics, whose making takes
-    long, are tied by the checksums that their jobs wrote down. Everything is relative to the working directory.
+    long, are tied by the checksums that their jobs wrote down. What is not here is counted, not accused: a fresh clone
+    has the reports without the runs. Everything is relative to the working directory.
 
     Args:
         config_path: the grid.
@@ -31,6 +35,8 @@ def verify(
         deep: also compute all metrics again from the stored models.
         reports: also check ``reports/``, not only what it is made from.
         progress: receives what is looked at next, in a few words.
+        damage: only say what is damaged; of ``reports/`` look at files that are not as DVC or git recorded them.
+        again: train so many runs, drawn at random, once more.
 
     Raises:
         ConfigError: the grid cannot be read, or has no such experiment.
@@ -42,8 +48,15 @@ def verify(
     chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
-    check_runs(chain, config, expected, pins, deep)
-    if reports:
-        check_reports(chain, config)
+    checked = check_runs(chain, config, expected, pins, deep)
+    recorded = Recorded.read()
+    if reports and (not damage or recorded.knows_reports):
+        Reports(config, checked.absent, recorded, edited_only=damage).check(chain)
+    if reports and not damage:
+        check_foreign(chain, config)
+    if again:
+        retrain(chain, config, checked.good, again)
+    if damage:
+        chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
     chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
     return chain

@@ -15,4 +15,4 @@ def lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
     for name in config.params.exhibits:
         kind = exhibit.kind_of(config, name)
         found.append(Answers(exhibit.context(config, name, root), kind.reproduce, kind.claims))
-    return scorecard.build(config, found, root)
+    return scorecard.build(config, found, root, exhibit.Context)

@@ -27,8 +27,10 @@ COLUMNS = (
 )  # fmt: skip
 BEYOND = ("exact_surrogate", "mean_gap_line")
 """Methods that the paper does not have: drawn thinner, below the others."""
-DEEP = 0.16
-"""Models whose AUC is this much below the unconstrained one's would flatten the panel."""
+APART = 0.5
+"""Points are left out of the scale where they are this far below the others, in ranges of the others."""
+LONGEST = 0.35
+"""Longest bar that the scale makes room for, in ranges of the points."""
 
 
 class AUCPoints(Options):
@@ -72,12 +74,6 @@ def standard_error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
-def gap_metric(context: Context[Any], experiment: str) -> str:
-    """Metric that measures the constraint of an experiment."""
-    constraint = context.config.experiment(experiment).constraint
-    return str(plugins.load("constraints", constraint).VIOLATION["absolute"])
-
-
 _FOUND: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] = WeakKeyDictionary()
 
 
@@ -100,9 +96,8 @@ def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Po
 
 def point(context: Context[Any], setting: Setting) -> Point:
     """One setting."""
-    auc, gap = (
-        by_seed(context.results, setting, metric) for metric in (QUALITY, gap_metric(context, setting.experiment))
-    )
+    measured = (QUALITY, context.convention(setting.experiment).absolute)
+    auc, gap = (by_seed(context.results, setting, metric) for metric in measured)
     seeds = sorted(set(auc) & set(gap))
     reason = "" if seeds else context.results.reason(setting, QUALITY)
     return Point(
@@ -123,7 +118,7 @@ def _outside(context: Context[Any], setting: Setting, seed: int) -> bool:
 
 
 def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, Any]:
-    """What the run of a setting recorded of its choice; empty if its fit.json is not at hand."""
+    """What the run of a setting recorded of its choice; empty if there is no fit.json."""
     experiment = context.config.experiment(setting.experiment)
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
     for kappa in kappas:
@@ -135,28 +130,6 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
             found = read_json(path).get("selected") or {}
             return dict(found.get(f"kappa={setting.kappa:g}") or {})
     return {}
-
-
-def auc_at(
-    context: Context[Any], experiment: str, dataset: str, algorithm: str, gaps: NDArray[np.float64]
-) -> dict[int, Any]:
-    """AUC (len(gaps),) of an algorithm at given test gaps, by seed: its models and the unconstrained one, joined.
-
-    The frontier at a gap is the best AUC of a model with at most that gap, linear between models; NaN below the
-    smallest gap reached.
-    """
-    found: dict[int, dict[float, float]] = {}
-    for entry in points(context, experiment, dataset):
-        if entry.setting.algorithm in (algorithm, START):
-            for seed, gap, auc in zip(entry.seeds, entry.gap, entry.auc, strict=True):
-                own = found.setdefault(int(seed), {})
-                own[float(gap)] = max(auc, own.get(float(gap), 0.0))
-    lines = {}
-    for seed, models in found.items():
-        x = np.array(sorted(models))
-        y = np.maximum.accumulate([models[gap] for gap in x])
-        lines[seed] = np.where(gaps >= x[0], np.interp(gaps, x, y), math.nan)
-    return lines
 
 
 def panels(context: Context[Any]) -> list[tuple[str, str]]:
@@ -196,7 +169,8 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
     hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
     some = any(line["outside_on_validation"] for line in found)
     more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
-    return canvas.figure(rows, (3.5 * columns, 3.1 * max(len(rows), 1) + 0.9), {}, width=2.6, more=more)
+    size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
+    return canvas.figure(rows, size, {}, width=2.6, more=more, note=canvas.BARS)
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
@@ -210,23 +184,27 @@ def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first:
 
     def finish(axis: Any) -> None:
         axis.margins(0.07)
-        axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
-        _cut_off(axis, drawn, starts)
+        axis.set_xlim(left=-0.02 * axis.get_xlim()[1])  # gaps are not negative, whatever their bars say
+        _cut_off(axis, drawn)
 
     return Panel(curves, labels, finish=finish)
 
 
 def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float]]) -> Iterator[Curve]:
-    """One method: a line through its points from the unconstrained model on, with standard errors."""
+    """One method: a line through its points from the unconstrained model on, with intervals over seeds."""
     look, beyond = style.look(name), name in BEYOND
     means = [entry.mean for entry in own]
     path = means if name == START else [*starts, *means]
     line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6, "alpha": 0.9}
     yield Curve.through(path, line | {"zorder": 2 if beyond else 3})
-    errors = [[0.0 if math.isnan(e) else e for e in side] for side in zip(*(entry.error for entry in own), strict=True)]
+    errors = [
+        [float(canvas.half_width(v.std(), v.size)) for v in side]
+        for side in ((e.gap for e in own), (e.auc for e in own))
+    ]
     size = 4.5 if beyond else 5.5
-    marks = {"fmt": look.marker, "color": look.colour, "ms": 11 if look.marker == "*" else size, "label": look.label}
-    marks |= {"elinewidth": 0.8, "capsize": 1.5, "zorder": 6 if name == START else 3 if beyond else 4}
+    marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.8}
+    marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, 0.4)}
+    marks["zorder"] = 6 if name == START else 3 if beyond else 4
     yield Curve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
     outside = [entry.mean for entry in own if entry.outside]
     if outside:  # what no candidate satisfied on validation rows is hollow
@@ -234,16 +212,32 @@ def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float
         yield Curve.through(outside, hollow)
 
 
-def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, float]]) -> None:
-    """Leave models far below the unconstrained one out of the scale; an arrow with their AUC says where they are."""
-    floor = max((auc for _, auc in starts), default=math.nan) - DEEP
-    below = [point for point in drawn if point.mean[1] < floor]
-    if not below:
+def scale_floor(values: Sequence[float]) -> float:
+    """Smallest AUC that the scale has to hold: the lowest are left out where a wide gap parts them from the others.
+
+    A third of the points at most; those that are left out are shown by arrows.
+    """
+    order = sorted(values, reverse=True)
+    kept = order
+    for cut in range(1, len(order) // 3 + 1):
+        rest, next_lower = order[:-cut], order[-cut]
+        if rest[-1] - next_lower > APART * (rest[0] - rest[-1]):
+            kept = rest
+    return kept[-1] if kept else math.nan
+
+
+def _cut_off(axis: Any, drawn: Sequence[Point]) -> None:
+    """Scale for the bulk of the models; an arrow with the AUC says where those far below are. Long bars are cut."""
+    if not drawn:
         return
-    kept = [point.mean[1] for point in drawn if point.mean[1] >= floor]
-    low, high = min(kept), max(kept)
-    edge = low - 0.12 * (high - low)
-    axis.set_ylim(edge, high + 0.07 * (high - low))
+    low, high = scale_floor([point.mean[1] for point in drawn]), max(point.mean[1] for point in drawn)
+    below = [point for point in drawn if point.mean[1] < low]
+    span = max(high - low, 1e-3)
+    reach = [min(float(canvas.half_width(point.auc.std(), point.auc.size)), LONGEST * span) for point in drawn]
+    tops = [point.mean[1] + bar for point, bar in zip(drawn, reach, strict=True)]
+    bottoms = [point.mean[1] - bar for point, bar in zip(drawn, reach, strict=True) if point.mean[1] >= low]
+    edge = min(bottoms) - (0.12 if below else 0.05) * span
+    axis.set_ylim(edge, max(tops) + 0.05 * span)
     near = 0.14 * float(np.ptp(axis.get_xlim()))
     level, before = 0, -math.inf
     for point in sorted(below, key=lambda point: point.mean[0]):
@@ -252,7 +246,7 @@ def _cut_off(axis: Any, drawn: Sequence[Point], starts: Sequence[tuple[float, fl
         level = level + 1 if gap - before < near else 0  # labels that would overlap stand on top of each other
         before = gap
         axis.annotate(
-            f"{auc:.2f}", (gap, edge), (gap, edge + (0.1 + 0.07 * level) * (high - low)), color=colour, fontsize=8,
+            f"{auc:.2f}", (gap, edge), (gap, edge + (0.1 + 0.07 * level) * span), color=colour, fontsize=8,
             ha="center", arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.9}, zorder=7,
             bbox={"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85},
         )  # fmt: skip

@@ -1,13 +1,20 @@
 """Writing figures: PDF, SVG and PNG without time stamps, and SVG that takes the colours of the page."""
 
+import base64
 import io
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from partialfair.errors import DataError
+from partialfair.pages import described, palette
 from partialfair.reporting import style
 from partialfair.tables.files import atomic_path
 
@@ -16,7 +23,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch
-_LARGEST = 600_000  # characters of an inline SVG; a larger one becomes an image
+_LARGEST = 400_000  # characters of an inline SVG; a larger one, or one of more elements, becomes an image
+_ELEMENTS = 8_000
 
 Draw = Callable[[], Any]
 
@@ -38,43 +46,60 @@ def write(context: "Context[Any]", draw: Draw) -> list[Path]:
 def inline(context: "Context[Any]") -> str:
     """Return the figure that :func:`write` has written as a piece of HTML.
 
-    It is inline SVG whose ink and grid take the page's colours, so that dark pages work; a figure with very many points
-    is an image.
+    Raises:
+        DataError: the figure's files are missing.
+    """
+    title = str(context.option("title", "")) or context.name
+    return drawn(context.path("svg"), title)
+
+
+def drawn(source: Path, title: str) -> str:
+    """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
+
+    It is inline SVG whose colours follow the page; a figure with very many points is an image.
+
+    Args:
+        source: the SVG; PNG and CSV of the same name lie beside it.
+        title: of the figure, with which its description begins.
 
     Raises:
         DataError: the figure's files are missing.
     """
-    source = context.path("svg")
     try:
-        text = source.read_text(encoding="utf-8")
-        content = _raster(context.path("png")) if len(text) > _LARGEST else _themed(text, context.name)
+        text = _slim(source.read_text(encoding="utf-8"))
+        words = described.figure(title, source.with_suffix(".csv"))
+        heavy = len(text) > _LARGEST or text.count("<") > 2 * _ELEMENTS
+        content = (
+            _raster(source.with_suffix(".png"), words) if heavy else palette.themed(text, source.stem, words, title)
+        )
     except FileNotFoundError as error:
-        raise DataError(f"{error.filename} is missing; draw it: python -m partialfair report {context.name}") from error
+        message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
+        raise DataError(message) from error
     width = float(text[text.index('width="') + 7 :].split("pt")[0]) / 72
     return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{content}</div>"
 
 
-def _themed(svg: str, name: str) -> str:
-    """Return an SVG whose ink, grid and blue are the page's, with identifiers that differ from other figures'."""
-    svg = svg[svg.index("<svg") :].replace(style.INK, "currentColor").replace(style.GRID, "var(--rule)")
-    svg = svg.replace(style.BLUE.lower(), "var(--blue)")
-    for mark in ('id="', 'href="#', "url(#"):
-        svg = svg.replace(mark, f"{mark}{name}-")
-    return svg
+def _slim(svg: str) -> str:
+    """Return an SVG without metadata and with two decimals, which is a fiftieth of a pixel."""
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    return re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), svg)
 
 
-def _raster(png: Path) -> str:
+def _raster(png: Path, words: str) -> str:
     """Return a figure as an image of the page's width and few colours: a page must stay small."""
-    import base64
+    content = base64.b64encode(shrunk(png, _PIXELS / style.DPI)).decode("ascii")
+    return f'<img alt="{escape(words)}" src="data:image/png;base64,{content}">'
 
+
+def shrunk(png: Path, factor: float) -> bytes:
+    """Return an image at a fraction of its size, with few colours."""
     from PIL import Image
 
     small = io.BytesIO()
     with Image.open(png) as image:
-        size = [round(side * _PIXELS / style.DPI) for side in image.size]
-        image.convert("RGB").resize((size[0], size[1])).quantize(128).save(small, format="png", optimize=True)
-    content = base64.b64encode(small.getvalue()).decode("ascii")
-    return f'<img alt="{png.stem}" src="data:image/png;base64,{content}">'
+        size = [max(1, round(side * factor)) for side in image.size]
+        image.convert("RGB").resize((size[0], size[1])).quantize(64).save(small, format="png", optimize=True)
+    return small.getvalue()
 
 
 @dataclass(frozen=True)
@@ -124,6 +149,29 @@ class Panel:
         return replace(self, labels={**self.labels, **labels})
 
 
+def grid(
+    rows: Mapping[str, str], columns: Mapping[str, str], panel: Callable[[str, str], Panel], xlabel: str
+) -> list[list[Panel]]:
+    """Return panels by row and column, with their labels at the edges of the figure alone.
+
+    Args:
+        rows: names of rows, with what stands beside the first column.
+        columns: names of columns, with what stands above the first row.
+        panel: one panel, by the names of its row and column.
+        xlabel: what stands below the last row.
+    """
+    first, last = next(iter(rows)), list(rows)[-1]
+    return [
+        [
+            panel(row, column)
+            | {"title": title if row == first else "", "xlabel": xlabel if row == last else ""}
+            | {"ylabel": "" if place else ylabel}
+            for place, (column, title) in enumerate(columns.items())
+        ]
+        for row, ylabel in rows.items()
+    ]
+
+
 def figure(
     panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
 ) -> Any:
@@ -163,16 +211,32 @@ def _panel(axis: Any, panel: Panel) -> None:
         panel.finish(axis)
 
 
+NOTE_LETTER = 0.062
+"""Mean width of a letter of a figure's note, in inches."""
+
+BARS = "Bars: 95% t-intervals of the mean over seeds."
+BANDS = "Bands: 95% t-intervals of the mean over seeds."
+"""What error bars and bands mean, in every figure alike; a figure that shows something else says so."""
+
+
 def below(
-    figure: Any, axes: Any, *, width: float = 2.3, columns: int = 0, last: Sequence[str] = (), more: Any = None
+    figure: Any,
+    axes: Any,
+    *,
+    width: float = 2.3,
+    columns: int = 0,
+    last: Sequence[str] = (),
+    more: Any = None,
+    note: str = "",
 ) -> None:
-    """Draw one legend below all panels, and fit the panels into what is left.
+    """Draw one legend and a note below all panels, and fit the panels into what is left.
 
     Args:
         figure, axes: as matplotlib's ``subplots`` returns them.
         width: of one column of the legend in inches; ``columns`` states their number instead.
         last: entries that hold one of these words come last.
         more: further entries, handles by label.
+        note: what bars and bands mean.
     """
     entries: dict[str, Any] = {}
     for axis in axes.flat:
@@ -183,16 +247,22 @@ def below(
     across, height = figure.get_size_inches()
     columns = columns or max(1, min(len(labels), int(across / width)))
     depth = math.ceil(len(labels) / columns)
-    figure.tight_layout(rect=(0, (0.12 + 0.22 * depth) / height if labels else 0, 1, 1), h_pad=1.2, w_pad=1.2)
+    written = textwrap.wrap(note, int(across / NOTE_LETTER))
+    said = (0.06 + 0.14 * len(written)) / height if written else 0.0
+    figure.tight_layout(rect=(0, said + ((0.12 + 0.22 * depth) / height if labels else 0), 1, 1), h_pad=1.2, w_pad=1.2)
     if labels:
-        figure.legend([entries[name] for name in labels], labels, loc="lower center", ncols=columns)
+        figure.legend(
+            [entries[name] for name in labels], labels, loc="lower center", ncols=columns, bbox_to_anchor=(0.5, said)
+        )
+    if written:
+        figure.text(0.5, 0.06 / height, "\n".join(written), ha="center", va="bottom", fontsize=8, color=palette.INK)
 
 
 def corner(axis: Any, words: str, *, top: bool) -> None:
     """Write small words into the right upper or lower corner of a panel."""
     axis.text(
         0.99, 0.97 if top else 0.03, words, transform=axis.transAxes, ha="right", va="top" if top else "bottom",
-        fontsize=8, color="#6b6b6b", zorder=9, bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
+        fontsize=8, color=palette.INK, zorder=9, bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
     )  # fmt: skip
 
 
@@ -200,6 +270,13 @@ def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
     """Lengths of the bar from ``{name}_low`` to ``{name}_high``, as matplotlib takes them; none for a single seed."""
     ends = (line[name] - line[f"{name}_low"], line[f"{name}_high"] - line[name])
     return [[0.0 if math.isnan(end) else end] for end in ends]
+
+
+def half_width(spread: Any, n: int) -> Any:
+    """Half the width of the 95% t-interval of a mean of ``n`` values, from their spread with divisor ``n``."""
+    from scipy.stats import t
+
+    return np.asarray(spread) * (t.ppf(0.975, n - 1) / math.sqrt(n - 1) if n > 1 else 0.0)
 
 
 def empty(axis: Any, reason: str) -> None:
@@ -222,4 +299,6 @@ def _save(figure: Any, target: Path) -> Path:
     face = "white" if target.suffix == ".png" else "none"
     with atomic_path(target) as path:
         figure.savefig(path, metadata=stamp, facecolor=face)
+        if target.suffix == ".svg":
+            path.write_text(_slim(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target

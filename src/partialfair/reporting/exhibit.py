@@ -20,7 +20,9 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.reporting import canvas, style
+from partialfair.verdicts import claim
 from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.numbers import Constructed, Noise
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Convention, Results, convention
 
@@ -41,8 +43,15 @@ class Options(BaseModel):
     published: str | None = Field(None, description="key of the exhibit's published numbers, if it is not its own")
     notes: dict[str, str] = Field({}, description="notes on the lines of a dataset in the scorecard")
     tolerance: dict[str, float | dict[str, float]] = Field(
-        {}, description="by metric, the difference up to which a published number counts as reproduced"
+        {}, description="by metric, the difference up to which a published number is near; stated before the run"
     )
+    tolerance_later: dict[str, str | dict[str, str]] = Field(
+        {}, description="by metric and dataset, why a tolerance was set after a first look at results"
+    )
+    noise: Noise | None = Field(
+        None, description="what differences are judged by, where it is not the spread over seeds"
+    )
+    by_construction: list[Constructed] = Field([], description="published numbers that a setting was chosen to meet")
 
 
 O_co = TypeVar("O_co", bound=Options, covariant=True)
@@ -69,6 +78,11 @@ class Context(Evidence[O_co]):
         """Output file ``{out_dir}/{name}.{suffix}``."""
         return self.out_dir / f"{self.name}.{suffix}"
 
+    @classmethod
+    def for_claims(cls, config: Config, experiments: list[str], results: Results, root: Path) -> "Context[Any]":
+        """What the claims of a paper are decided on, with names as figures show them."""
+        return Context(config, "claims", {"experiments": experiments}, results, root, root)
+
     def label(self, algorithm: str) -> str:
         """Name of an algorithm as figures show it."""
         return style.look(algorithm).label
@@ -86,6 +100,7 @@ class Kind:
         needs_results: whether there is nothing to show before an experiment has run.
         options: what its entries take.
         figure: whether it draws one.
+        columns: of its CSV, as far as they are known beforehand.
     """
 
     render: Callable[[Context[Any]], list[Path]]
@@ -95,6 +110,7 @@ class Kind:
     needs_results: bool = True
     options: type[Options] = Options
     figure: bool = False
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -104,7 +120,7 @@ class Kind:
         lines: Callable[[Context[O_co]], Iterable[Line]],
         *,
         draw: Callable[[Context[O_co], list[Line]], Any] | None = None,
-        table: Callable[[Context[O_co]], Table | str] | None = None,
+        table: Callable[[Context[O_co], list[Line]], Table | str] | None = None,
         **more: Any,
     ) -> "Kind":
         """Return a kind that writes a CSV and a figure, a table, or both.
@@ -114,7 +130,7 @@ class Kind:
             columns: of the CSV.
             lines: what the CSV holds, by column.
             draw: returns the matplotlib figure of those lines, which is closed afterwards.
-            table: returns the table, or HTML where there is more than one.
+            table: returns the table of those lines, or HTML where there is more than one.
             more: other attributes of the kind.
         """
 
@@ -124,14 +140,14 @@ class Kind:
             if draw is not None:
                 paths += canvas.write(context, lambda: draw(context, found))
             if table is not None:
-                paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context))))
+                paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context, found))))
             return paths
 
         def fragment(context: Context[O_co]) -> str:
             figure = canvas.inline(context) if draw is not None else ""
-            return figure + (_html(table(context)) if table is not None else "")
+            return figure + (_html(table(context, list(lines(context)))) if table is not None else "")
 
-        return cls(render, fragment, options=options, figure=draw is not None, **more)
+        return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **more)
 
 
 def _html(shown: Table | str) -> str:
@@ -206,13 +222,14 @@ def options_of(config: Config, name: str) -> Any:
 
 
 def check_exhibits(config: Config) -> None:
-    """Refuse an exhibit whose kind is unknown or whose options its kind does not take, before anything runs.
+    """Refuse an exhibit whose kind is unknown or whose options its kind does not take, and claims about neither.
 
     Raises:
         ConfigError: one sentence that names the key, the value and the remedy.
     """
     for name in config.params.exhibits:
         options_of(config, name)
+    claim.check(config, lambda name: kind_of(config, name).columns)
 
 
 def body(context: Context[Any]) -> str:

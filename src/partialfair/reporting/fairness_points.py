@@ -9,19 +9,21 @@ from pydantic import Field
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
-from partialfair.reporting.falling import falling
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
-    "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "note",
+    "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "missed", "note",
 )  # fmt: skip
+FAR = 0.1  # fairness between two models beyond which the line between them is dotted
+DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
+MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 _LOOKS = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "s", (0, (5, 1.5))),
-    ("#009E73", "^", (0, (1.5, 1))),
-    ("#CC79A7", "D", "-."),
+    ("#0072b2", "o", "-"),
+    ("#c8500a", "s", (0, (5, 1.5))),
+    ("#008f68", "^", (0, (1.5, 1))),
+    ("#d0619f", "D", "-."),
 )
 
 
@@ -34,6 +36,7 @@ class FairnessPoints(Options):
     )
     algorithms: list[str] | None = Field(None, description="algorithms shown; all of them by default")
     published_points: str | None = Field(None, description="exhibit whose published numbers are drawn as hollow marks")
+    beyond: list[str] = Field(["alm"], description="algorithms that the paper's figure does not show; they are pale")
 
 
 def lines(context: Context[FairnessPoints]) -> list[Line]:
@@ -49,9 +52,14 @@ def lines(context: Context[FairnessPoints]) -> list[Line]:
                 found_value = context.results.estimate(setting, metric)
                 line |= {name: found_value.mean, f"{name}_low": found_value.low, f"{name}_high": found_value.high}
                 line["n_seeds"] = found_value.n
-            found.append(line | {"note": context.results.reason(setting)})
+            found.append(line | {"missed": _missed(context, setting), "note": context.results.reason(setting)})
         found += _published(context, experiment)
     return found
+
+
+def _missed(context: Context[FairnessPoints], setting: Setting) -> int:
+    """Number of seeds at which the constraint exceeds kappa on the training rows."""
+    return int((context.results.runs_of(setting)["status"] == "tolerance missed").sum())
 
 
 def _published(context: Context[FairnessPoints], experiment: str) -> list[Line]:
@@ -82,7 +90,7 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         panels = [
             [_of_experiments(context, dataset, [p for p in found if p["dataset"] == dataset]) for dataset in datasets]
         ]
-        return canvas.figure(panels, (5.6 * len(datasets), 5.2), {}, columns=1)
+        return canvas.figure(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=f"{canvas.BARS} {DOTTED} {MISSED}")
     datasets = list(dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs))
     panels = [
         [
@@ -91,8 +99,9 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         ]
         for e in context.experiments
     ]
-    size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 0.9)
-    return canvas.figure(panels, size, {}, last=["published"])
+    size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 1.1)
+    note = f"{canvas.BARS} {DOTTED} {MISSED}"
+    return canvas.figure(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=note)
 
 
 def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> Panel:
@@ -111,13 +120,16 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
     drawn = [p for p in points if p["source"] == "reproduced" and not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if p["algorithm"] == "unconstrained"]
     curves: list[Curve] = []
-    for name in sorted(names, key=lambda n: n == "unconstrained"):
+    beyond = set(context.options.beyond)
+    for name in sorted(names, key=lambda n: (n not in beyond, n == "unconstrained")):
         own = sorted((p for p in drawn if p["algorithm"] == name), key=lambda p: p["kappa"], reverse=True)
         own = own[::-1] if style.ascending(name) else own
         look = style.look(name, names)
         if own:
             path = own if name == "unconstrained" else [*starts, *own]
-            curves += [_line(path, look.colour, look.dash), _marks(own, look.colour, look.marker, look.label)]
+            pale, label = (0.45, f"{look.label} (not in the paper)") if name in beyond else (1.0, look.label)
+            curves += [*_line(path, look.colour, look.dash, pale), _marks(own, look.colour, look.marker, label, pale)]
+            curves += _centres(own, look.marker)
     for point in (p for p in points if p["source"] == "published"):
         look = style.look(point["algorithm"], names)
         hollow = {"mfc": "none", "mec": look.colour, "mew": 1.1, "ms": 11 if look.marker == "*" else 8, "ls": "none"}
@@ -142,18 +154,16 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         own.sort(key=lambda p: p["kappa"], reverse=True)
         colour, marker, dash = _LOOKS[number % len(_LOOKS)]
         if own:
-            curves += [
-                _line([*starts, *own], colour, dash),
-                _marks(own, colour, marker, line_title(context, experiment), 0.4),
-            ]
-            words += [(p, colour) for p in own]
-    curves += [_marks(starts, style.INK, "*", "no constraint", 0.4)] if starts else []
+            curves += _line([*starts, *own], colour, dash)
+            curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
+            words += [(p, colour, number) for p in own]
+    curves += [_marks(starts, style.INK, "*", "no constraint")] if starts else []
 
     def finish(axis: Any) -> None:
-        for point, colour in words:
+        for point, colour, number in words:
             place = (point["fairness"], point["accuracy"])
-            text = f"κ {point['kappa']:g}"
-            axis.annotate(text, place, (5, 5), textcoords="offset points", fontsize=7.5, color=colour)
+            at = ((6, 6), (6, -12), (-30, 6), (-30, -12))[number % 4]  # labels of different lines never share a corner
+            axis.annotate(f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=7.5, color=colour)
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], 1.01))  # an interval may reach beyond 1, fairness cannot
 
@@ -167,53 +177,37 @@ def line_title(context: Context[Any], experiment: str) -> str:
     return f"constraint on {style.interval_title(run.interval)} at {run.grid or model.grid} ranks"
 
 
-def _line(path: Iterable[Line], colour: str, dash: Any) -> Curve:
-    look = {"color": colour, "ls": dash, "zorder": 3}
-    return Curve.through([(p["fairness"], p["accuracy"]) for p in path], look)
+def _line(path: Iterable[Line], colour: str, dash: Any, pale: float = 1.0) -> list[Curve]:
+    """The line from model to model, dotted and pale where nothing was trained over a long way."""
+    found = [(p["fairness"], p["accuracy"]) for p in path]
+    look = {"color": colour, "ls": dash, "zorder": 3, "alpha": pale}
+    far = look | {"ls": (0, (1, 2.5)), "lw": 1.1, "alpha": 0.6 * pale}
+    return [
+        Curve.through(pair, far if abs(pair[1][0] - pair[0][0]) > FAR else look)
+        for pair in zip(found, found[1:], strict=False)
+    ]
 
 
 def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 1.0) -> Curve:
-    """Marks with intervals in both directions, ``pale`` where they would hide the marks."""
+    """Marks with intervals in both directions, which are pale so that they hide no mark."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
         ends = [canvas.lengths(p, name) for p in own]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
-    look = {"fmt": marker, "color": colour, "ecolor": (colour, pale), "elinewidth": 0.9, "capsize": 2, "zorder": 4}
-    look |= {"ms": 10 if marker == "*" else 5.5, "label": label}
+    look = {
+        "fmt": marker,
+        "color": colour,
+        "ecolor": (colour, 0.4 * pale),
+        "elinewidth": 0.9,
+        "capsize": 0,
+        "zorder": 4,
+    }
+    look |= {"ms": 10 if marker == "*" else 5.5, "label": label, "alpha": pale}
     return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
 
 
-def claims(context: Context[FairnessPoints]) -> list[dict[str, Any]]:
-    """Scorecard lines where a line is an experiment: each tightening of kappa makes the violation smaller."""
-    lines: list[Line] = []
-    if context.options.line != "experiment":
-        return lines
-    run = next(iter(context.config.experiment(context.experiments[0]).runs.values()))
-    where = style.interval_title(run.metric_interval or run.interval)
-    for experiment in context.experiments:
-        lines += falling(
-            context, _paths(context, experiment), "absolute", f"fall of the violation on {where}",
-            f"{line_title(context, experiment)}: the violation is smaller than {{before}}",
-        )  # fmt: skip
-    return lines
-
-
-def _paths(context: Context[FairnessPoints], experiment: str) -> dict[str, list[Setting]]:
-    """By dataset, the settings along the line of an experiment: the common start, then falling kappa."""
-    paths = {}
-    for dataset, run in context.config.experiment(experiment).runs.items():
-        shown = context.options.algorithms or run.algorithms
-        own = [(name, kappa) for name in shown for kappa in run.algorithms.get(name, ()) if not math.isinf(kappa)]
-        tightened = [Setting(experiment, dataset, name, kappa) for name, kappa in sorted(own, key=lambda one: -one[1])]
-        paths[dataset] = [*_starts(context, dataset), *tightened]
-    return paths
-
-
-def _starts(context: Context[FairnessPoints], dataset: str) -> list[Setting]:
-    """The unconstrained model that the lines of a dataset start from, if an experiment has one."""
-    for experiment in context.experiments:
-        run = context.config.experiment(experiment).runs.get(dataset)
-        for name, kappas in run.algorithms.items() if run is not None else ():
-            if any(math.isinf(kappa) for kappa in kappas):
-                return [Setting(experiment, dataset, name, math.inf)]
-    return []
+def _centres(own: list[Line], marker: str) -> list[Curve]:
+    """White centres of the marks whose models miss their tolerance."""
+    missed = [(p["fairness"], p["accuracy"]) for p in own if p["missed"]]
+    look = {"marker": marker, "ls": "none", "color": "white", "ms": 2.8, "zorder": 5}
+    return [Curve.through(missed, look)] if missed else []

@@ -10,7 +10,6 @@ from pydantic import Field
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
-from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -18,7 +17,10 @@ COLUMNS = (
 )  # fmt: skip
 POINTS = 120  # of one line; histories are thinned to them
 LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
-TITLES = {"objective": "loss $f_0$", "infeasibility": "infeasibility $\\max_i f_i$"}
+TITLES = {
+    "objective": "loss $f_0$",
+    "infeasibility": f"infeasibility $\\max_i f_i$\n(linear within ±{LINEAR:g})",
+}
 
 
 class HistoryCurves(Options):
@@ -67,20 +69,29 @@ def lines(context: Context[HistoryCurves]) -> Iterator[Line]:
 
 def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
-    shown = context.options.kappas
-    panels = [
-        [
-            _panel([p for p in found if p["dataset"] == dataset], name)
-            | {"title": "" if row else f"{style.dataset_title(dataset)}, {style.kappa_title(kappa)}"}
-            | {"xlabel": "inner iterations" if row else "", "ylabel": "" if column else title}
-            for column, (dataset, kappa) in enumerate(shown.items())
-        ]
-        for row, (name, title) in enumerate(TITLES.items())
-    ]
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.0), {"sharex": "col"})
+    kappas = context.options.kappas
+    shown = {name: f"{style.dataset_title(name)}, {style.kappa_title(kappa)}" for name, kappa in kappas.items()}
+
+    def panel(name: str, dataset: str) -> Panel:
+        return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
+
+    panels = canvas.grid(TITLES, shown, panel, "inner iterations")
+    note = "Strong: the named seed; faint: the other seeds. The horizontal axis is linear up to 100."
+    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
-def _panel(points: list[Line], name: str) -> Panel:
+def algorithm_of(points: list[Line]) -> str:
+    """The first algorithm of a panel, which is said to be ahead."""
+    return str(points[0]["algorithm"])
+
+
+def _allowed(context: Context[HistoryCurves]) -> float:
+    """The largest violation that the first algorithm's tuning accepts; 0 if it states none."""
+    found = context.config.params.algorithms.get(context.options.algorithms[0], {}).get("tolerances", [0.0])
+    return max(map(float, found))
+
+
+def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
     """One quantity: a strong line for the named seed, faint ones for the others, a dot where a run ends."""
     drawn = [p for p in points if "inner_steps" in p]
     curves = []
@@ -97,45 +108,14 @@ def _panel(points: list[Line], name: str) -> Panel:
 
     def finish(axis: Any) -> None:
         axis.set_xscale("symlog", linthresh=100, linscale=0.3)
-        axis.set_xticks([0, 1_000, 10_000], ["0", "1,000", "10,000"])
+        axis.set_xticks([0, 100, 1_000, 10_000], ["0", "100", "1,000", "10,000"])
         axis.set_xticks([], minor=True)
         axis.set_xlim(left=0)
         if name == "infeasibility":
             axis.axhline(0.0, color=style.INK, lw=0.8)
+            if allowed:
+                words = f"allowed to {style.look(algorithm_of(points)).label}: at most {allowed:g}"
+                axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
             axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.5)
 
     return Panel(curves, {}, points[0]["note"] if points and not drawn else "", finish)
-
-
-def loss_at_equal_infeasibility(first: pd.DataFrame, second: pd.DataFrame) -> tuple[float, float, float]:
-    """Return the lowest loss of each history at no more than the same infeasibility, and that infeasibility.
-
-    It is the larger of what the two runs end with, so that both have a point that counts. All steps of both count.
-    """
-    level = max(float(one["max_violation"].iloc[-1]) for one in (first, second))
-    losses = [float(one[one["max_violation"] <= level + 1e-12]["objective"].min()) for one in (first, second)]
-    return losses[0], losses[1], level
-
-
-def claims(context: Context[HistoryCurves]) -> list[Line]:
-    """Scorecard lines: the first algorithm's loss at equal infeasibility is below the second's."""
-    return [_claim(context, *panel[:2]) for panel in settings(context).values()]
-
-
-def _claim(context: Context[Any], first: Setting, second: Setting) -> Line:
-    gains, pairs, reasons = [], [], {}
-    for seed in context.config.seeds(first.experiment):
-        (one, why), (other, why_not) = (runs.history(context, setting, seed) for setting in (first, second))
-        if one is None or other is None:
-            reasons[why or why_not] = seed
-            continue
-        pairs.append(loss_at_equal_infeasibility(one, other))
-        gains.append(pairs[-1][1] - pairs[-1][0])
-    names = [style.look(setting.algorithm).label for setting in (first, second)]
-    note = "; ".join(reasons)
-    if pairs:
-        mean = np.mean(pairs, axis=0)
-        measured = f"{names[0]} {mean[0]:.5f}, {names[1]} {mean[1]:.5f} at infeasibility {mean[2]:.1e} or less"
-        note = "; ".join(filter(None, [measured, note]))
-    statement = f"{names[0]} reaches a lower loss than {names[1]} at equal infeasibility"
-    return statements.line(context, first, f"training loss of {names[1]} minus {names[0]}", statement, gains, note)

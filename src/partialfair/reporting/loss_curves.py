@@ -12,10 +12,10 @@ from pydantic import Field
 
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stored import load_model
-from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
-from partialfair.tables.dataset import Dataset, Split
+from partialfair.verdicts import run_scores
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -24,15 +24,15 @@ COLUMNS = (
 )  # fmt: skip
 QUANTITIES = ("loss", "difference")
 AXES = {
-    "paper_seconds": "time of the paper's runs [s]", "step": "steps", "rows_read": "rows read",
-    "seconds": "processor time of one run [s]",
+    "paper_seconds": "share of the steps done × 30 s", "step": "steps", "rows_read": "rows read",
+    "seconds": "processor time of one run here [s]",
 }  # fmt: skip
 PAPER_SECONDS = 30.0
 Range = list[float]
 
 
 class LossCurves(Options):
-    """Mean log loss above the loss difference of the groups, a column per method and split."""
+    """Mean log loss above the loss difference of the groups, a column per method; of one method, a row per split."""
 
     source: Literal["losses"] = Field(description="losses: loss and loss difference at the points that models keep")
     algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
@@ -49,27 +49,18 @@ def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd
     found, _ = runs.folder(context, setting, seed)
     if found is None or not (found / "model.npz").exists():
         return None
-    path, data = found / "model.npz", context.root / "data" / "processed" / setting.dataset
     fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")
-    return _curves(path, data, seed, split, path.stat().st_mtime_ns, str(fit_on))
-
-
-@lru_cache(maxsize=4)
-def _rows(table: Path, split_path: Path, split: str, fit_on: str) -> Dataset:
-    data = Dataset.load(table)
-    parts = Split.load(split_path, data.n_rows)
-    rows = [getattr(parts, split)]
-    if split == "train" and fit_on == run_scores.BOTH:
-        rows.append(parts.validation)
-    return data.take(np.concatenate(rows))
+    parts = "train+validation" if split == "train" and fit_on == run_scores.BOTH else split
+    path = found / "model.npz"
+    return _curves(path, (context.root, setting.dataset, parts, seed), path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1000)
-def _curves(path: Path, data: Path, seed: int, split: str, changed: int, fit_on: str) -> pd.DataFrame | None:
+def _curves(path: Path, of: tuple[Path, str, str, int], changed: int) -> pd.DataFrame | None:
     model = load_model(path)
     if not isinstance(model, MLPScore) or "points" not in model.path:
         return None
-    rows = _rows(data / "table.npz", data / "splits" / f"seed={seed}.npz", split, fit_on)
+    rows = run_scores.rows_of(*of)
     inputs, first = model.inputs(rows.X, rows.group), rows.group == 0
     kept: list[dict[str, float]] = []
     for place, point in enumerate(model.path["points"]):
@@ -118,22 +109,26 @@ def _summary(each: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
 
 
 def draw(context: Context[LossCurves], found: list[Line]) -> Any:
-    """Draw losses above differences, a column per setting and split."""
+    """Draw losses above differences, a column per setting and split; of one setting, side by side, a row per split."""
     shown, splits = _shown(context), context.options.splits
     names = runs.group_names(context, shown[0][0].dataset)[:2]
     titles = {"loss": "mean log loss", "difference": f"loss {names[0]} − loss {names[1]}"}
     limits = {"loss": context.options.loss_range, "difference": context.options.difference_range}
+    turned = len(splits) == len(shown) > 1
     panels = [
         [
             _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, setting.kappa)
-            | ({"ylabel": title} if not column else {})
+            | ({"ylabel": title} if turned or not column else {})
             | ({"ylim": limits[quantity]} if limits[quantity] else {})
-            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" else {})
-            | ({"title": _title(setting, split, splits)} if quantity == "loss" else {})
+            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or turned else {})
+            | ({"title": _title(setting, split, splits)} if quantity == "loss" or turned else {})
             for column, (setting, split) in enumerate(shown)
         ]
         for quantity, title in titles.items()
     ]
+    if turned:
+        turned_panels = [list(row) for row in zip(*panels, strict=True)]
+        return canvas.figure(turned_panels, (7.6, 5.8), {"sharey": "col"}, width=3.6)
     return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
 
 
@@ -152,8 +147,8 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kapp
     drawn = [
         Curve(at, of["q25"], edge | {"label": "quartiles"}, band=(of["q25"], of["q75"]), shade=0.14),
         Curve(at, of["q75"], edge),
-        Curve(at, of["mean"], {"color": "#0072B2", "lw": 1.7, "label": "mean of the runs"}),
-        Curve(at, of["median"], {"color": "#D55E00", "lw": 1.2, "ls": (0, (5, 1.5)), "label": "median"}),
+        Curve(at, of["mean"], {"color": "#0072b2", "lw": 1.7, "label": "mean of the runs"}),
+        Curve(at, of["median"], {"color": "#c8500a", "lw": 1.2, "ls": (0, (5, 1.5)), "label": "median"}),
     ]
 
     def finish(axis: Any) -> None:
@@ -166,5 +161,15 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kapp
         if max(at) >= 10_000:
             axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
         axis.set_xlim(0, max(at))
+        _outside(axis, of["mean"])
 
     return Panel(drawn, {}, finish=finish)
+
+
+def _outside(axis: Any, values: np.ndarray) -> None:
+    """Say how far a curve goes that leaves the panel."""
+    low, high = axis.get_ylim()
+    if values.min() < low:
+        canvas.corner(axis, f"mean down to {values.min():.2f}", top=False)
+    if values.max() > high:
+        canvas.corner(axis, f"mean up to {values.max():.2f}", top=True)

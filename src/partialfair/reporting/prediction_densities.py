@@ -7,18 +7,16 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from partialfair.grid.paths import SPLIT, TABLE
+from partialfair.grid.paths import TABLE
 from partialfair.models.stored import load_model
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import LOOKS, SeriesOption, series
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.verdicts import statements
+from partialfair.verdicts.run_scores import rows_of
 
 COLUMNS = ("series", "group", "prediction", "density", "mean", "n")
 POINTS = 200
-NEAR = 0.03  # largest distance of a group's mean from where it should be
 
 
 class PredictionDensities(Options):
@@ -37,11 +35,11 @@ def lines(context: Context[PredictionDensities]) -> Iterator[Line]:
         file, table = context.root / job.path / "model.npz", context.root / TABLE.format(dataset=job.dataset)
         if not (file.exists() and table.exists()):
             continue
-        data = Dataset.load(table)
-        test = data.take(Split.load(context.root / SPLIT.format(dataset=job.dataset, seed=job.seed)).test)
+        labels = rows_of(context.root, job.dataset, "", job.seed).y
+        test = rows_of(context.root, job.dataset, "test", job.seed)
         found = load_model(file).predictions(test.X).mode()
-        at = np.linspace(np.min(data.y), np.max(data.y), POINTS)
-        for code, group in enumerate(data.group_names):
+        at = np.linspace(np.min(labels), np.max(labels), POINTS)
+        for code, group in enumerate(test.group_names):
             own = found[test.group == code]
             height = gaussian_kde(own)(at) if own.size > 1 and np.ptp(own) > 0 else np.full(POINTS, math.nan)
             key = {"series": one.name, "group": group, "mean": round(float(own.mean()), 6), "n": int(own.size)}
@@ -77,22 +75,3 @@ def _panel(found: list[Line]) -> Panel:
             axis.axvline(means[group], color=colour, lw=0.8, alpha=0.6, ls=dash)
 
     return Panel(curves, {}, finish=finish)
-
-
-def claims(context: Context[PredictionDensities]) -> list[Line]:
-    """Scorecard lines: how far the groups' means lie apart in each panel."""
-    found, out = list(lines(context)), []
-    for one in series(context):
-        means = list({line["group"]: line["mean"] for line in found if line["series"] == one.name}.values())
-        fair = one.name != "base"
-        statement = "means of all groups within 0.03 of 0" if fair else "means of the groups about -.17, -.04, .06, .17"
-        target = np.zeros(4) if fair else np.array([-0.17, -0.04, 0.06, 0.17])
-        measured: Line = {"note": "no run"}
-        if len(means) == len(target):
-            worst = float(np.abs(np.array(means) - target).max())
-            note = "group means " + ", ".join(f"{mean:+.3f}" for mean in means)
-            verdict = "reproduced" if worst <= NEAR else "differs"
-            measured = {"reproduced": worst, "verdict": verdict, "note": note}
-        where = "four_groups", one.name, "first repetition", "largest distance of a group's mean from there"
-        out.append(statements.fact(context, *where, published=statement, tolerance=NEAR, **measured))
-    return out

@@ -8,18 +8,14 @@ A series is an experiment with one of its algorithms; exhibits name theirs by th
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from partialfair.metrics.uncertainty import Estimate
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
-from partialfair.verdicts.evidence import Outcome
-from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -30,8 +26,8 @@ TINY = 2.0**-8
 """Tolerances up to which points are shown once more where the entry says ``enlarge``."""
 TITLES = {"communities": "Communities and Crime", "law_school": "Law School", "adult": "Adult"}
 LOOKS = (
-    ("#0072B2", "o", "-"), ("#D55E00", "s", (0, (5, 1.5))), ("#009E73", "^", (0, (4, 1, 1, 1))),
-    ("#CC79A7", "D", (0, (3, 1))), ("#E69F00", "v", (0, (1.5, 1))), ("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
+    ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
+    ("#d0619f", "D", (0, (3, 1))), ("#ad8100", "v", (0, (1.5, 1))), ("#7b4fb8", "P", (0, (6, 1, 1, 1, 1, 1))),
 )  # fmt: skip
 METRICS = ("risk", "ks_group_0", "ks_group_1")
 PUBLISHED_METRICS = {"risk": "risk", "ks_unfairness_s0": "ks_group_0", "ks_unfairness_s1": "ks_group_1"}
@@ -47,6 +43,8 @@ class SeriesOption(BaseModel):
     experiment: str = Field(description="the runs' experiment")
     algorithm: str = Field(description="the runs' algorithm")
     label: str | None = Field(None, description="what the line is called; its name by default")
+    instead: dict[str, str] = Field({}, description="another experiment for a dataset, by its published name")
+    ties: str | None = Field(None, description="experiment with the same runs on data perturbed in the ninth digit")
 
 
 class RegressionPoints(Options):
@@ -60,21 +58,22 @@ class RegressionPoints(Options):
     enlarge: bool = Field(False, description="show the points at tiny tolerances once more in a corner")
 
 
-@dataclass(frozen=True)
-class Series:
-    """Runs that one line of a figure shows."""
+class Series(SeriesOption):
+    """The same with its name, by which it is called where the option has no label."""
 
     name: str
-    experiment: str
-    algorithm: str
-    label: str
+    label: str = ""
+
+    def of(self, dataset: str) -> str:
+        """The experiment that a published dataset's runs come from."""
+        return self.instead.get(dataset, self.experiment)
 
 
 def series(context: Context[Any]) -> list[Series]:
     """The series of an exhibit, in its order."""
     entries: Mapping[str, Any] = context.option("series") or {}
-    read = {n: e if isinstance(e, SeriesOption) else SeriesOption.model_validate(e) for n, e in entries.items()}
-    return [Series(name, e.experiment, e.algorithm, e.label or name) for name, e in read.items()]
+    read = {n: e.model_dump() if isinstance(e, SeriesOption) else dict(e) for n, e in entries.items()}
+    return [Series(**entry | {"name": name, "label": entry.get("label") or name}) for name, entry in read.items()]
 
 
 def published_name(dataset: str) -> str:
@@ -100,8 +99,10 @@ def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
 def points(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """Mean and standard deviation (over repetitions, ddof 0) of every series, dataset and tolerance."""
     for one in series(context):
-        for setting in context.results.settings(one.experiment):
-            if setting.algorithm != one.algorithm:
+        every = [s for name in {one.experiment, *one.instead.values()} for s in context.results.settings(name)]
+        for setting in every:
+            used = setting.experiment == one.of(published_name(setting.dataset))
+            if setting.algorithm != one.algorithm or not used:
                 continue
             line: dict[str, Any] = {"series": one.name, "dataset": published_name(setting.dataset)}
             line |= {"source": "reproduced", "eps": setting.kappa}
@@ -127,29 +128,6 @@ def published_points(context: Context[Any]) -> Iterator[dict[str, Any]]:
     yield from found.values()
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
-    """What was measured of one published risk or unfairness."""
-    one = next((one for one in series(context) if one.name == row.algorithm), None)
-    metric = PUBLISHED_METRICS.get(row.metric)
-    if one is None or metric is None:
-        return Outcome(None, "the exhibit has no series for it" if one is None else f"{row.metric} is not measured")
-    if "histogram" in row.setting:
-        metric = BINNED.get(metric, metric)
-    eps = tolerance_of(row.setting)
-    for setting in context.results.settings(one.experiment):
-        if setting.algorithm == one.algorithm and published_name(setting.dataset) == row.dataset:
-            same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
-            if same:
-                return Outcome(_estimate(context, setting, metric), "", f"{one.experiment}, {setting.dataset}")
-    return Outcome(None, f"no run of {one.experiment} at this tolerance")
-
-
-def _estimate(context: Context[Any], setting: Setting, metric: str) -> Estimate:
-    from partialfair.metrics.uncertainty import t_interval
-
-    return t_interval(values(context, setting, metric), context.results.level)
-
-
 def _mean(found: np.ndarray) -> float:
     return float(found.mean()) if found.size else math.nan
 
@@ -170,24 +148,33 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
     row = [_panel(context, name, [line for line in found if line["dataset"] == name]) for name in datasets]
     size = (4.3 * max(len(row), 1) + 0.4, 4.6)
-    return canvas.figure([row or [Panel([], {})]], size, {}, width=3.1, last=["noise", "published"])
+    return canvas.figure([row or [Panel([], {})]], size, {}, width=2.3, last=["published", "noise"], note=canvas.BARS)
 
 
 def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) -> Panel:
     looks = iter(LOOKS * 3)
     curves: list[Curve] = []
+    published = False
     for one in series(context):
         colour, marker, dash = (style.INK, "X", "") if one.name == "base" else next(looks)
         own = sorted((line for line in found if line["series"] == one.name), key=lambda line: -line["eps"])
         ours = [line for line in own if line["source"] == "reproduced" and line["n_seeds"]]
         if ours:
-            look = {"fmt": marker, "ls": dash or "none", "color": colour, "ecolor": (colour, 0.25), "elinewidth": 0.8}
-            bars = {"xerr": [p["ks_group_0_std"] for p in ours], "yerr": [p["risk_std"] for p in ours]}
+            look = {"fmt": marker, "ls": dash or "none", "color": colour, "ecolor": (colour, 0.4), "elinewidth": 0.8}
+            spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
+            bars = {
+                way: [float(canvas.half_width(p[name], p["n_seeds"])) for p in ours] for way, name in spreads.items()
+            }
             curves.append(_points_of(ours, look | {"ms": 6, "label": one.label, "zorder": 4}, bars))
         theirs = [line for line in own if line["source"] == "published" and "ks_group_0" in line and "risk" in line]
         if theirs:
             look = {"marker": marker, "mfc": "none", "mec": colour, "ms": 9.5, "mew": 1.1, "ls": "none", "zorder": 3}
-            curves.append(_points_of(theirs, look | {"label": f"{one.label}, published"}))
+            curves.append(_points_of(theirs, look))
+            published = True
+
+    if published:
+        look = {"marker": "o", "mfc": "none", "mec": "#6b6b6b", "ms": 9.5, "mew": 1.1, "ls": "none"}
+        curves.append(Curve([], [], look | {"label": "open marks: published"}))
 
     def finish(axis: Any) -> None:
         floors = [line["ks_noise_floor"] for line in found if not math.isnan(line.get("ks_noise_floor", math.nan))]
@@ -225,5 +212,5 @@ def _enlarged(context: Context[Any], axis: Any, found: list[dict[str, Any]]) -> 
     inset.spines[["top", "right"]].set_visible(True)
     inset.set_facecolor("white")
     words = f"enlarged: eps ≤ 2^{math.log2(TINY):.0f}"
-    inset.text(0.03, 0.03, words, transform=inset.transAxes, fontsize=7.5, color="#6b6b6b", zorder=6)
-    axis.indicate_inset_zoom(inset, edgecolor="#6b6b6b", lw=0.8)
+    inset.text(0.03, 0.03, words, transform=inset.transAxes, fontsize=7.5, color="#777777", zorder=6)
+    axis.indicate_inset_zoom(inset, edgecolor="#777777", lw=0.8)

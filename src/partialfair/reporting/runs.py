@@ -1,8 +1,8 @@
 """Files of single runs that figures draw from: scores of the test rows, and the history of training."""
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from partialfair.errors import ConfigError, DataError
+from partialfair.errors import DataError
 from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import read_json
+from partialfair.verdicts import run_scores
+from partialfair.verdicts.frontiers import START
 from partialfair.verdicts.results import Setting
+from partialfair.verdicts.run_scores import folder
+
+__all__ = ["folder"]  # and what follows
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,10 @@ def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[Tes
     found, reason = folder(context, setting, seed)
     if found is None or not (found / "scores.parquet").exists():
         return None, reason or "not run, or not evaluated"
-    table = _test_rows(found / "scores.parquet", (found / "scores.parquet").stat().st_mtime_ns)
-    return (table, "") if len(table.scores) else (None, _status(found))
+    rows = run_scores.scores(context, setting, seed, "test")
+    if rows is None:
+        return None, _status(found)
+    return TestScores(rows["score"].to_numpy(float), rows["group"].to_numpy(int), rows["y"].to_numpy(float)), ""
 
 
 def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:
@@ -78,25 +85,21 @@ def settings(context: Context[Any], algorithms: Iterable[str] | None = None) -> 
                     yield Setting(name, dataset, algorithm, kappa)
 
 
+def tightening(context: Context[Any], algorithm: str, kappas: Mapping[str, list[float]]) -> dict[str, list[Setting]]:
+    """Settings by dataset: the unconstrained model, then those of ``kappas`` from the loosest on."""
+    experiment = context.experiments[0]
+    return {
+        dataset: [
+            Setting(experiment, dataset, START, math.inf),
+            *(Setting(experiment, dataset, algorithm, float(kappa)) for kappa in sorted(own, reverse=True)),
+        ]
+        for dataset, own in kappas.items()
+    }
+
+
 def datasets(context: Context[Any]) -> list[str]:
     """Datasets of the exhibit's experiments, in their order."""
     return list(dict.fromkeys(d for name in context.experiments for d in context.config.experiment(name).runs))
-
-
-def folder(context: Context[Any], setting: Setting, seed: int) -> tuple[Path | None, str]:
-    """Return the folder of a run, or the reason why the grid has no such run."""
-    try:
-        job = context.config.job(*setting[:3], str(setting.kappa), seed)
-    except ConfigError as error:
-        return None, str(error)
-    return context.root / job.path, ""
-
-
-@lru_cache(maxsize=256)
-def _test_rows(path: Path, changed: int) -> TestScores:  # ``changed`` makes a rewritten file a new entry
-    table = _parquet(path)
-    table = table[table["split"] == "test"]
-    return TestScores(*(table[name].to_numpy(kind) for name, kind in (("score", float), ("group", int), ("y", float))))
 
 
 def _parquet(path: Path) -> pd.DataFrame:

@@ -1,30 +1,33 @@
 """Densities of scores: by group with the part inside the interval of ranks filled, or as probabilities of all runs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
-from partialfair.reporting.falling import falling, tightening
 from partialfair.tables.intervals import Pairs, bounds
-from partialfair.verdicts import statements
+from partialfair.verdicts import run_scores, statements
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "dataset", "algorithm", "kappa", "seed", "violation", "group", "group_name", "score", "density", "inside", "note",
 )  # fmt: skip
-PROBABILITY_COLUMNS = ("experiment", "algorithm", "kappa", "group", "probability", "density", "n_runs", "note")
+PROBABILITY_COLUMNS = (
+    "experiment", "dataset", "algorithm", "kappa", "group", "probability", "density", "n_runs", "seed", "low_gap",
+    "high_gap", "distance", "note",
+)  # fmt: skip
 POINTS = 241
 TAIL = 0.004  # share of all scores left out at each end of the axis, where the density is a flat line
 GRID = np.linspace(-0.1, 1.1, POINTS)
 FACTOR = 0.4  # of Scott's bandwidth, as in the paper's code
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), "-.")
+COLOURS = ("#0072b2", "#c8500a", "#008f68", "#d0619f")
 LARGEST = 20_000  # rows of a density; more are thinned evenly after sorting, which changes no visible point
 
 
@@ -43,6 +46,7 @@ class ProbabilityDensities(Options):
     source: Literal["probabilities"] = Field(description="probabilities: of all runs of a method together")
     algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
     split: Literal["train", "validation", "test"] = Field("test", description="which rows")
+    reference: str | None = Field(None, description="method from whose predictions the table gives distances")
 
 
 def bandwidth(scores: NDArray[np.floating]) -> float:
@@ -75,7 +79,7 @@ def inside_ends(scores: NDArray[np.floating], pairs: Pairs) -> list[tuple[float,
 
 def settings(context: Context[ScoreDensities]) -> list[Setting]:
     """The unconstrained model, then the algorithm from the loosest kappa on."""
-    return next(iter(tightening(context, context.options.algorithm, context.options.kappas).values()))
+    return next(iter(runs.tightening(context, context.options.algorithm, context.options.kappas).values()))
 
 
 def lines(context: Context[ScoreDensities]) -> Iterator[Line]:
@@ -125,11 +129,27 @@ def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
             own = [p for p in found if p["kappa"] == setting.kappa]
             labels = {"title": "" if code else _title(context, setting, own)}
             labels |= {"ylabel": "" if column else f"{name}\ndensity"}
-            labels |= {"xlabel": "score" if code + 1 == len(names) else ""}
             row.append(_group_panel(own, code, decided) | labels)
         panels.append(row)
-    size = (2.9 * len(shown) + 0.3, 2.1 * len(names) + 0.7)
-    return canvas.figure(panels, size, {"sharex": "col", "sharey": "col"})
+    panels.append([_overlaid([p for p in found if p["kappa"] == s.kappa], names, not i) for i, s in enumerate(shown)])
+    size = (2.9 * len(shown) + 0.3, 1.9 * len(panels) + 0.9)
+    note = f"Filled: ranks in I. One run, seed {context.options.seed}."
+    return canvas.figure(panels, size, {"sharex": "col", "sharey": "col"}, note=note)
+
+
+def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> Panel:
+    """All groups in one panel, those of their ranks that lie in I drawn strongly."""
+    curves = []
+    for code, name in enumerate(names):
+        own = [p for p in points if p.get("group") == code]
+        at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
+        look = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
+        inside = np.where([p["inside"] == 1 for p in own], height, np.nan) if own else height
+        curves.append(Curve(at, height, look | {"lw": 0.7, "alpha": 0.6}))
+        curves.append(Curve(at, inside, look | {"lw": 2.2, "label": f"{name}, ranks in I strong"}))
+    labels = {"xlabel": "score", "ylabel": "all groups\ndensity" if first else ""}
+    reason = "; ".join(dict.fromkeys(p["note"] for p in points if p.get("note")))
+    return Panel(curves if any(len(c.x) for c in curves) else [], labels, reason)
 
 
 def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
@@ -159,20 +179,6 @@ def _group_panel(points: list[Line], code: int, decided: bool) -> Panel:
     return Panel([Curve(at, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
 
 
-def claims(context: Context[ScoreDensities]) -> list[Line]:
-    """Scorecard lines: with every tightening of kappa the filled parts of the two groups become more alike.
-
-    How unlike they are is the violation by its definition: the Kolmogorov-Smirnov distance of the scores inside I
-    (pSP), or the difference of their shares above the threshold (pDP). Both do not depend on the scores' unit.
-    """
-    decided = _has_threshold(context)
-    metric = "fall of the difference of the shares above 0" if decided else "fall of the Kolmogorov-Smirnov distance"
-    words = "the same share of the filled parts lies above 0" if decided else "the filled parts of the groups are alike"
-    return falling(
-        context, {"": settings(context)}, "relative", f"{metric}, scores inside I", f"{words}, more so than {{before}}"
-    )
-
-
 # --- probabilities -------------------------------------------------------------------------------------------------
 
 
@@ -182,7 +188,7 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
 
     for setting in runs.settings(context, context.options.algorithms):
         scores, group = run_scores.pooled(context, setting, context.options.split)
-        key: Line = {name: getattr(setting, name) for name in PROBABILITY_COLUMNS[:3]}
+        key: Line = {name: getattr(setting, name) for name in PROBABILITY_COLUMNS[:4]}
         if not scores.size:
             yield key | {"note": "not run"}
         names = runs.group_names(context, setting.dataset)
@@ -194,6 +200,41 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
             own = key | {"group": names[code], "n_runs": count}
             for at, value in zip(GRID, height, strict=True):
                 yield own | {"probability": round(float(at), 4), "density": round(float(value), 5)}
+        yield from (key | line for line in _run_lines(context, setting))
+
+
+def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iterator[Line]:
+    """One line per run: where the groups' predictions differ, and how far they are from the reference's.
+
+    ``low_gap`` is the share of the second group below the lower quartile of all predictions minus that of the first;
+    ``high_gap`` the share of the first above the upper quartile minus that of the second; ``distance`` the mean over
+    groups of the first Wasserstein distance to the predictions of the reference's run of the same seed.
+    """
+    from scipy.stats import wasserstein_distance
+
+    named = context.options.reference
+    base = None if named is None else next(iter(runs.settings(context, [named])), None)
+    for seed in context.config.seeds(setting.experiment):
+        own = _by_group(context, setting, seed)
+        if own is None or len(own) < 2:
+            continue
+        low, high = np.quantile(np.concatenate(own), (0.25, 0.75))
+        line: Line = {"seed": seed, "low_gap": round(float((own[1] < low).mean() - (own[0] < low).mean()), 5)}
+        line["high_gap"] = round(float((own[0] > high).mean() - (own[1] > high).mean()), 5)
+        other = None if base is None else _by_group(context, base, seed)
+        if other is not None:
+            apart = [wasserstein_distance(one, two) for one, two in zip(own, other, strict=True)]
+            line["distance"] = round(float(np.mean(apart)), 6)
+        yield line
+
+
+def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: int) -> list[NDArray[np.float64]] | None:
+    """Predicted probabilities of one run, group by group; ``None`` if it has none."""
+    rows = run_scores.scores(context, setting, seed, context.options.split)
+    if rows is None:
+        return None
+    p, group = 1 / (1 + np.exp(-rows["score"].to_numpy(float))), rows["group"].to_numpy(int)
+    return [p[group == code] for code in np.unique(group)]
 
 
 def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]) -> Any:

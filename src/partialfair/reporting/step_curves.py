@@ -1,18 +1,20 @@
 """Risk and unfairness of test predictions along the optimiser's path (DP post-processing paper, Figures 1 and 4)."""
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import canvas
+from partialfair.reporting import canvas, regression_numbers
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import (
     LOOKS,
     PUBLISHED_METRICS,
     TITLES,
+    Series,
     SeriesOption,
     published_name,
     series,
@@ -35,6 +37,8 @@ class StepCurves(Options):
     source: Literal["steps"] = Field(description="steps: risk and unfairness along the optimiser's path")
     series: dict[str, SeriesOption] = Field(description="lines by name; the first is held against published plateaus")
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
+    noise_from: str | None = Field(None, description="experiment whose repeats say how noisy an end point is")
+    noise_at: float = Field(2.0**-16, description="at which tolerance")
 
 
 def curves(context: Context[StepCurves]) -> Paths:
@@ -81,20 +85,21 @@ def lines(context: Context[StepCurves]) -> list[Line]:
 
 def draw(context: Context[StepCurves], found: list[Line]) -> Any:
     """Draw risk above unfairness, a column per dataset."""
-    datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
-    rows = {"risk on test rows": ("risk",), "unfairness (KS distance from all rows)": ("ks_group_0", "ks_group_1")}
-    panels = [
-        [
-            _panel(context, [p for p in found if p["dataset"] == dataset], metrics, dataset)
-            | {"title": TITLES[dataset] if "risk" in metrics else "", "ylabel": "" if column else title}
-            | ({} if "risk" in metrics else {"xlabel": "gradient evaluations"})
-            for column, dataset in enumerate(datasets)
-        ]
-        or [Panel([], {})]
-        for title, metrics in rows.items()
-    ]
-    size = (4.6 * max(len(datasets), 1) + 0.4, 6.4)
-    return canvas.figure(panels, size, {"sharex": "col"}, last=["published"])
+    shown = {name: title for name, title in TITLES.items() if any(line["dataset"] == name for line in found)}
+    metrics = {"risk": ("risk",), "ks": ("ks_group_0", "ks_group_1")}
+
+    def panel(row: str, dataset: str) -> Panel:
+        return _panel(context, [p for p in found if p["dataset"] == dataset], metrics[row], dataset)
+
+    rows = {"risk": "risk on test rows", "ks": "unfairness (KS distance from all rows)"}
+    panels = canvas.grid(rows, shown, panel, "gradient evaluations")
+    if len(shown) == 1:  # side by side
+        labels = {"title": next(iter(shown.values())), "xlabel": "gradient evaluations"}
+        side_by_side = [[row[0] | labels for row in panels]]
+        return canvas.figure(side_by_side, (9.6, 4.4), {}, last=["published"], note=canvas.BANDS)
+    size = (4.6 * max(len(shown), 1) + 0.4, 6.4)
+    panels = panels if shown else [[Panel([], {})] for _ in rows]
+    return canvas.figure(panels, size, {"sharex": "col"}, last=["published"], note=canvas.BANDS)
 
 
 def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> Panel:
@@ -103,10 +108,11 @@ def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, 
         for metric, dash in zip(metrics, ("-", (0, (4, 1.5))), strict=False):
             own = [line for line in found if (line["series"], line["metric"]) == (one.name, metric)]
             if own:
-                mean, std = (np.array([line[key] for line in own]) for key in ("mean", "std"))
+                mean = np.array([line["mean"] for line in own])
+                half = canvas.half_width([line["std"] for line in own], own[0]["n_seeds"])
                 label = None if metric == "risk" else f"{one.label}, group {metric[-1]}"
                 look = {"color": colour, "ls": dash, "lw": 1.2, "label": label, "zorder": 4}
-                drawn.append(Curve([p["evaluations"] for p in own], mean, look, band=(mean - std, mean + std)))
+                drawn.append(Curve([p["evaluations"] for p in own], mean, look, band=(mean - half, mean + half)))
 
     def finish(axis: Any) -> None:
         for row in context.published:
@@ -119,7 +125,10 @@ def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, 
 
 
 def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
-    """The mean over the last fifth of the path, against a plateau read off the published plot."""
+    """The mean over the last fifth of the path, against a plateau read off the published plot.
+
+    Its noise is that of the same optimiser's end points (``noise_from``), and half a unit of what was read.
+    """
     metric = PUBLISHED_METRICS.get(row.metric)
     first = next(iter(series(context)), None)
     found = curves(context).get((first.name if first else "", row.dataset, metric or ""))
@@ -127,5 +136,24 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
         return Outcome(None, "no recorded path of this dataset")
     steps, values = found
     tail = values[:, steps > (1 - TAIL) * steps[-1]].mean(axis=1)
-    note = "published value read off a plot"
-    return Outcome(t_interval(tail, context.results.level), note, f"{first.experiment}, last fifth of the path")
+    nulls = {}
+    for one in series(context)[1:]:
+        other = curves(context).get((one.name, row.dataset, metric or ""))
+        if other is not None:
+            nulls[one.label] = float(other[1][:, other[0] > (1 - TAIL) * other[0][-1]].mean())
+    nulls["the first tenth of the path"] = float(values[:, steps <= 0.1 * steps[-1]].mean())
+    noise = math.hypot(_noise(context, row.dataset, str(metric)), regression_numbers.printed(row.value))
+    repeats = regression_numbers.GROUPS if metric == "ks_group_1" else ""
+    estimate, where = t_interval(tail, context.results.level), f"{first.experiment}, last fifth of the path"
+    return Outcome(estimate, "published value read off a plot", where, noise=noise, nulls=nulls, repeats=repeats)
+
+
+def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
+    """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
+    for setting in context.results.settings(context.options.noise_from or ""):
+        if published_name(setting.dataset) == dataset and setting.kappa == context.options.noise_at:
+            one = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
+            found = regression_numbers.noise_of(context, one, setting, metric)
+            if found:
+                return found
+    return 0.0

@@ -1,8 +1,8 @@
 """One look for all figures: colours, markers and names of algorithms and datasets.
 
-Colours are those of Okabe and Ito, which readers with colour-vision deficiency can tell apart. Algorithms that an
-exhibit shows together differ in colour, marker and dash pattern, so that figures survive printing in grey; those of
-different papers may look alike.
+Colours are tones of :mod:`partialfair.pages.palette`, for light and for dark pages. Algorithms that an exhibit
+shows together differ in colour, marker and dash pattern, so that figures survive printing in grey; those of different
+papers may look alike.
 """
 
 import importlib
@@ -12,13 +12,14 @@ from functools import cache
 from typing import Any
 
 from partialfair import plugins
-from partialfair.pages.palette import DPI, GRID, INK, applied
+from partialfair.pages.palette import DPI, GRID, INK, TONES, applied, tone
 from partialfair.tables.intervals import Interval, Pairs
 
 __all__ = ["DPI", "GRID", "INK", "applied"]  # and what follows
 
-BLUE = "#0072B2"
-INSIDE = "#c8102e"  # what lies inside the interval of ranks
+INSIDE = TONES["red"].light  # what lies inside the interval of ranks
+PAPERS = tuple(TONES[name].light for name in ("blue", "vermilion", "pink", "olive", "green", "violet", "amber"))
+"""Colours of papers, where methods of several stand side by side."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ class Look:
     dash: Any = "-"
 
 
-_OTHERS = (
-    ("#0072B2", "X"), ("#D55E00", "h"), ("#009E73", "<"), ("#CC79A7", ">"), ("#E69F00", "p"), ("#56B4E9", "8"),
-)  # fmt: skip
+_OTHERS = tuple(zip((TONES[name].light for name in ("blue", "vermilion", "green", "pink", "amber", "violet")),
+                    "Xh<>p8", strict=True))  # fmt: skip
 
 
 def look(algorithm: str, others: list[str] | None = None) -> Look:
@@ -55,7 +55,11 @@ def _declared(algorithm: str) -> Look | None:
         return None
     plugin = plugins.load("algorithms", algorithm).ALGORITHM
     label = plugin.label or algorithm.replace("_", " ")
-    return Look(label, plugin.look.colour, plugin.look.marker, plugin.look.dash) if plugin.look else Look(label, "", "")
+    return (
+        Look(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
+        if plugin.look
+        else Look(label, "", "")
+    )
 
 
 def ascending(algorithm: str) -> bool:
@@ -77,9 +81,9 @@ def kappa_title(kappa: float) -> str:
     return "unconstrained" if math.isinf(kappa) else f"κ = {kappa:g}"
 
 
-def kappa_words(kappa: float) -> str:
-    """Return a tolerance as it stands within a sentence, after ``than``."""
-    return "without a constraint" if math.isinf(kappa) else f"at kappa {kappa:g}"
+def kappa_symbol(kappa: float) -> str:
+    """Return a tolerance as it stands in tables."""
+    return "–" if math.isnan(kappa) else "∞" if math.isinf(kappa) else f"{kappa:g}"
 
 
 def interval_title(interval: Any) -> str:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from partialfair.models.traced import read_trace
 from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
-from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]
@@ -31,7 +30,3 @@ def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str
 def seconds(trace: Curves, iterations: NDArray[Any]) -> NDArray[np.float64]:
     """Processor seconds at iterations, between those that the clock was read at."""
     return np.interp(iterations, trace["clock_at"], trace["clock"])
-
-
-finding = statements.single
-"""A scorecard line on a deterministic run."""

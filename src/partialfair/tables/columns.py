@@ -1,5 +1,6 @@
 """Columns of CSV and parquet files that people bring, with every fault named by file, column and row."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,18 @@ from partialfair.errors import DataError
 from partialfair.plugins import did_you_mean
 
 SEPARATORS = (",", ";", "\t", "|")
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of a file's columns; no rows are read.
+
+    Raises:
+        DataError: the file is missing, empty or malformed.
+    """
+    _require_file(path)
+    if _is_parquet(path):
+        return [str(name) for name in _parquet_schema(path)]
+    return _header(path)[1]
 
 
 def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, Any]:
@@ -20,11 +33,8 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, A
     Raises:
         DataError: the file is missing, empty or malformed, or has no such column.
     """
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file; check the path")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty; write a header line and one line per row")
-    table = _read_parquet(path, wanted) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path, wanted)
+    _require_file(path)
+    table = _read_parquet(path, wanted) if _is_parquet(path) else _read_csv(path, wanted)
     if not table.num_rows:
         raise DataError(f"{path}: there are no rows; write one line per row")
     return {name: table.column(name).to_pandas() for name in wanted or table.column_names}
@@ -33,26 +43,17 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, A
 def _read_csv(path: Path, wanted: Sequence[str] | None) -> Any:
     """Read columns as texts, so that a group called 'NA' or '01' stays what it is."""
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
-    with path.open("rb") as stream:
-        line = stream.readline()
-    try:
-        header = line.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: line 1 is not UTF-8 text (byte {line[error.start]:#x} at position {error.start}); save the file "
-            "as UTF-8"
-        ) from error
-    separator = max(SEPARATORS, key=header.count)
-    names = [name.strip().strip('"') for name in header.strip("\r\n").split(separator)]
+    separator, names = _header(path)
     chosen = names if wanted is None else list(wanted)
     _require(path, names, chosen)
     try:
-        return csv.read_csv(
+        return arrow_csv.read_csv(
             path,
-            parse_options=csv.ParseOptions(delimiter=separator),
-            convert_options=csv.ConvertOptions(
+            read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=1),
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
                 include_columns=chosen, column_types=dict.fromkeys(chosen, pa.string()), strings_can_be_null=False
             ),
         )
@@ -60,15 +61,60 @@ def _read_csv(path: Path, wanted: Sequence[str] | None) -> Any:
         raise DataError(f"{path}: not a readable CSV file ({_first_line(error)}); correct that line") from error
 
 
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file; check the path")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty; write a header line and one line per row")
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _header(path: Path) -> tuple[str, list[str]]:
+    """Separator and names of the header line: the separator is the one that gives the most names.
+
+    Raises:
+        DataError: it is no UTF-8 text, a quotation mark is not closed, or a column has no name.
+    """
+    with path.open("rb") as stream:
+        content = stream.readline()
+    try:
+        line = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: line 1 is not UTF-8 text (byte {content[error.start]:#x} at position {error.start}); save the "
+            "file as UTF-8"
+        ) from error
+    if line.count('"') % 2:
+        raise DataError(f"{path}: a quotation mark of the header line is not closed; write every name on line 1")
+    first = next(iter(line.strip("\r\n").splitlines()), "")  # a lone carriage return ends a line, too
+    found = {mark: next(csv.reader([first], delimiter=mark, skipinitialspace=True)) for mark in SEPARATORS}
+    separator = max(SEPARATORS, key=lambda mark: len(found[mark]))
+    names = [name.strip() for name in found[separator]]
+    if "" in names:
+        raise DataError(f"{path}: column {names.index('') + 1} has no name; write one name per column on line 1")
+    return separator, names
+
+
 def _read_parquet(path: Path, wanted: Sequence[str] | None) -> Any:
-    import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow import ArrowInvalid, parquet
+
+    names = _parquet_schema(path)
+    _require(path, names, names if wanted is None else wanted)
+    try:
+        return parquet.read_table(path, columns=None if wanted is None else list(wanted))
+    except (ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: not a readable parquet file ({_first_line(error)}); write it again") from error
+
+
+def _parquet_schema(path: Path) -> list[str]:
+    from pyarrow import ArrowInvalid, parquet
 
     try:
-        names = parquet.read_schema(path).names
-        _require(path, names, names if wanted is None else wanted)
-        return parquet.read_table(path, columns=None if wanted is None else list(wanted))
-    except (pa.ArrowInvalid, OSError) as error:
+        return list(parquet.read_schema(path).names)
+    except (ArrowInvalid, OSError) as error:
         raise DataError(f"{path}: not a readable parquet file ({_first_line(error)}); write it again") from error
 
 

@@ -2,22 +2,22 @@
 
 Everything here works on rows sorted by subset (see :class:`partialfair.models.design.GroupedDesign`),
 on scores stored one column per configuration, and is single-threaded: jobs are what runs in parallel.
-Sums over rows are taken in float32 over blocks and added up in float64, in a fixed order, so that a
-result does not depend on the machine's load or thread count.
+Sums over rows are taken in float32 over blocks and added up in float64, in an order that the code
+states, so that a result depends on neither the processor nor the compiler nor the machine's load.
 """
 
 import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numba
-
-# The eight-lane kernels are straight-line code that only the superword-level vectoriser turns into
-# vector instructions: scatter of eight columns on a9a 0.59 ms without it, 0.20 ms with it.
-numba.config.SLP_VECTORIZE = 1
-
+from numba.core.compiler import Compiler
 
 SOURCES = (
-    "tables/compiled.py", "models/rows.py", "models/gram.py", "constraints/kernels/*.py", "algorithms/*/kernels/*.py",
+    "tables/compiled.py", "tables/elementary.py", "tables/lanes.py", "models/rows.py", "models/gram.py",
+    "constraints/kernels/*.py", "algorithms/*/kernels/*.py",
 )  # fmt: skip
 """Where compiled loops stand, below the package."""
 
@@ -33,11 +33,45 @@ def _sources() -> str:
 
 # Numba compiles a kernel anew when its own file changes, not when a kernel that it calls does, which another file may
 # hold: code of the old one would go on running, on arrays of the old layout. So each state of the sources has a folder.
-_folder = Path(numba.config.CACHE_DIR or Path(__file__).with_name("__pycache__"))
-numba.config.CACHE_DIR = str(_folder / f"kernels-{_sources()}")
+CACHE = Path(numba.config.CACHE_DIR or Path(__file__).with_name("__pycache__")) / f"kernels-{_sources()}"
+"""Folder of the compiled kernels."""
 
-# error_model="numpy" and fastmath let the loops vectorise (a division check alone costs 8x on the loss).
-JIT = {"nogil": True, "fastmath": True, "error_model": "numpy", "cache": True}
 LANES = 8
 BLOCK = 128  # rows whose eight scores fit the first-level cache during a transposition
 SUM_BLOCK = 1024  # rows summed in float32 before the sum moves to float64
+
+
+@contextmanager
+def _numba_setting(name: str, value: object) -> Iterator[None]:
+    """Hold a setting of numba at a value; a program that imports this package has its own again afterwards."""
+    before = getattr(numba.config, name)
+    setattr(numba.config, name, value)
+    try:
+        yield
+    finally:
+        setattr(numba.config, name, before)
+
+
+class _Vectorising(Compiler):  # type: ignore[misc]
+    """Numba's compiler with the superword-level vectoriser.
+
+    The eight-lane kernels are straight-line code that only it turns into vector instructions: scatter of eight columns
+    on a9a 0.59 ms without it, 0.20 ms with it.
+    """
+
+    def _compile_core(self) -> Any:
+        with _numba_setting("SLP_VECTORIZE", 1):  # under numba's lock: no other thread compiles meanwhile
+            return super()._compile_core()
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called, and keep the result in :data:`CACHE`.
+
+    Its arithmetic is that of IEEE 754 in the order written, without ``fastmath``: so neither the processor, nor the
+    version of the compiler, nor what was inlined where, changes a bit of a result. A loop that adds up one number does
+    not vectorise under these terms; sums over rows are taken in lanes (:mod:`partialfair.tables.lanes`), and exp and
+    log are the package's own (:mod:`partialfair.tables.elementary`).
+    """
+    # error_model="numpy" lets loops vectorise that divide (a check of the divisor alone costs 8x on the loss).
+    with _numba_setting("CACHE_DIR", str(CACHE)):
+        return numba.njit(nogil=True, error_model="numpy", cache=True, pipeline_class=_Vectorising)(function)

@@ -47,7 +47,8 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
         what: what to call the argument in errors.
 
     Returns:
-        Codes (n,) and sorted names; the names of combinations are joined by " & ".
+        Codes (n,) and sorted names; the names of combinations are joined by " & ", values that hold an ampersand in
+        quotation marks: two combinations never share a name.
 
     Raises:
         DataError: a missing value, or columns of different lengths.
@@ -66,7 +67,7 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
         present, combined = _renumber(combined * len(own) + codes, len(levels) * len(own))
         levels = [(*levels[key // len(own)], own[key % len(own)]) for key in present]
     assert combined is not None
-    names = [JOIN.join(parts) for parts in levels]
+    names = [JOIN.join(map(_quoted, parts)) if len(parts) > 1 else parts[0] for parts in levels]
     order, sorted_names = pd.factorize(np.array(names, object), sort=True)
     return order[combined].astype(np.int64), tuple(sorted_names.tolist())
 
@@ -118,6 +119,11 @@ def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[
         )
     order, unique = pd.factorize(np.array(texts, object), sort=True)
     return order[codes].astype(np.int64), [str(text) for text in unique]
+
+
+def _quoted(part: str) -> str:
+    """A value as part of a combination's name, from which it can be read back."""
+    return '"' + part.replace('"', '""') + '"' if "&" in part or '"' in part else part
 
 
 def _text(value: Any) -> str:

@@ -1,49 +1,251 @@
-"""What a claim in words is.
+"""What a paper claims in words, and the test that decides each sentence: ``papers/<paper>/claims.yaml``."""
 
-The claims of a paper stand beside its published numbers, in ``papers/<paper>/claims.yaml``.
-"""
-
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, model_validator
 
-from partialfair.errors import DataError
+from partialfair import plugins
+from partialfair.errors import ConfigError, PluginError
 from partialfair.grid import papers
+from partialfair.grid.checks import validated
+from partialfair.grid.config import Config
 from partialfair.grid.params import StrictModel
+from partialfair.metrics import get
+
+Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
+Margin = float | dict[str, float]
+LARGER = ("accuracy", "auc", "group_auc_mean")
+"""Metrics of quality that are better the larger they are; of others a claim has to say it."""
+
+
+class Side(StrictModel):
+    """Runs that are compared, where the name of a method does not say which."""
+
+    method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
+    experiment: str | None = Field(None, description="where it was trained, if not where the claim looks")
+    kappa: float | None = Field(None, description="tolerance, if not the claim's")
+
+
+class Equal(StrictModel):
+    """Methods are compared at equal fairness, inside the range in which both were trained."""
+
+    metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
+    levels: int | list[float] = Field(10, description="number of equally spaced levels, or violations")
+    fairer_than: float = Field(0.0, description="only levels of at least this fairness (1 - violation)")
+    less_fair_than: float = Field(1.0, description="only levels below this fairness")
+    every: bool = Field(True, description="at every level; otherwise on average over them")
+
+
+class FromTable(StrictModel):
+    """Numbers of an exhibit's CSV in place of a metric of runs."""
+
+    exhibit: str = Field(description="its table reports/NAME/NAME.csv is read")
+    value: str = Field(description="column of the number")
+    method: str = Field("algorithm", description="column that names the methods")
+    seed: str | None = Field("seed", description="column of the seed; null where there is a single run")
+    where: dict[str, str | float | bool] = Field({}, description="only rows with these values, by column")
+    within: dict[str, float] = Field({}, description="only rows at most this large, by column")
+    x: str | None = Field(None, description="column along which a curve runs: steps, work, seconds")
+    after: float = Field(0.0, description="leave out this share of the curve's length at its beginning")
+    common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
+    reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
+    first: Literal["positive", "magnitude"] | None = Field(None, description="part of every number that is taken first")
+    ends: str | None = Field(
+        None, description="column in which only rows count that are at most what the two runs of a seed end with"
+    )
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that it needs."""
+        used = [self.value, self.seed, self.x, self.ends, self.method, *self.within, *self.where]
+        return [name for name in used if name]
 
 
 class Claim(StrictModel):
     """A sentence of a paper, and what decides it."""
 
-    id: str = Field(description="short name")
-    exhibit: str = Field(description="where the paper shows it")
-    statement: str = Field(description="the sentence")
-    test: Literal["everywhere", "best_ranked", "on_average", "equivalent", "falls_with_length"] = Field(
-        description="a function of claim_tests"
+    id: str = Field(description="short name, unique in its paper")
+    section: str = Field(min_length=1, description="where the paper says it")
+    sentence: str = Field(min_length=1, description="what it says, paraphrased")
+    kind: Literal["claim", "question"] = Field(
+        "claim", description="a question is ours, and never counts for the paper"
     )
-    algorithm: str = Field(description="what it is said of")
-    stand_in: str | None = Field(None, description="whose runs are looked at where the experiment has none of that")
-    against: list[str] = Field([], description="what that is compared with")
-    experiments: list[str] = Field(description="where the test looks, in the order it expects")
+    central: bool = Field(False, description="whether the paper's verdict rests on it")
+    exhibit: str = Field("", description="exhibit that shows it")
+    test: Test = Field(description="what decides it")
+    method: str = Field("", description="what the sentence is about")
+    methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
+    against: list[str | Side] = Field([], description="what that is compared with, one line each")
+    order: list[list[str]] = Field([], description="of ordered: sets of methods, best first")
+    experiments: list[str] = Field([], description="where; one line each")
+    datasets: list[str] = Field([], description="where; all datasets of the experiments by default")
+    metric: str = Field("", description="metric of runs, or column of the table of runs, such as cpu_seconds")
+    better: Literal["larger", "smaller"] | None = Field(None, description="which is better, if not as the metric says")
+    rows: Literal["train", "validation", "test", "trained"] = Field(
+        "test", description="rows that the metric is of; trained: all that the run was fitted to"
+    )
+    absolute: bool = Field(False, description="take the metric's magnitude")
+    kappa: float | None = Field(None, description="tolerance; needed where an experiment has several")
+    at_equal: Equal | None = Field(None, description="compare at equal fairness instead of at one tolerance")
+    start: str = Field("unconstrained", description="method without the constraint, of comparisons at equal fairness")
+    table: FromTable | None = Field(None, description="take the numbers of an exhibit instead of a metric")
+    over: Literal["seeds", "experiments", "kappa"] = Field(
+        "seeds",
+        description="of steadier: over what a metric varies little; of monotone: kappa or experiments, in order",
+    )
+    trend: Literal["rises", "falls"] | None = Field(None, description="of monotone: as the tolerance is tightened")
+    limit: float | None = Field(None, description="of bound: the metric stays on its better side; of rate: the power")
+    margin: Margin = Field(
+        0.0, description="largest difference that counts as none, by dataset if need be; stated before the run"
+    )
+    margin_later: str = Field("", description="why, if the margin was set after a first look at results")
+    pairing: Literal["seed", "none", "single"] = Field(
+        "seed",
+        description="seed: same seed, same split; none: independent; single: deterministic runs, decided by margin",
+    )
+    family: str = Field("", description="claims corrected together for their number (Holm); by default each by itself")
+    generated: bool = Field(False, description="the paper's own data are generated; else generated data decide nothing")
+    absent: str = Field("", description="why nothing here decides it: the claim is listed as not run")
+    note: str = Field("", description="what a reader should know beside the verdict")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Refuse a claim that its test cannot decide."""
+        needed = () if self.absent else self._needed()
+        missing = [f"{name} ({why})" for name, why, given in needed if not given]
+        if missing:
+            raise ValueError(f"test {self.test} needs {', '.join(missing)}")
+        if self.central and self.kind == "question":
+            raise ValueError("a question is ours and cannot be central to the paper")
+        return self
+
+    def _needed(self) -> list[tuple[str, str, Any]]:
+        """(key, why, value) of what the test cannot do without."""
+        needed: list[tuple[str, str, Any]] = [
+            ("metric or table", "what is compared", self.metric or self.table),
+            ("experiments", "where", self.experiments or self.table),
+        ]
+        if self.test != "ordered":
+            needed.append(("method", "what the sentence is about", self.method or self.methods))
+        more: dict[str, list[tuple[str, str, Any]]] = {
+            "ordered": [("order", "of two sets or more", len(self.order) > 1)],
+            "monotone": [
+                ("trend", "rises or falls", self.trend),
+                ("over", "kappa or experiments", self.over != "seeds"),
+            ],
+            "bound": [("limit", "the number it stays below or above", self.limit is not None)],
+            "rate": [("limit", "the power of x", self.limit is not None), ("table.x", "", self.table and self.table.x)],
+        }
+        needed += more.get(self.test, [("against", "what it is compared with", self.against)])
+        if self.test in ("similar", "at_least") or self.pairing == "single":
+            needed.append(("margin", "above 0, stated before the run", self.margin))
+        return needed
+
+    def margin_of(self, dataset: str) -> float:
+        """The margin on a dataset."""
+        if isinstance(self.margin, dict):
+            return self.margin.get(dataset, self.margin.get("default", 0.0))
+        return self.margin
+
+    def each(self) -> list["Claim"]:
+        """The claim once for every method that it is about."""
+        return [self.model_copy(update={"method": name, "methods": []}) for name in self.methods] or [self]
+
+    def sides(self) -> list[Side]:
+        """What the method is compared with."""
+        return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
+
+
+class _Claims(StrictModel):
+    claims: list[Claim]
 
 
 def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
     """Return the claims of a paper below the project's ``root``; none if it has no such file.
 
     Raises:
-        DataError: an entry is not a claim.
+        ConfigError: an entry is not a claim, or two have one name; the sentence names file, key and remedy.
     """
     path = papers.file(paper, papers.CLAIMS, root)
-    return _read(path) if path.is_file() else ()
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
 
 
 @cache
-def _read(path: Path) -> tuple[Claim, ...]:
+def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a rewritten file a new entry
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return tuple(TypeAdapter(list[Claim]).validate_python(content))
-    except (yaml.YAMLError, ValidationError) as error:
-        raise DataError(f"{path}: {error}; correct the entry") from error
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
+    found = validated({"claims": content}, _Claims, str(path), ()).claims
+    twice = sorted({one.id for one in found if sum(other.id == one.id for other in found) > 1})
+    if twice:
+        raise ConfigError(f"{path}: {', '.join(twice)}: two claims have this id; rename one")
+    return tuple(one for claim in found for one in claim.each())
+
+
+def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = Path()) -> None:
+    """Refuse claims that name what the grid does not have, before anything runs.
+
+    Claims of a paper are left alone where a grid has only some of its experiments: they are not run there.
+
+    Args:
+        config: the grid.
+        columns: of an exhibit's CSV, by its name; empty where they are not known beforehand.
+        root: the project's root.
+
+    Raises:
+        ConfigError: one sentence with file, claim, name and remedy.
+    """
+    for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
+        own = papers.experiments(paper, root)
+        for claim in load(paper, root) if own <= config.experiments.keys() else ():
+            where = f"{papers.file(paper, papers.CLAIMS)}: {claim.id}"
+            _check_names(config, claim, where)
+            if claim.table is None:
+                continue
+            known = columns(claim.table.exhibit)
+            for name in claim.table.columns if known else ():
+                if name not in known:
+                    hint = plugins.did_you_mean(name, known)
+                    raise ConfigError(f"{where}: {claim.table.exhibit}.csv has no column {name!r}; {hint}")
+
+
+def _check_names(config: Config, claim: Claim, where: str) -> None:
+    if not claim.absent and needs_direction(claim):
+        raise ConfigError(
+            f"{where}: {claim.metric or 'a table'} does not say which is better; add `better: smaller` or larger"
+        )
+    used = [*claim.experiments, *(side.experiment for side in claim.sides() if side.experiment)]
+    datasets = {name for experiment in config.experiments.values() for name in experiment.runs}
+    methods = [
+        claim.method,
+        claim.start,
+        *(side.method for side in claim.sides() if side.method),
+        *chain(*claim.order),
+    ]
+    for what, names, known in (
+        ("experiment", used, tuple(config.experiments)),
+        ("exhibit of a table", [claim.table.exhibit] if claim.table else [], tuple(config.params.exhibits)),
+        ("dataset", claim.datasets if not claim.table else [], tuple(datasets)),
+        ("algorithm", [] if claim.table else [name for name in methods if name], plugins.names("algorithms")),
+    ):
+        for name in names:
+            if name not in known:
+                raise ConfigError(f"{where}: unknown {what} {name!r}; {plugins.did_you_mean(name, known)}")
+
+
+def needs_direction(claim: Claim) -> bool:
+    """Whether a claim has to say which is better because its metric does not."""
+    if claim.better is not None or claim.test in ("monotone", "rate", "steadier"):
+        return False
+    if claim.table is not None:
+        return True
+    try:
+        return get(claim.metric).direction != "violation" and claim.metric not in LARGER
+    except PluginError:  # a column of the table of runs, which says nothing of the kind
+        return True

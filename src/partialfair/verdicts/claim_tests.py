@@ -1,251 +1,192 @@
-"""Tests that decide a claim in words; each yields one finding per comparison.
+"""The tests that decide claims, in one registry; each claim gives one line of the scorecard per comparison.
 
-All use the level of the intervals over seeds (95%): a claim that something is larger holds where the interval lies
-above 0, which is the one-sided paired t-test at half the remaining error (2.5%). Fairness is 1 minus the absolute gap,
-the convention of the published numbers; the note says what the definition's convention gives.
+Every test is one-sided, at half the error that the level of the intervals leaves (2.5% at 95%), corrected by Holm's
+method for the lines of its family. A claim ``holds`` if its test says so, ``fails`` if the opposite is decided by the
+same rule, and is ``undecided`` otherwise: then the line says which effect could have been seen.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-import numpy as np
-
-from partialfair.metrics.statistics.frontier import LEVELS, Comparison, accuracy_at
-from partialfair.metrics.statistics.paired import Difference, equivalence_p, increasing_trend, paired_difference
-from partialfair.metrics.statistics.ranks import RankTest
-from partialfair.tables import intervals
-from partialfair.verdicts.claim import Claim
+from partialfair.metrics.statistics.effect import Effect, holm
+from partialfair.metrics.statistics.paired import increasing_trend
+from partialfair.tables.intervals import format_interval
+from partialfair.verdicts import samples
+from partialfair.verdicts.claim import Claim, Side
 from partialfair.verdicts.evidence import Evidence
-from partialfair.verdicts.finding import Finding, Line
-from partialfair.verdicts.frontiers import Side, by_seed, compare_sides, metric_of, missing, settings_of, values
-from partialfair.verdicts.hypervolumes import rank_test_of
-from partialfair.verdicts.results import Results, Setting
+from partialfair.verdicts.exhibit_tables import unreadable
+from partialfair.verdicts.line import Line
+from partialfair.verdicts.samples import Place, Sample
 
-_AT_EVERY = "paired t at every level of fairness (intersection-union)"
-_ON_AVERAGE = "paired t of the average over levels of fairness"
-_RANKS = "Friedman, then Holm-corrected comparisons of mean ranks"
-_TOST = "two one-sided paired t at every kappa (intersection-union)"
-_TREND = "Page's trend test, seeds as blocks"
+P = tuple[float, float]
+"""P-values of the claim and of its opposite."""
 
 
-def everywhere(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
-    """Accuracy is higher than each baseline's at every level of fairness that both reach."""
-    for experiment in claim.experiments:
-        for dataset in evidence.config.experiment(experiment).runs:
-            own = _whose_runs(evidence, claim, experiment, dataset)
-            for other in claim.against:
-                sides = Side(experiment, own), Side(experiment, other)
-                setting = f"against {evidence.label(other)}"
-                head = Finding(experiment, dataset, setting, _metric(evidence, experiment), _AT_EVERY)
-                found = _along(evidence, head, sides, at_every=True)
-                if own != claim.algorithm:
-                    note = f"{evidence.label(own)} in place of {evidence.label(claim.algorithm)}"
-                    found = replace(found, note=f"{note}; {found.note}")
-                yield found
+@dataclass(frozen=True)
+class Test:
+    """How one test looks at a claim.
+
+    Attributes:
+        words: what the scorecard calls it.
+        decide: p-values of the claim and of its opposite, from a sample and the margin.
+        single: whether a claim on deterministic runs holds, from the difference and the margin.
+        pairs: the sample of each other side; else ``whole`` gives the only one.
+    """
+
+    words: str
+    decide: Callable[[Sample, float], P]
+    single: Callable[[float, float], bool | None]
+    pairs: Callable[[Evidence[Any], Claim, Place, Side], Sample] | None = None
+    whole: Callable[[Evidence[Any], Claim, Place], Sample] | None = None
 
 
-def _whose_runs(evidence: Evidence, claim: Claim, experiment: str, dataset: str) -> str:
-    """The claim's algorithm, or its stand-in where the experiment has no runs of it."""
-    planned = evidence.config.experiment(experiment).runs[dataset].algorithms
-    return claim.stand_in if claim.stand_in and claim.algorithm not in planned else claim.algorithm
+def _all(sample: Sample, p: Callable[[Effect], float]) -> float:
+    """P-value of "not for all": the largest, an intersection-union test (Berger 1982)."""
+    return max(map(p, sample.effects), default=math.nan)
 
 
-def on_average(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
-    """Accuracy in the first experiment is higher than in the second, averaged over the fairness both reach."""
-    first, second = claim.experiments
-    for dataset in evidence.config.experiment(first).runs:
-        sides = Side(first, claim.algorithm), Side(second, claim.algorithm)
-        head = Finding(first, dataset, f"{first} against {second}", _metric(evidence, first), _ON_AVERAGE)
-        found = _along(evidence, head, sides, at_every=False)
-        printed = _published_average(evidence, claim, dataset)
-        note = "" if math.isnan(printed) else f"; the published pairs themselves give {printed:+.4f} on average"
-        yield replace(found, note=found.note + note)
+def _any(sample: Sample, p: Callable[[Effect], float]) -> float:
+    """P-value of "for none": the smallest, corrected for their number (Bonferroni)."""
+    return min(1.0, len(sample.effects) * min(map(p, sample.effects), default=math.nan))
 
 
-def _published_average(evidence: Evidence, claim: Claim, dataset: str) -> float:
-    """The same average difference of the printed numbers; NaN if the exhibit prints no pairs for both intervals."""
-    sides = []
-    for experiment in claim.experiments:
-        interval = intervals.format_interval(evidence.config.experiment(experiment).runs[dataset].interval)
-        pairs: dict[str, dict[str, float]] = {}
-        for row in evidence.published_of(claim.exhibit):
-            if (row.dataset, row.interval) == (dataset, interval):
-                pairs.setdefault(row.setting, {})["accuracy" if row.metric == "accuracy" else "fairness"] = row.value
-        sides.append(np.array([(pair["fairness"], pair["accuracy"]) for pair in pairs.values() if len(pair) == 2]))
-    if not all(len(side) for side in sides):
-        return math.nan
-    low, high = sides[0][:, 0].min(), min(side[:, 0].max() for side in sides)
-    levels = np.linspace(low, high, LEVELS + 1)[1:]
-    one, other = (accuracy_at((side[:, 0], side[:, 1]), levels) for side in sides)
-    return float(np.mean(one - other))
+def _better(sample: Sample, margin: float) -> P:
+    """Above 0 everywhere; the opposite is that some effect is below 0, or below the margin where there is one."""
+    return _all(sample, lambda e: e.p_above(0.0)), _any(sample, lambda e: e.p_below(margin))
 
 
-def _along(evidence: Evidence, head: Finding, sides: tuple[Side, Side], at_every: bool) -> Finding:
-    """Compare two frontiers at equal fairness."""
-    found = compare_sides(evidence, *sides, head.dataset)
-    if found.average is None:
-        return head.without_answer(found.reason)
-    beside = compare_sides(evidence, *sides, head.dataset, "relative")
-    note = f"{_where(found)}; {_reach(evidence, found, sides)}; by the definition {_where(beside)}"
-    if not at_every:
-        return head.decided(found.average.ahead, found.average.p_greater, found.average, note)
-    everywhere_ahead = len(found.where("ahead")) == len(found.levels)
-    decided = head.decided(everywhere_ahead, found.p_everywhere, found.average, note)
-    return replace(decided, statistic=min(difference.statistic for difference in found.differences))
+def _worse(sample: Sample, margin: float) -> P:
+    """Below 0 everywhere, and the opposite."""
+    return _all(sample, lambda e: e.p_below(0.0)), _any(sample, lambda e: e.p_above(-margin))
 
 
-def _metric(evidence: Evidence, experiment: str) -> str:
-    return f"accuracy difference at equal 1 - {metric_of(evidence, experiment)}"
+def _at_least(sample: Sample, margin: float) -> P:
+    """Above minus the margin everywhere."""
+    return _all(sample, lambda e: e.p_above(-margin)), _any(sample, lambda e: e.p_below(-margin))
 
 
-def _where(found: Comparison) -> str:
-    """Where along the fairness axis the first is ahead, behind or neither, in words."""
-    if found.average is None:
-        return found.reason
-    parts, count = [], len(found.levels)
-    for word in ("ahead", "behind"):
-        levels = found.where(word)
-        if len(levels):
-            parts.append(f"{word} at {len(levels)} of {count} levels (fairness {levels[0]:.3f} to {levels[-1]:.3f})")
-    rest = count - sum(len(found.where(word)) for word in ("ahead", "behind"))
-    parts += [f"undecided at {rest} of {count}"] if rest else []
-    return f"{', '.join(parts)}, average {found.average.mean:+.4f}"
+def _similar(sample: Sample, margin: float) -> P:
+    """Within the margin on both sides (two one-sided tests, Schuirmann 1987)."""
+    inside = _all(sample, lambda e: max(e.p_above(-margin), e.p_below(margin)))
+    return inside, _any(sample, lambda e: min(1.0, 2 * min(e.p_below(-margin), e.p_above(margin))))
 
 
-def _reach(evidence: Evidence, found: Comparison, sides: tuple[Side, Side]) -> str:
-    """How fair each side's fairest models are, which the common range does not show."""
-    same = sides[0].algorithm == sides[1].algorithm
-    names = [side.experiment if same else evidence.label(side.algorithm) for side in sides]
-    return f"at every seed {names[0]} reaches {found.reach[0]:.3f}, {names[1]} {found.reach[1]:.3f}"
+def _trend(sample: Sample, margin: float) -> P:
+    """Page's test over seeds; of two settings, the paired difference."""
+    if sample.scores is None or sample.scores.shape[1] < 3 or len(sample.scores) < 2:
+        return _better(sample, 0.0)
+    return increasing_trend(sample.scores).p, increasing_trend(-sample.scores).p
 
 
-def best_ranked(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
-    """Hypervolumes rank above each baseline's over datasets and constraints."""
-    found = rank_test_of(evidence, claim.experiments, claim.algorithm, [claim.algorithm, *claim.against])
-    left = f"; left out for missing runs: {', '.join(found.left_out)}" if found.left_out else ""
-    for other in claim.against:
-        head = Finding("", "all", f"against {evidence.label(other)}", "difference of mean ranks", _RANKS)
-        if found.reason or other not in found.post_hoc:
-            yield head.without_answer((found.reason or f"{other} has no runs on some dataset") + left)
-        else:
-            yield _ranked(head, found, claim.algorithm, other, 1 - evidence.results.level, left)
+def _single_better(difference: float, margin: float) -> bool | None:
+    return True if difference > margin else False if difference < -margin else None
 
 
-def _ranked(head: Finding, found: RankTest, own: str, other: str, alpha: float, left: str) -> Finding:
-    """One comparison of mean ranks; it counts only if Friedman's test finds any difference."""
-    gap, p = found.mean_ranks[other] - found.mean_ranks[own], found.post_hoc[other]
-    note = (
-        f"mean rank {found.mean_ranks[own]:.2f} against {found.mean_ranks[other]:.2f} of {len(found.mean_ranks)} "
-        f"algorithms on {found.blocks} pairs of dataset and constraint; Friedman p = {found.p:.4f}{left}"
-    )
-    holds = found.p < alpha and p < alpha and gap > 0
-    shown = Difference(gap, math.nan, math.nan, found.statistic, math.nan, found.blocks)
-    return head.decided(holds, p, shown, note)
-
-
-def equivalent(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
-    """The two experiments differ by less than the exhibit's tolerance at every kappa, in accuracy and in fairness."""
-    first, second = claim.experiments
-    for dataset in evidence.config.experiment(first).runs:
-        for metric in ("accuracy", metric_of(evidence, first)):
-            name = metric if metric == "accuracy" else f"1 - {metric}"
-            setting = f"{second} minus {first}, at the kappa where they differ most"
-            head = Finding(first, dataset, setting, f"difference of {name}", _TOST)
-            margin = evidence.tolerance(metric, dataset)
-            if margin is None:
-                yield head.without_answer("the exhibit has no tolerance in params.yaml to serve as the margin")
-            else:
-                yield _equivalence(evidence, claim, replace(head, tolerance=margin), metric, margin)
-
-
-def _equivalence(evidence: Evidence, claim: Claim, head: Finding, metric: str, margin: float) -> Finding:
-    """The finding on one dataset and metric."""
-    found: dict[float, tuple[Difference, float]] = {}
-    for kappa, pair in _same_kappa(evidence, claim, head.dataset).items():
-        one, other = (values(evidence.results, setting, metric) for setting in pair)
-        seeds = sorted(one.keys() & other.keys())
-        if metric != "accuracy":  # of a violation, fairness is 1 minus it: the difference changes its sign
-            one, other = other, one
-        here, there = by_seed(other, seeds), by_seed(one, seeds)
-        found[kappa] = paired_difference(here, there, evidence.results.level), equivalence_p(here, there, margin)
-    tested = {kappa: pair for kappa, pair in found.items() if pair[0].tested}
-    if not tested:
-        reasons = "; ".join(missing(evidence, Side(name, claim.algorithm), head.dataset) for name in claim.experiments)
-        return head.without_answer(f"no kappa has two seeds in both experiments: {reasons}")
-    kappa = max(tested, key=lambda k: abs(tested[k][0].mean))
-    left = [f"{k:g}" for k in found if k not in tested]
-    note = f"margin {margin:g}; {len(tested)} kappas, the largest difference at kappa {kappa:g}"
-    note += f"; without two seeds at kappa {', '.join(left)}" if left else ""
-    p = max(p for _, p in tested.values())
-    return head.decided(p <= (1 - evidence.results.level) / 2, p, tested[kappa][0], note)
-
-
-def _same_kappa(evidence: Evidence, claim: Claim, dataset: str) -> Mapping[float, tuple[Setting, Setting]]:
-    """Settings of the two experiments by the kappa they share."""
-    one, other = (
-        {setting.kappa: setting for setting in settings_of(evidence.results, Side(name, claim.algorithm), dataset)}
-        for name in claim.experiments
-    )
-    return {kappa: (one[kappa], other[kappa]) for kappa in one if kappa in other}
-
-
-def falls_with_length(evidence: Evidence, claim: Claim) -> Iterator[Finding]:
-    """Accuracy falls from the shortest to the longest interval of a dataset."""
-    for dataset in evidence.config.experiment(claim.experiments[0]).runs:
-        lengths = {name: _length(evidence, name, dataset) for name in claim.experiments}
-        ordered = sorted(lengths, key=lambda name: lengths[name])
-        metric = "accuracy on the shortest minus on the longest interval"
-        head = Finding(ordered[0], dataset, f"{len(ordered)} intervals", metric, _TREND)
-        columns = [_single(evidence.results, Side(name, claim.algorithm), dataset) for name in ordered]
-        seeds = sorted(set().union(*columns))
-        accuracy = np.array([by_seed(column, seeds) for column in columns]).T
-        found = increasing_trend(-accuracy)
-        if math.isnan(found.p):
-            absent = [name for name, column in zip(ordered, columns, strict=True) if not column]
-            reasons = [missing(evidence, Side(name, claim.algorithm), dataset) for name in absent]
-            yield head.without_answer("; ".join(reasons) or f"{found.n} seeds have all intervals; the test needs 2")
-            continue
-        means = zip(ordered, np.nanmean(accuracy, axis=0), strict=True)
-        shown = ", ".join(f"{lengths[name]:g}: {mean:.4f}" for name, mean in means)
-        lost = paired_difference(accuracy[:, 0], accuracy[:, -1], evidence.results.level)
-        holds = found.p <= (1 - evidence.results.level) / 2
-        note = f"mean accuracy by length of the interval {shown}; {found.n} seeds"
-        yield replace(head.decided(holds, found.p, lost, note), statistic=found.statistic)
-
-
-def _single(results: Results, side: Side, dataset: str) -> dict[int, float]:
-    """Accuracy by seed of the one setting that an experiment has; of several, of the tightest."""
-    settings = settings_of(results, side, dataset)
-    found = values(results, min(settings, key=lambda s: s.kappa), "accuracy") if settings else {}
-    return {seed: value for seed, value in found.items() if not math.isnan(value)}
-
-
-def _length(evidence: Evidence, experiment: str, dataset: str) -> float:
-    """Total length of the interval an experiment constrains, that of the first group where groups have their own."""
-    run = evidence.config.experiment(experiment).runs.get(dataset)
-    if run is None:
-        return math.inf
-    return round(float(sum(high - low for low, high in run.interval.first)), 10)
-
-
-TESTS: Mapping[str, Callable[[Evidence, Claim], Iterator[Finding]]] = {
-    "everywhere": everywhere,
-    "best_ranked": best_ranked,
-    "on_average": on_average,
-    "equivalent": equivalent,
-    "falls_with_length": falls_with_length,
+TESTS: Mapping[str, Test] = {
+    "better": Test("better: one-sided t", _better, _single_better, samples.compared),
+    "worse": Test("worse: one-sided t", _worse, lambda d, m: _single_better(-d, m), samples.compared),
+    "at_least": Test("at least as good, to the margin", _at_least, lambda d, m: d >= -m, samples.compared),
+    "similar": Test("similar: two one-sided t", _similar, lambda d, m: abs(d) <= m, samples.compared),
+    "steadier": Test("steadier: one-sided t of spreads", _better, _single_better, samples.steadiness),
+    "ordered": Test("ordered: one-sided t of every pair", _better, _single_better, whole=samples.ordered),
+    "monotone": Test("monotone: Page's trend test", _trend, _single_better, whole=samples.trend),
+    "bound": Test("bound: one-sided t against it", _better, lambda d, m: d >= 0, whole=samples.bounded),
+    "rate": Test("rate: one-sided t of slopes, to the margin", _at_least, lambda d, m: d >= -m, whole=samples.rate),
 }
 
 
-def lines(evidence: Evidence, claims: Iterable[Claim]) -> Iterator[Line]:
-    """Carry out the tests of claims: one line of the scorecard per comparison."""
-    for claim in claims:
-        absent = [name for name in claim.experiments if name not in evidence.config.experiments]
-        if absent:
-            words = claim.test.replace("_", " ")
-            found = [Finding("", "", "", "", words, note=f"params.yaml has no experiment {', '.join(absent)}")]
-        else:
-            found = list(TESTS[claim.test](evidence, claim))
-        for finding in found:
-            yield finding.line(evidence, claim.statement, claim.algorithm, claim.id, claim.exhibit)
+@dataclass(frozen=True)
+class _Compared:
+    """One comparison on its way to a line: where, what was found, and its two p-values."""
+
+    claim: Claim
+    place: Place
+    sample: Sample
+    p: P = (math.nan, math.nan)
+
+
+def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
+    """Carry out the tests of claims: one line of the scorecard per comparison, corrected within families."""
+    found = [one for claim in claims for one in _comparisons(evidence, claim)]
+    families: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(found):
+        families.setdefault((one.claim.kind, one.claim.family or one.claim.id), []).append(place)
+    corrected, size = list(found), [1] * len(found)
+    for members in families.values():
+        sides = [holm([found[k].p[side] for k in members]) for side in (0, 1)]
+        tested = sum(not math.isnan(found[k].p[0]) for k in members)
+        for k, holds, fails in zip(members, *sides, strict=True):
+            corrected[k], size[k] = replace(found[k], p=(holds, fails)), max(tested, 1)
+    for one, m in zip(corrected, size, strict=True):
+        yield _line(evidence, one, m)
+
+
+def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
+    nowhere = Place("", "")
+    absent = [name for name in claim.experiments if name not in evidence.config.experiments]
+    missing = f"the grid has no experiment {', '.join(absent)}" if absent else ""
+    reason = claim.absent or missing or (unreadable(evidence.root, claim.table) if claim.table is not None else "")
+    if reason:
+        yield _Compared(claim, nowhere, Sample(reason=reason))
+        return
+    test, where = TESTS[claim.test], list(samples.places(evidence, claim))
+    if not where:
+        yield _Compared(claim, nowhere, Sample(reason="there are no results yet"))
+    for place in where:
+        own = [test.pairs(evidence, claim, place, side) for side in claim.sides()] if test.pairs else []
+        for sample in [*own, *([test.whole(evidence, claim, place)] if test.whole else [])]:
+            refused = _stand_in(evidence, claim, place)
+            sample = replace(sample, reason=refused, dominated=False) if refused else sample
+            decided = sample.average.tested and not sample.reason
+            p = test.decide(sample, claim.margin_of(place.dataset)) if decided else (math.nan, math.nan)
+            yield _Compared(claim, place, sample, p)
+
+
+def _stand_in(evidence: Evidence[Any], claim: Claim, place: Place) -> str:
+    """Why a claim is not decided on generated files that stand for data which may not be redistributed."""
+    if claim.kind == "question" or claim.generated or not evidence.is_generated(place.dataset):
+        return ""
+    return f"{place.dataset} is generated here in place of the paper's data, and decides nothing"
+
+
+def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
+    claim, place, sample, test = one.claim, one.place, one.sample, TESTS[one.claim.test]
+    margin, alpha = claim.margin_of(place.dataset), (1 - evidence.results.level) / 2
+    experiment = evidence.config.experiments.get(place.experiment)
+    run = experiment.runs.get(place.dataset) if experiment is not None else None
+    head = Line(
+        evidence.paper, claim.exhibit, place.dataset, claim.method,
+        experiment.constraint if experiment is not None else "",
+        format_interval(run.interval) if run is not None else "",
+        place.experiment, sample.metric, claim.sentence, claim.kind, claim.section, claim.id, sample.against,
+        tolerance=margin or None, test=test.words, note=_note(claim, sample),
+    )  # fmt: skip
+    shown = sample.average
+    if sample.reason or not shown.n:
+        beaten = sample.dominated and claim.test in ("better", "at_least")
+        return replace(head, verdict="dominated" if beaten else "not run")
+    low, high = shown.interval(evidence.results.level)
+    measured = replace(head, reproduced=shown.mean, ci_low=low, ci_high=high, n=shown.n)
+    if claim.pairing == "single" and shown.n == 1:
+        holds = test.single(shown.mean, margin)
+        return replace(measured, verdict={True: "holds", False: "fails", None: "undecided"}[holds])
+    if not shown.tested:
+        note = "; ".join(filter(None, ["one seed gives no test", measured.note]))
+        return replace(measured, verdict="undecided", note=note)
+    verdict = "holds" if one.p[0] <= alpha else "fails" if one.p[1] <= alpha else "undecided"
+    weakest = (max if claim.test == "worse" else min)(sample.effects, key=lambda effect: effect.statistic())
+    decided = replace(measured, verdict=verdict, statistic=weakest.statistic(), p_value=one.p[0])
+    return _with_power(decided, weakest, margin, alpha / family) if verdict == "undecided" else decided
+
+
+def _with_power(line: Line, effect: Effect, margin: float, alpha: float) -> Line:
+    """Say which effect could have been seen, and how many seeds would show the margin or the measured effect."""
+    target = margin or abs(effect.mean)
+    return replace(line, detectable=effect.detectable(alpha), seeds_needed=effect.seeds_for(target, alpha))
+
+
+def _note(claim: Claim, sample: Sample) -> str:
+    later = f"margin set after a first look at results: {claim.margin_later}" if claim.margin_later else ""
+    return "; ".join(filter(None, [sample.reason, sample.note, claim.note, later]))

@@ -1,7 +1,7 @@
 """Models of an experiment as points of fairness and accuracy, seed by seed, ready for the tests over seeds."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,18 +37,12 @@ def settings_of(results: Results, side: Side, dataset: str) -> list[Setting]:
     ]
 
 
-def values(results: Results, setting: Setting, metric: str) -> dict[int, float]:
-    """Values of a metric on test rows by seed; a run without a value is NaN."""
-    rows = results.rows(setting, metric)
-    return {int(seed): float(value) for seed, value in zip(rows["seed"], rows["value"], strict=True)}
-
-
 def models(evidence: Evidence, side: Side, dataset: str, metric: str) -> dict[int, list[tuple[float, float]]]:
     """(1 - violation, accuracy) of an algorithm's models by seed, models without a value left out."""
     found: dict[int, list[tuple[float, float]]] = {}
     for setting in settings_of(evidence.results, side, dataset):
-        accuracy = values(evidence.results, setting, "accuracy")
-        for seed, violation in values(evidence.results, setting, metric).items():
+        accuracy = evidence.results.values(setting, "accuracy")
+        for seed, violation in evidence.results.values(setting, metric).items():
             if not math.isnan(violation) and not math.isnan(accuracy.get(seed, math.nan)):
                 found.setdefault(seed, []).append((1 - violation, accuracy[seed]))
     return found
@@ -121,8 +115,3 @@ def algorithms_of(evidence: Evidence) -> list[str]:
         for name in evidence.config.experiment(experiment).runs[dataset].algorithms
     )
     return [name for name in names if name != START]
-
-
-def by_seed(found: Mapping[int, float], seeds: list[int]) -> np.ndarray:
-    """Values in the order of some seeds; NaN where one has none."""
-    return np.array([found.get(seed, math.nan) for seed in seeds], np.float64)

@@ -1,6 +1,7 @@
 """Numbers printed in the papers, as typed from them into ``papers/<paper>/published.csv``."""
 
 import csv
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ class Published:
         interval: as this package writes it (``0.05-0.3``).
         setting: which run of the exhibit: ``unconstrained``, ``row=2``, ``kappa=0.1;grid=10``.
         split: part of the data it speaks of, in the paper's word.
+        spread, spread_kind: what is printed behind a plus-minus sign, and whether it is a ``std``; NaN if nothing.
     """
 
     paper: str
@@ -30,6 +32,8 @@ class Published:
     metric: str
     value: float
     split: str = ""
+    spread: float = math.nan
+    spread_kind: str = ""
 
     @property
     def options(self) -> dict[str, str]:
@@ -68,7 +72,9 @@ def _parse(line: dict[str, str], path: Path, number: int) -> Published:
     names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "setting", "metric")
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
-        texts = {name: line[name] for name in names} | {"split": line.get("split") or ""}
-        return Published(**texts, interval=interval, value=float(line["value"]))
+        texts = {name: line[name] for name in names}
+        texts |= {name: line.get(name) or "" for name in ("split", "spread_kind")}
+        spread = float(line.get("spread") or math.nan)
+        return Published(**texts, interval=interval, value=float(line["value"]), spread=spread)
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path}, line {number}: {error}; correct the line") from error

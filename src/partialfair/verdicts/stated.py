@@ -6,8 +6,6 @@ taken from the published value. Two numbers are the same if ours rounds to the d
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +16,10 @@ from partialfair import plugins
 from partialfair.datasets.named import named_dataset
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.dataset import Dataset
 from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.published import Published
+from partialfair.verdicts.run_scores import rows_of
 
 MEMBERSHIP = "in_group:"  # columns that say whether a row belongs to a group
 
@@ -54,6 +53,13 @@ class InRaw(StrictModel):
     distinct: str
 
 
+class InFiles(StrictModel):
+    """Rows of raw files together: lines that are neither empty nor comments."""
+
+    lines_of: list[str] = Field(description="bare names, in the raw folder of the dataset")
+    comment: str = Field("|", description="what a line begins with that is no row")
+
+
 class OfRuns(StrictModel):
     """A count of the exhibit's runs."""
 
@@ -68,7 +74,7 @@ class Absent(StrictModel):
     absent: str = Field(description="why")
 
 
-Source = InGrid | InTable | InRaw | OfRuns | Absent
+Source = InGrid | InTable | InRaw | InFiles | OfRuns | Absent
 Found = tuple[float | None, str]
 
 
@@ -138,7 +144,7 @@ def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: In
     if source.use == "weights" and not _is_prepared(evidence, table):
         return None, f"{table} has not been prepared"
     if source.use == "weights":
-        sizes = [_rows(evidence.root, table, "", 0).n_features, *value, 1]
+        sizes = [rows_of(evidence.root, table, "", 0).n_features, *value, 1]
         return float(
             sum((a + 1) * b for a, b in zip(sizes, sizes[1:], strict=False))
         ), f"a network of {path} of {experiment}"
@@ -160,13 +166,13 @@ def _in_table(evidence: Evidence[Any], row: Published, places: Places, source: I
     if source.count == "raw_rows":
         return spec.n_rows and float(spec.n_rows), f"the number of rows that {name} is checked to have"
     parts = places.parts.get(source.part or row.split, [])
-    rows = _rows(evidence.root, name, "+".join(parts), seed)
+    rows = rows_of(evidence.root, name, "+".join(parts), seed)
     if source.group is not None:
         rows = rows.take(np.flatnonzero(rows.group == source.group))
     where = f"counted in the table {name}" + (f", {' and '.join(parts)} rows of seed {seed}" if parts else "")
     if source.count == "share":
         drawn = [part for part in ("train", "validation", "test") if not (spec.split.published_test and part == "test")]
-        return rows.n_rows / _rows(evidence.root, name, "+".join(drawn), seed).n_rows, where
+        return rows.n_rows / rows_of(evidence.root, name, "+".join(drawn), seed).n_rows, where
     return COUNTS[source.count](rows, source) + source.plus, where
 
 
@@ -190,23 +196,24 @@ def _column(rows: Dataset, name: str | None) -> Any:
     return found.toarray() if hasattr(found, "toarray") else found
 
 
-@cache
-def _rows(root: Path, table: str, parts: str, seed: int) -> Dataset:
-    """Rows of some parts of a stored split, in their words joined by ``+``; of the whole table for none."""
-    folder = root / "data" / "processed" / table
-    data = Dataset.load(folder / "table.npz")
-    if not parts:
-        return data
-    split = Split.load(folder / "splits" / f"seed={seed}.npz", data.n_rows)
-    return data.take(np.concatenate([getattr(split, part) for part in parts.split("+")]))
-
-
 def _in_raw(evidence: Evidence[Any], row: Published, places: Places, source: InRaw) -> Found:
     spec = named_dataset(row.dataset, evidence.config.dataset_options(row.dataset)).spec
     path = spec.directory(evidence.root / "data" / "raw") / spec.files[0].name
     if not path.exists():
-        return None, "the raw file is not at hand"
+        return None, "the raw file is not in this folder; make data brings it"
     return float(pd.read_csv(path, usecols=[source.distinct])[source.distinct].nunique()), "counted in the raw file"
+
+
+def _in_files(evidence: Evidence[Any], row: Published, places: Places, source: InFiles) -> Found:
+    name = places.tables.get(row.dataset, row.dataset)
+    folder = named_dataset(name, evidence.config.dataset_options(name)).spec.directory(evidence.root / "data" / "raw")
+    count = 0
+    for file in source.lines_of:
+        if not (folder / file).exists():
+            return None, f"the raw file {file} is not in this folder; make data brings it"
+        with (folder / file).open(encoding="utf-8", errors="replace") as lines:
+            count += sum(bool(line.strip()) and not line.startswith(source.comment) for line in lines)
+    return float(count), f"rows of {' and '.join(source.lines_of)}"
 
 
 def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: OfRuns) -> Found:
@@ -227,5 +234,5 @@ def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: Of
 
 
 READERS: Mapping[type, Callable[[Evidence[Any], Published, Places, Any], Found]] = {
-    InGrid: _in_grid, InTable: _in_table, InRaw: _in_raw, OfRuns: _of_runs,
+    InGrid: _in_grid, InTable: _in_table, InRaw: _in_raw, InFiles: _in_files, OfRuns: _of_runs,
 }  # fmt: skip

@@ -38,6 +38,7 @@ Vector = NDArray[np.float64]
 PREFIX = "auc_gap_"
 SLACKS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
 CONSTANTS = (0.01, 0.1, 0.3, 1.0)
+RARE = 3.09  # standard deviations that a normal variable exceeds once in a thousand times
 
 
 class AUCSettings(PairLoss):
@@ -154,10 +155,16 @@ class AUCRows:
 
 @dataclass(frozen=True)
 class Quality:
-    """AUC and signed gap of candidates (S,) on some rows."""
+    """AUC and signed gap of candidates (S,) on some rows.
+
+    Attributes:
+        auc, delta: (S,) each.
+        chance: AUC that scores without relation to the labels exceed with a probability of one in a thousand.
+    """
 
     auc: Vector
     delta: Vector
+    chance: float = 0.5
 
     @classmethod
     def of(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
@@ -167,7 +174,10 @@ class Quality:
             0.5 if np.array_equal(table[a], table[a + 1]) else auc_from_wins(wins, table[a], table[a + 1], counts)
             for a in (2, 4)
         )
-        return cls(auc_from_wins(wins, table[0], table[1], counts), np.asarray(first - second))
+        auc = auc_from_wins(wins, table[0], table[1], counts)
+        positives, negatives = counts[table[0]].sum(), counts[table[1]].sum()
+        spread = math.sqrt((positives + negatives + 1) / (12 * positives * negatives))  # of the Mann-Whitney statistic
+        return cls(auc, np.asarray(first - second), 0.5 + RARE * spread)
 
     @classmethod
     def of_scores(cls, scores: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
@@ -197,8 +207,16 @@ class Pool:
 
 
 def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = None) -> Choice:
-    """The candidate for a target tolerance kappa: the bound on ``|Delta|`` on the rows of ``quality``."""
-    return select({"auc": quality.auc, "gap": np.abs(quality.delta)}, AUC_WITHIN, limit=kappa, allowed=allowed)
+    """The candidate for a target tolerance kappa: the bound on ``|Delta|`` on the rows of ``quality``.
+
+    Candidates that rank no better than chance (``quality.chance``) are refused while there are others: every constant
+    score satisfies every tolerance, so that a random one would win wherever nothing else does.
+    """
+    ranks = quality.auc > quality.chance
+    if allowed is not None:
+        ranks &= allowed
+    usable = ranks if ranks.any() else allowed
+    return select({"auc": quality.auc, "gap": np.abs(quality.delta)}, AUC_WITHIN, limit=kappa, allowed=usable)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,18 @@ from partialfair.algorithms.contract import Look
 
 
 class IQRCSettings(LevelSetSettings):
-    """Settings; ``proximal`` is rho_hat, ``hidden`` the width of the network."""
+    """Settings; ``proximal`` is rho_hat, ``hidden`` the width of the network.
+
+    Attributes:
+        levels: most oracle calls per outer iteration. 1 takes one step of Algorithm 1 where the paper runs all of it.
+    """
 
     constants: tuple[PositiveFloat, ...] = Field((0.3, 1.0), min_length=1)
     steps: PositiveInt = 4_000
     calls: PositiveInt = 12
+    marks: PositiveInt = 8
     proximal: NonNegativeFloat = 1e-5
+    levels: PositiveInt = 1
     hidden: PositiveInt = 10
 
 
@@ -44,6 +50,7 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
             rows.random("iqrc"),
             settings,
             settings.proximal,
+            settings.levels,
             rows.task.report,
         )
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]

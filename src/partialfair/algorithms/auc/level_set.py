@@ -80,7 +80,7 @@ class LevelSetBudget(PairLoss):
         tolerance: a run ends when its U is above minus this.
         skip: share of the steps that the averages leave out. The paper leaves out none; U is then dominated by the
             first steps where c is large, and such runs end after a call or two.
-        marks: snapshots per call.
+        marks: points of a call at which the iterate is a candidate, and the running average where there is one.
     """
 
     batch: PositiveInt = 100
@@ -91,7 +91,7 @@ class LevelSetBudget(PairLoss):
     radius: PositiveFloat = 10.0
     tolerance: PositiveFloat = 1e-4
     skip: float = Field(0.5, ge=0, lt=1)
-    marks: PositiveInt = 4
+    marks: PositiveInt = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,20 @@ class LevelSetRuns:
     run: NDArray[np.int64]
 
 
+def marked_steps(steps: int, marks: int, first: int = 0) -> NDArray[np.int64]:
+    """Steps after which candidates are kept, ascending: evenly spaced in the square root of the step.
+
+    Steps are of size ``c / sqrt(t + 1)``, so that the path between two marks is about equally long everywhere.
+
+    Args:
+        steps: of the whole run; the last one is always marked.
+        marks: how many, at most.
+        first: steps before it are not marked.
+    """
+    places = np.linspace(np.sqrt(first), np.sqrt(steps), marks + 1)[1:] ** 2
+    return np.unique(np.maximum(np.rint(places), 1).astype(np.int64))
+
+
 def solve(
     rows: Rows,
     limits: Sequence[float] | Vector,
@@ -152,7 +166,9 @@ def solve(
     limit, c = np.asarray(limits, np.float64), np.asarray(constants, np.float64)
     sets = set_weights(rows.sets, rows.cells)
     weight, skip = mirror_weight(budget.bound), int(budget.skip * budget.steps)
-    marks = np.unique(np.linspace(0, budget.steps, budget.marks + 1)[1:].astype(np.int64))
+    marks = marked_steps(budget.steps, budget.marks)
+    averaged = np.repeat(marks > skip, 2)  # before that the stored average is the iterate itself
+    averaged[::2] = True
     level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
     active = np.arange(c.size)
     calls: list[Call] = []
@@ -175,7 +191,7 @@ def solve(
         full[:, active] = mean
         extreme[active] = np.abs(np.concatenate([a, b, alpha])).max(axis=0)
         calls.append(Call(level.copy(), upper, full, extreme))
-        for snapshot in snapshots:
+        for snapshot in snapshots[averaged]:
             good = np.isfinite(snapshot).all(axis=0)
             kept.append((snapshot[:, good].T, active[good]))
         if report is not None:

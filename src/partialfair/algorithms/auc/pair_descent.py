@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt
 
 from partialfair.algorithms.auc.kernels.pair_descent import CORRELATION, PLAIN, PROXY, linear_descent
-from partialfair.algorithms.auc.level_set import PairLoss, Rows
+from partialfair.algorithms.auc.level_set import PairLoss, Rows, marked_steps
 from partialfair.tables.auc_sets import cell_counts
 
 Vector = NDArray[np.float64]
@@ -28,14 +28,14 @@ class DescentBudget(PairLoss):
         steps: in all.
         cap: largest multiplier.
         radius: bound on the norm of the weights.
-        marks: number of snapshots.
+        marks: steps after which iterate and running mean are candidates.
     """
 
     batch: PositiveInt = 100
     steps: PositiveInt = 40_000
     cap: PositiveFloat = 100.0
     radius: PositiveFloat = 10.0
-    marks: PositiveInt = 16
+    marks: PositiveInt = 60
 
 
 def solve(
@@ -65,7 +65,7 @@ def solve(
     amount, c = np.asarray(amounts, np.float64), np.asarray(constants, np.float64)
     shape = (rows.X.shape[1], c.size)
     weights, mean, multipliers = np.zeros(shape), np.zeros(shape), np.zeros((2, c.size))
-    marks = np.unique(np.linspace(0, budget.steps, budget.marks + 1)[1:].astype(np.int64))
+    marks = marked_steps(budget.steps, budget.marks)
     kept: list[tuple[Vector, NDArray[np.int64]]] = []
     for begin in range(0, budget.steps, CHUNK):
         steps = min(CHUNK, budget.steps - begin)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from partialfair.algorithms.auc.kernels.pair_descent import penalty_step
 from partialfair.algorithms.auc.kernels.pair_minimax import PAIR_N, PAIR_P, minimax_step, upper_bound
-from partialfair.algorithms.auc.level_set import LevelSetBudget, mirror_weight, set_weights
+from partialfair.algorithms.auc.level_set import LevelSetBudget, marked_steps, mirror_weight, set_weights
 from partialfair.algorithms.auc.pair_descent import KINDS, DescentBudget
 from partialfair.models.stacked import StackedScore
 from partialfair.tables.auc_sets import FourSets, cell_counts
@@ -67,12 +67,15 @@ def solve_iqrc(
     random: np.random.Generator,
     budget: LevelSetBudget,
     proximal: float = 1e-5,
+    levels: int = 1,
     report: Callable[[str], None] | None = None,
 ) -> NetworkRuns:
     """Run IQRC for R pairs of a limit ``1 + kappa`` and a step constant c, all from the same weights.
 
     Outer iteration: the level r is f0 at the present point if that is feasible for the surrogate constraints, else the
-    last level lowered by U / 2; one oracle call, started there, with the proximal term gives the next point.
+    one that the last call left. Oracle calls with the proximal term follow, each started at the present point and each
+    lowering r by ``|U| / (2 theta)``; a run leaves them as soon as its U is above the tolerance (Algorithm 1 inside
+    Algorithm 3). The point of the last call is the next one.
 
     Args:
         network: the architecture, of scores in a bounded range.
@@ -80,8 +83,9 @@ def solve_iqrc(
         start: (n,) first weights.
         limits, constants: (R,) each.
         random: source of the batches.
-        budget: ``calls`` outer iterations of ``steps`` steps.
+        budget: ``calls`` outer iterations, oracle calls of ``steps`` steps.
         proximal: rho_hat.
+        levels: most oracle calls per outer iteration; 1 is a single step of Algorithm 1.
         report: receives a line per outer iteration.
     """
     limit, c = np.asarray(limits, np.float64), np.asarray(constants, np.float64)
@@ -92,13 +96,24 @@ def solve_iqrc(
     uppers: list[Vector] = []
     for number in range(budget.calls):
         f0, f1, f2 = surrogate_values(all_scores(network, theta, rows.X), rows.cells, rows.sets, budget.c1, budget.c2)
-        feasible = np.maximum(f1, f2) <= limit
-        level = np.where(feasible, f0, level + (np.minimum(uppers[-1], 0.0) / 2 if uppers else 0.0))
-        theta, upper, snapshots = _call(network, rows, theta, level, limit, c, sets, weight, random, budget, proximal)
-        uppers.append(upper)
-        for snapshot in snapshots:
-            good = np.isfinite(snapshot).all(axis=1)
-            kept.append((snapshot[good], np.flatnonzero(good)))
+        level = np.where(np.maximum(f1, f2) <= limit, f0, level)
+        centre, active = theta.copy(), np.arange(c.size)
+        for _ in range(levels):
+            found, bound, snapshots = _call(
+                network, rows, centre[active], level[active], limit[active], c[active], sets, weight, random, budget,
+                proximal,
+            )  # fmt: skip
+            theta[active] = found
+            upper = np.full(c.size, np.nan)
+            upper[active] = bound
+            uppers.append(upper)
+            for snapshot in snapshots:
+                good = np.isfinite(snapshot).all(axis=1)
+                kept.append((snapshot[good], active[good]))
+            level[active] += np.minimum(bound, 0.0) / (2 * budget.theta)
+            active = active[np.isfinite(bound) & (bound < -budget.tolerance)]
+            if not active.size:
+                break
         if report is not None:
             report(
                 f"outer iteration {number + 1}/{budget.calls}: f0 {np.round(f0.min(), 4)} to {np.round(f0.max(), 4)}"
@@ -127,7 +142,7 @@ def _call(
     a0, b0 = own[PAIR_P], own[PAIR_N]
     a, b, alpha = a0.copy(), b0.copy(), np.sqrt(budget.c1) * (a0 - b0)
     y, residual = np.full((3, runs), 1 / 3), np.empty((budget.batch, runs))
-    marks = set(np.linspace(0, budget.steps, budget.marks + 1)[1:].astype(int).tolist())
+    marks = set(marked_steps(budget.steps, budget.marks).tolist())
     skip, far, snapshots = int(budget.skip * budget.steps), np.zeros(runs), []
     batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
     for t, batch in enumerate(batches):
@@ -148,7 +163,7 @@ def _call(
         norm = np.linalg.norm(theta, axis=1, keepdims=True)
         theta *= np.minimum(1.0, budget.radius / np.maximum(norm, 1e-300))
         if t + 1 in marks:
-            snapshots += [theta.copy(), mean / sums[0][:, None] if counted else theta.copy()]
+            snapshots += [theta.copy(), mean / sums[0][:, None]] if counted else [theta.copy()]
     averages = sums[1:9] / sums[0]
     upper = np.array([upper_bound(v[:3].copy(), v[3:].copy(), budget.bound) for v in averages.T])
     return mean / sums[0][:, None], upper + proximal / 2 * (far + sums[9]) / sums[0], snapshots
@@ -178,7 +193,7 @@ def solve_penalty(
     theta = np.repeat(start[None], c.size, axis=0)
     mean, multipliers = np.zeros_like(theta), np.zeros((2, c.size))
     residual = np.empty((budget.batch, c.size))
-    marks = set(np.linspace(0, budget.steps, budget.marks + 1)[1:].astype(int).tolist())
+    marks = set(marked_steps(budget.steps, budget.marks).tolist())
     kept: list[tuple[Vector, NDArray[np.int64]]] = []
     for t in range(budget.steps):
         batch = random.integers(0, rows.cells.size, budget.batch)

@@ -125,6 +125,7 @@ class NetworkPoint(Witness):
     problem: NetworkProblem
     x: torch.Tensor
     multipliers: Vector
+    by_metric = True
 
     @cached_property
     def value(self) -> Value:

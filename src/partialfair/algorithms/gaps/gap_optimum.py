@@ -39,7 +39,7 @@ class GapOptimum(GapAlgorithm[GapOptimumSettings]):
         violation = float((np.abs(found.gaps) - problem.eps).max())
         task.report(f"loss {found.loss:.6f}, violation {violation:.1e}, {found.evaluations} evaluations")
         one = np.ones(1)
-        curve = Curve(one, found.loss * one, violation * one, 0 * one, {1: found.theta})
+        curve = Curve(one, found.loss * one, violation * one, 0 * one, 2 * found.evaluations * one, {1: found.theta})
         chosen = {
             "gaps": found.gaps.tolist(),
             "multipliers": (found.multipliers[:, 0] - found.multipliers[:, 1]).tolist(),

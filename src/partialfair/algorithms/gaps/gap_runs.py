@@ -9,7 +9,7 @@ import numpy as np
 
 from partialfair.algorithms.gaps.gap_problem import Array, GapProblem, GapState, worst
 
-DUALS = ("lam", "mu", "u")
+DUALS = ("lam", "mu", "u", "residual")
 
 
 class Method(Protocol):
@@ -17,6 +17,7 @@ class Method(Protocol):
 
     state: GapState
     problem: GapProblem
+    work: int  # products of the data with a vector so far, per point of the batch
 
     @property
     def settled(self) -> Any:
@@ -36,14 +37,17 @@ class Curve:
         iteration: (K,) iterations whose result was reported; all of them for single-loop methods.
         loss, violation: (K,) F and max_j G_j there.
         seconds: (K,) processor time spent in the method until then, its logging excluded.
+        work: (K,) products of the data with a vector until then, the common measure of work.
         points: iterate (d,) by iteration, of those that were kept.
-        duals: arrays (K,) by name: lambda, mu, u of each constraint, where the method has them.
+        duals: arrays (K,) by name: lambda, mu, u of each constraint, where the method has them, and its own residuals
+            where it records them.
     """
 
     iteration: Array
     loss: Array
     violation: Array
     seconds: Array
+    work: Array
     points: dict[int, Array] = field(default_factory=dict)
     duals: dict[str, Array] = field(default_factory=dict)
 
@@ -56,7 +60,7 @@ def run(method: Method, steps: int, keep: Sequence[int] = ()) -> list[Curve]:
         steps: iterations.
         keep: iterations whose iterate is kept. Where it is not one that the method reports, the next reported one is.
     """
-    at, rows, seconds, points = [0], [_row(method)], [0.0], {0: method.state.theta}
+    at, rows, seconds, work, points = [0], [_row(method)], [0.0], [0], {0: method.state.theta}
     wanted, spent = sorted(set(keep) - {0}), 0.0
     for k in range(1, steps + 1):
         began = time.process_time()
@@ -67,6 +71,7 @@ def run(method: Method, steps: int, keep: Sequence[int] = ()) -> list[Curve]:
         at.append(k)
         rows.append(_row(method))
         seconds.append(spent)
+        work.append(method.work)
         if wanted and k >= wanted[0]:
             points[k] = method.state.theta
             wanted = [later for later in wanted if later > k]
@@ -79,6 +84,7 @@ def run(method: Method, steps: int, keep: Sequence[int] = ()) -> list[Curve]:
             loss=table[:, 0, b],
             violation=table[:, 1, b],
             seconds=np.array(seconds),
+            work=np.array(work, float),
             points={k: point[:, b].copy() for k, point in points.items()},
             duals={name: table[:, 2 + place, b] for place, name in enumerate(names)},
         )
@@ -94,5 +100,5 @@ def _row(method: Method) -> Array:
 
 
 def _names(method: Method) -> list[str]:
-    m = len(method.state.gaps)
-    return [f"{name}{j}" for name in DUALS if hasattr(method, name) for j in range(m)]
+    found = [(name, len(getattr(method, name))) for name in DUALS if hasattr(method, name)]
+    return [f"{name}{j}" for name, count in found for j in range(count)]

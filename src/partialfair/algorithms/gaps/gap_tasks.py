@@ -30,7 +30,6 @@ from partialfair.algorithms.gaps.gap_problem import Array, GapState, kkt_residua
 from partialfair.algorithms.gaps.gap_reference import near_stationarity
 from partialfair.algorithms.gaps.gap_runs import Curve
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
-from partialfair.algorithms.tuning import LOWEST_LOSS_WITHIN, select
 from partialfair.constraints.common import slack_per_group
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import Standardiser, features, group_indicators
@@ -45,8 +44,11 @@ STRATA = {
     "partial_equal_opportunity": ("positive",),
     "partial_equalized_odds": ("positive", "negative"),
 }
-SMALL, ACCEPTED = 1e-3, 1e-3
-"""KKT residual that counts as small, and largest violation of an iterate that counts as feasible (spec: section 5)."""
+Step = PositiveFloat | Literal["loss"]
+"""A step of theta; ``loss`` is nine tenths of 1 / L_F, the inverse curvature of the loss alone."""
+
+SMALL, PENALTY = 1e-3, 1.0
+"""KKT residual that counts as small, and the weight of a violation in the choice among candidates."""
 
 
 class GapSettings(Settings):
@@ -54,6 +56,9 @@ class GapSettings(Settings):
 
     Attributes:
         iterations: iterations, or a number by dataset with ``default``.
+        work: products of the data with a vector that a run may take, likewise; in place of ``iterations``, so that
+            methods whose iterations cost different amounts do equal work.
+        tuning: share of a run that each candidate gets where a method chooses among several on the training rows.
         columns: what is appended to the features, by dataset with ``default``: ``intercept``, an indicator of every
             group (``groups``), of the last group (``last_group``), or ``none``.
         radius: of the ball that holds the weights.
@@ -62,20 +67,33 @@ class GapSettings(Settings):
     """
 
     iterations: PositiveInt | dict[str, PositiveInt] = 1000
+    work: PositiveInt | dict[str, PositiveInt] | None = None
+    tuning: float = Field(0.25, gt=0, le=1)
     columns: dict[str, Columns] = Field({"default": "intercept"})
     radius: PositiveFloat = 10.0
     points: PositiveInt = 60
     stationarity: NonNegativeInt = 0
 
-    def steps(self, dataset: str) -> int:
+    def steps(self, dataset: str, products: int) -> int:
         """Iterations on a dataset.
+
+        Args:
+            dataset: its name.
+            products: products with the data that an iteration takes.
 
         Raises:
             ConfigError: there is no number for it and no default.
         """
+        if self.work is not None:
+            budget = self.work if isinstance(self.work, int) else int(_of(self.work, dataset, "work"))
+            return max(1, budget // products)
         if isinstance(self.iterations, int):
             return self.iterations
         return int(_of(self.iterations, dataset, "iterations"))
+
+    def trial(self, steps: int) -> int:
+        """Iterations of a candidate among several, for a run of ``steps``."""
+        return max(1, round(self.tuning * steps))
 
 
 def _of(entries: Mapping[str, Any], dataset: str, where: str) -> Any:
@@ -83,6 +101,11 @@ def _of(entries: Mapping[str, Any], dataset: str, where: str) -> Any:
     if dataset not in entries and "default" not in entries:
         raise ConfigError(f"{where} has no entry for {dataset} and no default; add one")
     return entries.get(dataset, entries.get("default"))
+
+
+def step_of(step: Step, problem: LinearGaps) -> float:
+    """The number that a step stands for."""
+    return 0.9 / problem.curvature_of_loss() if step == "loss" else float(step)
 
 
 S = TypeVar("S", bound=GapSettings)
@@ -249,8 +272,8 @@ def _records(curve: Curve) -> list[Record]:
     """One candidate at the iterates that were kept."""
     return [
         Record(
-            int(k), int(k), float(curve.loss[place]), float(curve.violation[place]), float(curve.seconds[place]),
-            curve.points[int(k)],
+            int(k), int(curve.work[place]), float(curve.loss[place]), float(curve.violation[place]),
+            float(curve.seconds[place]), curve.points[int(k)],
         )
         for place, k in enumerate(curve.iteration)
         if int(k) in curve.points
@@ -265,6 +288,7 @@ def _looks(own: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
         "iteration": curve.iteration.astype(float),
         "loss": curve.loss,
         "violation": curve.violation,
+        "work": curve.work,
         "kept": np.array(kept, float),
         "kkt": np.array([point.certificate().value for point in points]),
         "true_violation": np.array([point.indicator_violation() for point in points]),
@@ -272,19 +296,31 @@ def _looks(own: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
     }
     wanted = own.settings.stationarity
     if wanted:
-        places = np.unique(np.rint(np.geomspace(1, len(kept), wanted)).astype(int)) - 1
-        at = [kept[place] for place in places]
+        at = _spread(kept, wanted)
         own.task.report(f"near-stationarity of {len(at)} iterates")
         out["stationarity_at"] = np.array(at, float)
         out["stationarity"] = np.array([near_stationarity(own.problem, curve.points[k], weight)[0] for k in at])
     return out
 
 
+def _spread(kept: Sequence[int], wanted: int) -> list[int]:
+    """Some of the kept iterations, as even in their logarithm as they allow; the last among them, the start not."""
+    logs = np.log(np.array([k for k in kept if k > 0], float))
+    left = list(range(len(logs)))
+    while len(left) > wanted:  # drop the inner one whose neighbours are closest
+        gaps = [logs[left[i + 1]] - logs[left[i - 1]] for i in range(1, len(left) - 1)]
+        del left[1 + int(np.argmin(gaps))]
+    return [round(float(np.exp(logs[i]))) for i in left]
+
+
 def preferred(curves: Mapping[str, Curve]) -> str:
-    """The candidate with the smallest last loss at a violation of at most 1e-3, else the smallest violation."""
-    names = list(curves)
-    qualities = {what: [float(getattr(curves[name], what)[-1]) for name in names] for what in ("loss", "violation")}
-    return names[select(qualities, LOWEST_LOSS_WITHIN, limit=ACCEPTED).index]
+    """The candidate that reached the smallest ``F + max(0, max_j G_j)``.
+
+    An exact penalty: its weight 1 is above the multipliers of these problems. After a short run few candidates meet
+    the constraint, and the best iterate that is may be one that crossed it by accident.
+    """
+    merits = {name: float(np.nanmin(c.loss + PENALTY * np.maximum(c.violation, 0.0))) for name, c in curves.items()}
+    return min(merits, key=lambda name: merits[name])
 
 
 def kept_iterations(steps: int, points: int) -> Sequence[int]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, unsuitable
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
 from partialfair.algorithms.gaps.group_losses import Array, GroupLosses, Loss, Reading, group_gaps, loss_of
 from partialfair.algorithms.gaps.network_plada import Network
-from partialfair.errors import ConfigError, InfeasibleError, NotEstimableError
+from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import dense_features
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stacked import StackedMLP
@@ -218,8 +218,8 @@ class GroupPoint(Witness):
 def fit_of(own: GroupTask, runs: dict[str, Recorder], result: str, place: int, chosen: dict[str, Any]) -> Fit:
     """The fit whose model is record ``place`` of the candidate ``result``."""
     theta = runs[result].records[place].point
-    if not np.isfinite(theta).all():
-        raise InfeasibleError(f"{result}: the weights grew beyond all bounds; choose a smaller step (eta)")
     trace = Trace({name: run.records for name, run in runs.items()}, result)
+    if not np.isfinite(theta).all():
+        return diverged(own.task, trace)
     curves = {f"{name}/{what}": values for name, run in runs.items() for what, values in run.curves().items()}
     return Fit(TracedScore(own.score(theta), curves), chosen, trace, GroupPoint(own, theta))

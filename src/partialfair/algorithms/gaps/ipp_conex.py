@@ -1,6 +1,6 @@
 """IPP-ConEx: inexact proximal point with constraint extrapolation inside."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, PositiveFloat
 
@@ -17,6 +17,7 @@ class IPPConExSettings(ProximalSettings):
         c2: dual parameters.
     """
 
+    products: ClassVar[int] = 3
     c1: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([0.5])
     c2: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([1.0])
 

@@ -1,6 +1,8 @@
 """IPP-SSG: inexact proximal point with switching subgradient inside."""
 
-from pydantic import PositiveFloat
+from typing import Annotated
+
+from pydantic import Field, PositiveFloat
 
 from partialfair.algorithms.contract import Look
 from partialfair.algorithms.gaps.proximal_point import ProximalRule
@@ -11,18 +13,20 @@ class IPPSSGSettings(ProximalSettings):
     """Candidates.
 
     Attributes:
-        first_step: E of the inner steps ``E / (t + 2)``, in multiples of 1 / rho; 2 in theory.
+        first_step: E of the inner steps ``E / (t + 2)``, in multiples of 1 / rho, candidates; 2 in theory.
         tolerance: of the inner switching.
     """
 
-    first_step: PositiveFloat = 2.0
+    first_step: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([2.0])
     tolerance: float = 0.0
 
     def candidates(self, modulus: float) -> dict[str, ProximalRule]:
-        """One rule per K."""
+        """One rule per K and E."""
         rho = self.weight * modulus
         return {
-            f"K {inner}": ProximalRule(rho, inner, "ssg", self.first_step / rho, self.tolerance) for inner in self.inner
+            f"K {inner}, E {first:g}/rho": ProximalRule(rho, inner, "ssg", first / rho, self.tolerance)
+            for inner in self.inner
+            for first in self.first_step
         }
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from partialfair.algorithms.contract import Settings
-from partialfair.algorithms.gaps.gap_problem import Array, GapProblem, GapState, excess
+from partialfair.algorithms.gaps.gap_problem import Array, GapProblem, excess
 
 ThetaStep = Literal["linearised", "prox_linear", "exact"]
 SWEEPS = 20  # coordinate updates of the box-constrained dual of a step with several constraints
@@ -91,7 +91,7 @@ class Plada:
         shape = self.state.gaps.shape
         self.u = np.zeros(shape) if slack is None else slack.copy()
         self.lam, self.mu = np.zeros(shape), np.zeros(shape)
-        self.iteration = 0
+        self.iteration = self.work = 0
 
     @property
     def settled(self) -> bool:
@@ -103,6 +103,17 @@ class Plada:
         """The perturbation variable ``(lambda - mu) / alpha``, (m, B); it never feeds back."""
         return (self.lam - self.mu) / self.parameters.alpha
 
+    def stationarity(self) -> Array:
+        """Squared norms (2, B) of the Lagrangian's subgradients by theta and by u at the present point.
+
+        ``grad F + J' s lambda`` and ``u - clip(u - lambda, 0, u_max)``: the residual of the paper's Theorem 1, whose
+        third part, by z, is 0 (proof of Lemma 5).
+        """
+        sign = np.sign(self.state.gaps)
+        theta = self.problem.combined(self.state, np.ones(len(self.state.loss)), self.lam * sign)
+        slack = self.u - np.clip(self.u - self.lam, 0.0, self.parameters.u_max)
+        return np.array([np.sum(theta**2, axis=0), np.sum(slack**2, axis=0)])
+
     def step(self) -> None:
         """Do one iteration (lines 3 to 7 of Algorithm 1)."""
         p, rho = self.parameters, self.parameters.rho
@@ -113,6 +124,7 @@ class Plada:
         gamma = np.minimum(p.gamma_0, rho * delta / (np.sum(apart**2, axis=0) + 1))
         mu = self.mu + gamma * apart / rho
         self.state = self.problem.state(theta)
+        self.work += 1
         self.lam = mu + rho * (excess(self.problem, self.state) + u)
         self.u, self.mu = u, mu
         self.iteration += 1
@@ -122,8 +134,10 @@ class Plada:
         eta, theta = self.parameters.eta, self.state.theta
         if self.theta_step == "linearised":
             direction = self.problem.combined(self.state, np.ones(theta.shape[1]), self.lam * np.sign(self.state.gaps))
+            self.work += 1
             return self.problem.project(theta - eta * direction)
         loss, jacobian = self.problem.gradients(self.state)
+        self.work += 1 + len(jacobian)
         centre = theta - eta * loss
         new = _prox_linear_step(self.state.gaps, jacobian, theta, centre, self.lam, eta)
         if self.theta_step == "exact":
@@ -135,6 +149,7 @@ class Plada:
         for _ in range(ROUNDS):
             state = self.problem.state(point)
             _, jacobian = self.problem.gradients(state)
+            self.work += 2 + len(jacobian)
             new = _prox_linear_step(state.gaps, jacobian, point, centre, self.lam, self.parameters.eta)
             moved = float(np.abs(new - point).max())
             point = new
@@ -186,16 +201,10 @@ def safe_steps(loss_curvature: float, jacobian_norm: float, rho: float) -> tuple
     return 0.9 / (loss_curvature + 3 * rho * jacobian_norm**2), 0.9 / (3 * rho)
 
 
-def residuals(problem: GapProblem, before: GapState, lam_before: Array, after: Plada) -> Array:
-    """Return PLADA's own stationarity residual of one iteration, (2, B): ``||G_theta||`` and ``||G_u||``.
+class Recorded(Plada):
+    """The iteration with the residual of Theorem 1 beside it, computed off the clock."""
 
-    ``G_theta = grad F(k+1) - grad F(k) + J(k+1)' s (lambda(k+1) - lambda(k)) - (theta(k+1) - theta(k)) / eta`` and
-    ``G_u = u - clip(u - lambda, 0, u_max)`` at k + 1.
-    """
-    loss_before, _ = problem.gradients(before)
-    loss, jacobian = problem.gradients(after.state)
-    change = (after.lam - lam_before) * np.sign(after.state.gaps)
-    theta = loss - loss_before + np.einsum("jdb,jb->db", jacobian, change)
-    theta -= (after.state.theta - before.theta) / after.parameters.eta
-    slack = after.u - np.clip(after.u - after.lam, 0.0, after.parameters.u_max)
-    return np.array([np.sqrt(np.sum(theta**2, axis=0)), np.sqrt(np.sum(slack**2, axis=0))])
+    @property
+    def residual(self) -> Array:
+        """See :meth:`Plada.stationarity`."""
+        return self.stationarity()

@@ -5,7 +5,9 @@ and g = max_j |h_j| - eps_j. Inner solvers: switching subgradient for strongly c
 and constraint extrapolation (ConEx; Boob, Deng and Lan, 2022), which linearises g and keeps chi exact.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from partialfair.algorithms.gaps.switching_gaps import active_subgradient
 
 @dataclass(frozen=True)
 class ProximalRule:
-    """Schedule of the double loop.
+    """Schedule of the double loop; ``first_step``, ``c1``, ``c2`` are numbers, or arrays (B,) with one per point.
 
     Attributes:
         weight: rho of chi; larger than the modulus of weak convexity.
@@ -29,10 +31,10 @@ class ProximalRule:
     weight: float
     inner: int = 10
     solver: str = "ssg"
-    first_step: float = 1.0
+    first_step: Any = 1.0
     tolerance: float = 0.0
-    c1: float = 1.0
-    c2: float = 1.0
+    c1: Any = 1.0
+    c2: Any = 1.0
 
 
 class ProximalPoint:
@@ -43,7 +45,7 @@ class ProximalPoint:
     """
 
     def __init__(self, problem: GapProblem, rule: ProximalRule, theta: Array) -> None:
-        self.problem, self.rule, self.iteration = problem, rule, 0
+        self.problem, self.rule, self.iteration, self.work = problem, rule, 0, 0
         self.state = problem.state(theta)
         self._settled = True
         self._begin()
@@ -56,20 +58,33 @@ class ProximalPoint:
     def _begin(self) -> None:
         """Start the inner solver at the outer point."""
         inner = Switching if self.rule.solver == "ssg" else ConEx
-        self._inner = inner(self.problem, self.rule, self.state.theta)
+        self._inner: _Inner = inner(self.problem, self.rule, self.state.theta)
+        self.work += self._inner.begin
 
     def step(self) -> None:
         """Do one inner iteration; after K of them the average is the new outer point."""
         self._inner.step()
         self.iteration += 1
+        self.work += self._inner.products
         self._settled = self.iteration % self.rule.inner == 0
         if self._settled:
             self.state = self.problem.state(self._inner.average)
+            self.work += 1
             self._begin()
 
 
-class _Inner:
-    """What both inner solvers have: the centre, the present point and the weighted average."""
+class _Inner(ABC):
+    """What both inner solvers have: the centre, the present point and the weighted average.
+
+    Attributes:
+        begin, products: products with the data at the start, and of an iteration.
+    """
+
+    begin, products = 0, 2
+
+    @abstractmethod
+    def step(self) -> None:
+        """Do one iteration."""
 
     def __init__(self, problem: GapProblem, rule: ProximalRule, centre: Array) -> None:
         self.problem, self.rule, self.centre = problem, rule, centre
@@ -106,6 +121,8 @@ class Switching(_Inner):
 
 class ConEx(_Inner):
     """Constraint extrapolation; every new point counts."""
+
+    begin, products = 2, 3
 
     def __init__(self, problem: GapProblem, rule: ProximalRule, centre: Array) -> None:
         super().__init__(problem, rule, centre)

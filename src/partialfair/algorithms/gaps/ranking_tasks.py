@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, unsuitable
+from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
 from partialfair.algorithms.gaps.query_pairs import Query, Ranker, ndcg
-from partialfair.errors import InfeasibleError, NotEstimableError
+from partialfair.errors import NotEstimableError
 from partialfair.models.query_ranker import QueryRanker, inputs_of
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.traced import TracedScore
@@ -169,7 +169,7 @@ def fit(task: Task, settings: RankingSettings, name: str, methods: dict[str, Any
         task.report(f"{candidate}: loss {records[-1].objective:.4f}, violation {records[-1].violation:+.4f}")
     result = next(iter(methods))
     if not np.isfinite(candidates[result][-1].point).all():
-        raise InfeasibleError(f"{result}: the weights grew beyond all bounds; choose a smaller step (eta)")
+        return diverged(task, Trace(candidates, result))
     n_pairs = sum(query.n_pairs for query in own.train)
     chosen = {"epochs": settings.epochs, "queries": len(own.train), "pairs": n_pairs}
     model = TracedScore(own.score(last[result].theta), curves)

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 from partialfair.algorithms.contract import Fit, Look, Task
 from partialfair.algorithms.gaps import gap_tasks
 from partialfair.algorithms.gaps.gap_runs import Curve, run
-from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask
+from partialfair.algorithms.gaps.gap_tasks import GapAlgorithm, GapSettings, GapTask, Step, step_of
+from partialfair.algorithms.gaps.linear_gaps import LinearGaps
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
 
 
@@ -16,18 +17,19 @@ class Rules(BaseModel):
     """Candidates among which the training loss at a violation of at most 1e-3 chooses.
 
     Attributes:
-        static: pairs of a constant step and a constant tolerance.
+        static: pairs of a constant step (``loss``: nine tenths of 1 / L_F) and a constant tolerance.
         diminishing: pairs E2, E1 of the step ``E2 / sqrt(t + 1)`` and the tolerance ``E1 / sqrt(t + 1)``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    static: list[tuple[PositiveFloat, NonNegativeFloat]] = []
+    static: list[tuple[Step, NonNegativeFloat]] = []
     diminishing: list[tuple[PositiveFloat, NonNegativeFloat]] = []
 
-    def named(self) -> dict[str, tuple[float, float, bool]]:
+    def named(self, problem: LinearGaps) -> dict[str, tuple[float, float, bool]]:
         """Step, tolerance and whether both diminish, by a name for histories."""
-        fixed = {f"step {step:g}, tolerance {eps:g}": (step, eps, False) for step, eps in self.static}
+        numbers = [(step_of(step, problem), eps) for step, eps in self.static]
+        fixed = {f"step {step:g}, tolerance {eps:g}": (step, eps, False) for step, eps in numbers}
         return fixed | {f"{step:g}/sqrt(t+1), {eps:g}/sqrt(t+1)": (step, eps, True) for step, eps in self.diminishing}
 
 
@@ -36,13 +38,11 @@ class SSGGapsSettings(GapSettings):
 
     Attributes:
         sets: by name; the first gives the model.
-        tuning_steps: iterations after which a set's best candidate is chosen, at most ``iterations``.
     """
 
     sets: Annotated[dict[str, Rules], Field(min_length=1)] = Field(
         {"tuned": Rules(static=[(0.01, 1e-5), (0.05, 1e-5), (0.2, 1e-5), (0.6, 1e-5), (1.0, 1e-5)])}
     )
-    tuning_steps: PositiveInt = 500
 
 
 class SSGGaps(GapAlgorithm[SSGGapsSettings]):
@@ -56,14 +56,14 @@ class SSGGaps(GapAlgorithm[SSGGapsSettings]):
     def fit(self, task: Task, settings: SSGGapsSettings) -> Fit:
         """Choose a rule of each set on the training rows, run it in full; the first set gives the result."""
         own = GapTask(task, settings)
-        steps = settings.steps(task.train.name)
+        steps = settings.steps(task.train.name, 2)
         curves: dict[str, Curve] = {}
         rule: dict[str, str] = {}
         for name, rules in settings.sets.items():
-            candidates = rules.named()
+            candidates = rules.named(own.problem)
             rule[name] = next(iter(candidates))
             if len(candidates) > 1:
-                short = _curves(own, candidates, min(settings.tuning_steps, steps), 2)
+                short = _curves(own, candidates, settings.trial(steps), 2)
                 rule[name] = gap_tasks.preferred(short)
             curves[name] = _curves(own, {name: candidates[rule[name]]}, steps, settings.points)[name]
             task.report(f"{name}: {rule[name]}, loss {curves[name].loss[-1]:.5f}")

@@ -45,7 +45,7 @@ class SwitchingGaps:
     """
 
     def __init__(self, problem: GapProblem, rule: SwitchingRule, theta: Array) -> None:
-        self.problem, self.rule, self.iteration = problem, rule, 0
+        self.problem, self.rule, self.iteration, self.work = problem, rule, 0, 0
         self.state = problem.state(theta)
         self.best = np.full(theta.shape, np.nan)
         self.best_loss = np.full(theta.shape[1], np.inf)
@@ -72,6 +72,7 @@ class SwitchingGaps:
             step = np.where(feasible, step, g / np.maximum(square, np.finfo(float).tiny))
         self.state = self.problem.state(self.problem.project(state.theta - step * direction))
         self.iteration += 1
+        self.work += 2
 
 
 def active_subgradient(problem: GapProblem, gaps: Array, where: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, solve
-from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.certificate import SMALL, LinearPoint
 from partialfair.algorithms.linear.problem import LinearProblem, Point, Solution, linear_problem, score_at
 
 
@@ -41,8 +41,14 @@ def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
 
 def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, found: Solution) -> Fit:
     """The fit of a solution."""
-    remedy = f"raise kappa or the number of rounds ({settings.rounds})"
-    witness = LinearPoint(problem, found.params, found.aux, accepted=settings.tolerance, remedy=remedy)
+    witness = LinearPoint(
+        problem,
+        found.params,
+        found.aux,
+        accepted=settings.tolerance,
+        stationary=SMALL,
+        remedy=f"raise kappa or the number of rounds ({settings.rounds})",
+    )
     return Fit(score_at(task, found.params, found.aux), trace=Trace({"alm": found.records}, "alm"), witness=witness)
 
 

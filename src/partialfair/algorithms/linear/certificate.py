@@ -23,7 +23,7 @@ class LinearPoint(Witness):
 
     Attributes:
         active_within: how close to its bound a constraint counts as active.
-        accepted, remedy: see :class:`partialfair.algorithms.contract.Witness`.
+        accepted, stationary, remedy, by_metric: see :class:`partialfair.algorithms.contract.Witness`.
     """
 
     problem: LinearProblem
@@ -31,7 +31,9 @@ class LinearPoint(Witness):
     aux: Vector
     active_within: float = 1e-3
     accepted: float = math.inf
+    stationary: float = math.inf
     remedy: str = "raise kappa"
+    by_metric: bool = True
 
     @cached_property
     def state(self) -> Any:
@@ -48,7 +50,7 @@ class LinearPoint(Witness):
         return float(values.max()) if values.size else 0.0
 
     def indicator_violation(self, point: Any = None) -> float:
-        """Largest f_i with indicators, here or at another pair (params, aux)."""
+        """Largest f_i with indicators, at the grid's thresholds, here or at another pair (params, aux)."""
         return self.problem.true_violation(*((self.params, self.aux) if point is None else point))
 
     def certificate(self) -> Certificate:

@@ -94,20 +94,31 @@ class GroupCurve:
     correct: NDArray[np.int64]
 
 
-def group_curve(scores: Vector, y: Vector, interval: Pairs, scale: float = 1.0) -> GroupCurve:
+def group_curve(
+    scores: Vector,
+    y: Vector,
+    interval: Pairs,
+    scale: float = 1.0,
+    counted: NDArray[np.bool_] | None = None,
+    weight: NDArray[np.int64] | None = None,
+) -> GroupCurve:
     """Curve of one group's rows: scores (n,), labels (n,).
 
     Args:
         scores: scores of the group; y: labels -1/+1.
         interval: pairs [alpha, beta); a rate r counts as the sum of min(r, beta) - min(r, alpha).
         scale: factor on the rates, for groups whose intervals differ in length.
+        counted: (n,) rows that the rate is of; by default all.
+        weight: (n,) what a row counts when it is on the right side; by default 1.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, positive = scores[order], y[order] > 0
-    correct = np.concatenate([[0], np.cumsum(np.where(positive, 1, -1))]) + np.count_nonzero(~positive)
+    worth = np.ones(scores.size, np.int64) if weight is None else weight[order]
+    correct = np.concatenate([[0], np.cumsum(np.where(positive, worth, -worth))]) + worth[~positive].sum()
     between = np.concatenate([[ranked[0] + 1], (ranked[1:] + ranked[:-1]) / 2, [ranked[-1] - 1]])
     cuts = np.concatenate([[True], ranked[1:] < ranked[:-1], [True]])  # equal scores are not told apart
-    share = np.arange(scores.size + 1)[cuts] / scores.size
+    above = np.arange(scores.size + 1) if counted is None else np.concatenate([[0], np.cumsum(counted[order])])
+    share = above[cuts] / max(int(above[-1]), 1)
     rates = sum((np.minimum(share, beta) - np.minimum(share, alpha) for alpha, beta in interval), np.zeros(share.size))
     return GroupCurve(between[cuts], scale * rates, correct[cuts])
 

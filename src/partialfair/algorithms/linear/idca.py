@@ -1,6 +1,7 @@
 """IDCA with the tuning protocol of the Partial fairness paper, section 3."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
@@ -20,12 +21,15 @@ class IDCASettings(Settings):
         inner_steps, tolerances: candidates for T and eps; every pair is tried.
         tuning_rounds: outer iterations after which the pair with the best validation accuracy is chosen.
         rounds: candidates for K, the number of outer iterations of the chosen pair.
+        closed_grid: cover both ends of the interval with ranks, which the paper's grid does not
+            (see :class:`partialfair.algorithms.linear.augmented_lagrangian.ALMSettings`).
     """
 
     inner_steps: list[PositiveInt] = Field([150, 200], min_length=1)
     tolerances: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
     tuning_rounds: PositiveInt = 50
     rounds: list[PositiveInt] = Field([100, 150, 200, 250, 300, 350, 400], min_length=1)
+    closed_grid: bool = False
 
     @model_validator(mode="after")
     def _rounds_follow_tuning(self) -> "IDCASettings":
@@ -54,6 +58,7 @@ class IDCA(Algorithm[IDCASettings]):
 
     def fit_together(self, tasks: Sequence[Task], settings: IDCASettings) -> list[Fit]:
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
+        tasks = [replace(task, closed_grid=settings.closed_grid) for task in tasks]
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
         candidates = [start_runs(self.problem(task), pairs) for task in tasks]
         for task in tasks:

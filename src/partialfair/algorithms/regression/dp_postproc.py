@@ -25,7 +25,7 @@ from partialfair.tables.dataset import Dataset
 Vector = NDArray[np.float64]
 SMALL = 1e-6
 """Gradient mapping, and excess of a constraint, that the exact optimiser stays below."""
-Optimiser = Literal["exact", "sgd", "acsa", "acsa2", "sgd3_acsa", "sgd3_acsa2"]
+Optimiser = Literal["exact", "sgd", "acsa", "acsa2", "sgd3_sgd", "sgd3_acsa", "sgd3_acsa2"]
 
 
 class DPPostprocSettings(Settings):
@@ -34,6 +34,8 @@ class DPPostprocSettings(Settings):
     Attributes:
         optimiser: ``exact`` minimises the dual of the unlabeled sample; the others draw one row per step.
         levels: further tolerances, fitted from the same base models in the same job.
+        repeats: further runs of a stochastic optimiser at every tolerance, on other drawn rows; they are no results but
+            show how much the result depends on the rows that happened to be drawn.
         preset, steps, mu, smoothness, first_regulariser, average: of the stochastic optimisers; ``steps`` may be given
             by dataset. ``mu``: ``budget`` is M / T, ``theorem`` 2 sigma^2 / beta. ``smoothness``: ``paper`` is
             2 beta sigma^2, ``tight`` beta times the mean squared norm of t.
@@ -54,6 +56,7 @@ class DPPostprocSettings(Settings):
 
     optimiser: Optimiser = "exact"
     levels: list[float] = Field(default_factory=list)
+    repeats: NonNegativeInt = 0
     preset: Preset = "released"
     steps: PositiveInt | dict[str, PositiveInt] = 10_000
     mu: Literal["budget", "theorem"] = "budget"
@@ -103,6 +106,7 @@ class PostProcessed(Witness):
     step: float
     kappa: float
     accepted: float = math.inf
+    stationary: float = math.inf
 
     @property
     def difference(self) -> Vector:
@@ -169,6 +173,7 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
         found = _path(task, settings, prepared, levels)
         main, every = found[0], settings.record_every
+        again = _repeated(task, settings, prepared, levels)
         model = GridPredictor(
             base=prepared.base,
             shares=prepared.shares,
@@ -180,11 +185,28 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
             feature_names=task.train.feature_names,
             level_eps=np.array(levels[1:]),
             level_differences=np.array([other.witness.difference for other in found[1:]]),
+            repeat_eps=np.array([eps for eps, _ in again]),
+            repeat_differences=np.array([difference for _, difference in again]),
             trace_steps=np.arange(1, len(main.path) + 1) * every if every else np.zeros(0, np.int64),
             trace=main.path.astype(np.float32),
         )
         candidates = {f"eps={eps:.3g}": part.records for eps, part in zip(levels, found, strict=True)}
         return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=main.witness, failure=main.failure)
+
+
+def _repeated(
+    task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]
+) -> list[tuple[float, Vector]]:
+    """Tolerance and D of further runs on other drawn rows; none of ``exact``, which draws no rows."""
+    if settings.optimiser == "exact":
+        return []
+    found = []
+    for eps in levels:
+        dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
+        for repeat in range(1, settings.repeats + 1):
+            point = _stochastic(task, settings, prepared, dual, (eps, repeat))[0]
+            found.append((eps, point[0] - point[1]))
+    return found
 
 
 def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]) -> list[Solved]:
@@ -200,6 +222,8 @@ def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: 
 def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None) -> Solved:
     """Solve at one tolerance."""
     dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
+    if settings.optimiser != "exact" and settings.base_models == "once":
+        warm_up(dual)
     began = time.process_time()
     failure, path, accepted = "", np.zeros((0, *dual.shape)), math.inf
     if settings.optimiser == "exact":
@@ -207,9 +231,9 @@ def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: fl
         point, steps, accepted = optimum.point, optimum.iterations, SMALL
         failure = "" if optimum.status == "ok" else f"{optimum.status}; raise tolerance ({settings.tolerance:g})"
     else:
-        point, steps, path = _stochastic(task, settings, prepared, dual, eps)
+        point, steps, path = _stochastic(task, settings, prepared, dual, (eps, 0))
     clock = began, time.process_time()
-    witness = PostProcessed(dual, point, 1.0 / prepared.smoothness, task.kappa, accepted)
+    witness = PostProcessed(dual, point, 1.0 / prepared.smoothness, task.kappa, accepted, accepted)
     task.report(
         f"eps {eps:.3g}: risk {witness.objective():.5f}, excess {witness.violation():+.1e}, "
         f"gradient mapping {witness.certificate().value:.1e}"
@@ -236,20 +260,25 @@ def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:
 
 
 def _stochastic(
-    task: Task, settings: DPPostprocSettings, prepared: Prepared, dual: Dual, eps: float
+    task: Task, settings: DPPostprocSettings, prepared: Prepared, dual: Dual, stream: tuple[float, int]
 ) -> tuple[Vector, int, Vector]:
-    """Run a stochastic optimiser; returns the point, its steps and the recorded path."""
+    """Run a stochastic optimiser; returns the point, its steps and the recorded path.
+
+    The rows that it draws are named by its ``stream``: tolerance and number of the repeat, 0 for the result.
+    """
+    eps, repeat = stream
     steps = int(by_dataset(settings.steps, task, "steps"))
     smoothness = prepared.smoothness if settings.smoothness == "paper" else dual.bound
     mu = smoothness / steps if settings.mu == "budget" else 2.0 * spread(prepared.shares) / dual.beta
     schedule = Schedule(smoothness, mu, steps, settings.preset, settings.first_regulariser, settings.average)
-    random = seeding.generator("dp_postproc", task.train.name, task.seed, settings.optimiser, repr(float(eps)))
+    random = seeding.generator(
+        "dp_postproc", task.train.name, task.seed, settings.optimiser, repr(float(eps)), *([repeat] if repeat else [])
+    )
     shift = shift_of(settings.preset)
     start = split(np.zeros(dual.shape))
     if settings.base_models == "every_step":
         slow = per_step.EveryStep.build(dual, prepared.base, task.validation.X, prepared.shares, random, shift)
         return minimise(slow, start, settings.optimiser, schedule), steps, np.zeros((0, *dual.shape))
-    warm_up(dual)
     run = DualSteps(dual, random, shift, settings.record_every, 2 * steps)
     point = minimise(run, start, settings.optimiser, schedule)
     return point, run.done, run.trace[: run.done // settings.record_every if settings.record_every else 0]

@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, Record, Settings, Task, Trace, Witness
 from partialfair.algorithms.regression.reduction_solver import ROUNDS, Mixture, Sample, solve
 from partialfair.algorithms.regression.regression_base import parity_only
 from partialfair.errors import ConfigError
 from partialfair.models.level_mixture import LevelMixture, with_intercept
+from partialfair.seeding import generator
 from partialfair.tables.dataset import Dataset
 
 
@@ -31,6 +32,8 @@ class ReductionSettings(Settings):
         intercept: whether the linear functions have one; the published baseline has none.
         ranges: smallest and largest label by dataset, mapped to [0, 1]; by default labels already lie there.
         rounds: of exponentiated gradient.
+        perturbation: standard deviation of noise on labels, and of relative noise on features. The method chooses among
+            mixtures and levels that cost the same; a tiny one shows how much its answer depends on such ties.
     """
 
     rows: Literal["train", "labeled"] = "train"
@@ -38,6 +41,7 @@ class ReductionSettings(Settings):
     intercept: bool = False
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
     rounds: PositiveInt = ROUNDS
+    perturbation: NonNegativeFloat = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,7 @@ class Reduced(Witness):
     sample: Sample
     mixture: Mixture
     eps: float
+    stationary: float
 
     @cached_property
     def _above(self) -> list[NDArray[np.bool_]]:
@@ -94,7 +99,7 @@ class RegressionReduction(Algorithm[ReductionSettings]):
             began = time.process_time()
             mixture = solve(sample, eps, settings.rounds)
             ended = time.process_time()
-            point = Reduced(sample, mixture, eps)
+            point = Reduced(sample, mixture, eps, mixture.target)
             loss, excess = point.objective(), point.violation()
             found.append(point)
             candidates[f"eps={eps:.3g}"] = [
@@ -130,6 +135,10 @@ def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) 
             f"labels of {task.train.name} reach from {low + y.min() * (high - low):g} to "
             f"{low + y.max() * (high - low):g}; give their range under ranges.{task.train.name}"
         )
+    if settings.perturbation:
+        noise = generator("perturbation", task.train.name, task.seed)
+        X = X * (1.0 + settings.perturbation * noise.standard_normal(X.shape))
+        y = np.clip(y + settings.perturbation * noise.standard_normal(y.shape), 0.0, 1.0)
     return Sample(X, y, np.concatenate([part.group for part in parts]), task.train.n_groups)
 
 

@@ -8,6 +8,7 @@ and Jacobian A (m, N), a direction solves
     kappa = (1 - lam) max_i (c_i)+  +  lam min {max_i (c_i + a_i.d)+ : ||d||_inf <= radius}
 """
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from scipy import sparse
 
 from partialfair.algorithms.contract import Settings
-from partialfair.errors import ConfigError, InfeasibleError
+from partialfair.errors import ConfigError
 
 Array = NDArray[np.floating]
 
@@ -110,7 +111,9 @@ def _boxed(g: Array, a: Array, target: float, options: Subproblem) -> Array:
 def kappa_of(values: Array, jacobian: Array, options: Subproblem) -> float:
     """Return kappa for any number of constraints, by the dual of its inner problem.
 
-    The inner minimum is ``max {nu.c - radius ||A' nu||_1 : nu >= 0, sum nu <= 1}``, a linear program.
+    The inner minimum is ``max {nu.c - radius ||A' nu||_1 : nu >= 0, sum nu <= 1}``, a linear program. What counts is
+    what its step d reaches, not the program's own value: that may be smaller by what the library tolerates, and no
+    direction would satisfy the constraints. NaN if the library does not solve it.
     """
     from scipy.optimize import linprog
 
@@ -123,8 +126,11 @@ def kappa_of(values: Array, jacobian: Array, options: Subproblem) -> float:
     rows = sparse.vstack([sparse.hstack([jacobian.T, -eye]), sparse.hstack([-jacobian.T, -eye]), sums]).tocsr()
     found = linprog(cost, rows, np.append(np.zeros(2 * n), 1.0), bounds=(0, None), method="highs")
     if found.status != 0:
-        raise InfeasibleError(f"the linear program of kappa ended with: {found.message}; reduce the step")
-    return (1 - options.mixing) * now + options.mixing * max(-float(found.fun), 0.0)
+        return math.nan
+    by_row = found.ineqlin.marginals
+    step = np.clip(by_row[:n] - by_row[n : 2 * n], -options.radius, options.radius)
+    reached = min(now, float((values + jacobian @ step).max(initial=0.0)))
+    return (1 - options.mixing) * now + options.mixing * reached
 
 
 def general_direction(
@@ -133,10 +139,14 @@ def general_direction(
     """Direction (N,) and kappa for any number of constraints.
 
     The library (Clarabel) solves the dual, which has one variable per constraint, as long as no coordinate reaches the
-    box; the problem itself otherwise.
+    box; the problem itself otherwise, or where rounding has made the dual unbounded. The problem is feasible for all
+    finite numbers; where they are not, or the library does not solve it, the answer is NaN.
     """
     g, jacobian, values = (np.asarray(part, np.float64) for part in (g, jacobian, values))
-    kappa = kappa_of(values, jacobian, options)
+    finite = np.isfinite(g).all() and np.isfinite(jacobian).all() and np.isfinite(values).all()
+    kappa = kappa_of(values, jacobian, options) if finite else math.nan
+    if math.isnan(kappa):
+        return np.full(g.shape, math.nan), kappa
     bound = kappa - values
     free = -g / options.weight
     if (np.abs(free) <= options.box).all() and (jacobian @ free <= bound).all():
@@ -144,17 +154,19 @@ def general_direction(
     gram = jacobian @ jacobian.T / options.weight
     linear = jacobian @ g / options.weight + bound
     nu = _solve(gram, linear, -np.eye(len(values)), np.zeros(len(values)), tolerance)
-    d = -(g + jacobian.T @ np.maximum(nu, 0)) / options.weight
-    if (np.abs(d) <= options.box).all():
-        return d, kappa
+    if nu is not None:
+        d = -(g + jacobian.T @ np.maximum(nu, 0)) / options.weight
+        if (np.abs(d) <= options.box).all():
+            return d, kappa
     eye = sparse.eye_array(g.size)
     rows = sparse.vstack([jacobian, eye, -eye])
     limits = np.concatenate([bound, np.full(2 * g.size, options.box)])
-    return _solve(options.weight * eye, g, rows, limits, tolerance), kappa
+    boxed = _solve(options.weight * eye, g, rows, limits, tolerance)
+    return (np.full(g.shape, math.nan) if boxed is None else boxed), kappa
 
 
-def _solve(P: Any, q: Array, A: Any, b: Array, tolerance: float) -> Array:
-    """``min z'Pz / 2 + q'z`` subject to ``A z <= b``, by Clarabel."""
+def _solve(P: Any, q: Array, A: Any, b: Array, tolerance: float) -> Array | None:
+    """``min z'Pz / 2 + q'z`` subject to ``A z <= b``, by Clarabel; ``None`` if it does not solve it."""
     try:
         import clarabel
     except ImportError as error:
@@ -167,6 +179,4 @@ def _solve(P: Any, q: Array, A: Any, b: Array, tolerance: float) -> Array:
     upper, rows = sparse.csc_matrix(sparse.triu(P)), sparse.csc_matrix(A)
     solver = clarabel.DefaultSolver(upper, q, rows, b, [clarabel.NonnegativeConeT(len(b))], settings)
     found = solver.solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
-        raise InfeasibleError(f"the subproblem ended with status {found.status}; reduce the step or the radius")
-    return np.asarray(found.x)
+    return np.asarray(found.x) if str(found.status) in ("Solved", "AlmostSolved") else None

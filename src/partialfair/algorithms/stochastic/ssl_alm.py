@@ -34,6 +34,7 @@ class SSLALMSettings(StochasticSettings):
         dual_bound: (M_y); multipliers whose norm reaches it are set to 0.
         batch: rows of the objective; group_batch: rows of each group in each of two draws.
         cyclic: the same batches of groups in every pass, as the published code draws them.
+        whole_last_step: the last step reads all rows and leaves the multipliers, as in the published code.
     """
 
     proximal: NonNegativeFloat = 2.0
@@ -45,6 +46,7 @@ class SSLALMSettings(StochasticSettings):
     batch: PositiveInt = 8
     group_batch: PositiveInt = 8
     cyclic: bool = False
+    whole_last_step: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,15 @@ class SmoothedSteps:
 
     def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
         """One step of every run."""
+        last = self.settings.whole_last_step and k == self.settings.steps - 1
+        drawn, streams = streams, None if last else streams
         objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
         x, slack = state["x"], state["slack"]
         values, pull_back = problem.constraints(x, first)
-        dual = state["dual"] + self.settings.dual_step * (values + slack)
-        dual[np.linalg.norm(dual, axis=1) >= self.settings.dual_bound] = 0.0
+        dual = state["dual"]
+        if not last:
+            dual = dual + self.settings.dual_step * (values + slack)
+            dual[np.linalg.norm(dual, axis=1) >= self.settings.dual_bound] = 0.0
         other = values if streams is None else problem.constraints(x, second)[0]
         v = dual + self.settings.penalty * (other + slack)
         gradient = problem.gradient(x, objective)
@@ -93,6 +99,8 @@ class SmoothedSteps:
         state["dual"] = dual
         if objective is not None and first is not None:
             state["rows"] += objective.shape[1] + 2 * first[0].size
+        elif last and drawn is not None:
+            state["rows"] += drawn[0].pool.size + sum(rows.size for rows in drawn[1].strata)
 
 
 class SSLALM(Stochastic[SSLALMSettings]):

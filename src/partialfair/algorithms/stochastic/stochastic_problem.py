@@ -226,6 +226,11 @@ class StochasticPoint(Witness):
     surrogate: Any = "clipped_linear"
     certified: bool = True
 
+    @property
+    def by_metric(self) -> bool:  # type: ignore[override]  # what it is depends on the constraints
+        """Whether the constraints are smoothed shares at thresholds."""
+        return isinstance(self.problem.means, HingeMeans)
+
     @cached_property
     def _here(self) -> Evaluation:
         return self.problem.in_double.evaluate(self.x[None])

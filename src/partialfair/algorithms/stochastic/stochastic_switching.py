@@ -29,6 +29,7 @@ class StochasticSwitchingSettings(StochasticSettings):
         objective_step: (eta_f); constraint_step: (eta_c).
         tolerance: (eps) at the beginning of a pass; it falls by ``tolerance_decay`` per step from ``decay_start`` on.
         batch: rows of the objective; group_batch: rows of each group in each of two draws.
+        cyclic: the same batches of groups in every pass, as the published code draws them.
     """
 
     objective_step: PositiveFloat = 0.5
@@ -38,6 +39,7 @@ class StochasticSwitchingSettings(StochasticSettings):
     decay_start: NonNegativeInt = 500
     batch: PositiveInt = 16
     group_batch: PositiveInt = 16
+    cyclic: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,10 @@ class SwitchingSteps:
         if self.settings.full_batch:
             return None
         objective = Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
-        draws = [Balanced(problem.strata, self.settings.group_batch, seeds, name) for name in ("first", "second")]
+        draws = [
+            Balanced(problem.strata, self.settings.group_batch, seeds, name, self.settings.cyclic)
+            for name in ("first", "second")
+        ]
         return objective, draws[0], draws[1]
 
     def start(self, problem: Sampled, x: Array) -> State:

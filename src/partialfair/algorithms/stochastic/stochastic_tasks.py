@@ -18,7 +18,7 @@ from partialfair.constraints.stratum_means import HingeMeans, StratumMeans, samp
 from partialfair.errors import ConfigError
 from partialfair.models import stacked
 from partialfair.models.features import Standardiser, dense_features, group_indicators
-from partialfair.models.linear import GroupLinear, LinearScore
+from partialfair.models.linear import GroupLinear, LinearScore, no_score
 from partialfair.models.mlp_score import MLPScore
 from partialfair.seeding import generator
 from partialfair.tables.checkpoint import Checkpoint
@@ -217,20 +217,17 @@ def make_fit(
         chosen["objective_steps"] = float(found.state["objective_steps"][0])
     name = "mean of the last points" if settings.average else "last point"
     witness = StochasticPoint(problem, point, task.surrogate, certified)
-    model = _model(shape, theta, aux, failure, found)
+    model = no_score(shape.rows, f"diverged: {failure}") if failure else _model(shape, theta, aux, found)
     return Fit(model, chosen, Trace({name: records}, name), witness, failure)
 
 
-def _model(shape: Shape, theta: Vector, aux: Vector, failure: str, found: Runs) -> LinearScore | MLPScore:
+def _model(shape: Shape, theta: Vector, aux: Vector, found: Runs) -> LinearScore | MLPScore:
     rows = shape.rows
     names: dict[str, Any] = {
         "group_names": rows.group_names,
         "feature_names": rows.feature_names,
         "uses_group": shape.uses_group,
     }
-    if failure:
-        empty = np.zeros((0, 0))
-        return LinearScore(empty, shape.standardiser, np.zeros(0), **names, status=f"diverged: {failure}")
     if not shape.hidden:
         weights = shape.linear.effective(np.asarray(theta).reshape(shape.linear.shape))
         return LinearScore(weights, shape.standardiser, aux, **names)

@@ -7,15 +7,14 @@ the pairs themselves number O(n^2).
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
 
 Vector = NDArray[np.float64]
 
 
-@njit(**JIT)
+@kernel
 def pair_hinge(x, p, y, q, shift, by_x, by_y):
     """Return ``sum_ij p_i q_j max(x_i - y_j + shift, 0)``; add its derivatives to ``by_x`` and ``by_y``.
 
@@ -43,7 +42,7 @@ def pair_hinge(x, p, y, q, shift, by_x, by_y):
     return total
 
 
-@njit(**JIT)
+@kernel
 def pair_squared_hinge(x, p, y, q, shift, by_x, by_y):
     """Return ``sum_ij p_i q_j max(x_i - y_j + shift, 0)^2``; see :func:`pair_hinge`."""
     total, mass, moment, square, j = 0.0, 0.0, 0.0, 0.0, 0
@@ -66,7 +65,7 @@ def pair_squared_hinge(x, p, y, q, shift, by_x, by_y):
     return total
 
 
-@njit(**JIT)
+@kernel
 def top_weights(x, count, weights):
     """Weights (n,) that mark the ``count`` largest of the ascending values x (n,).
 

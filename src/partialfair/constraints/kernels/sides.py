@@ -1,17 +1,17 @@
 """Values and slopes of the convex parts of the constraints (see :class:`partialfair.constraints.program.Side`)."""
 
 import numpy as np
-from numba import njit
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
 
 
-@njit(**JIT)
+@kernel
 def side_value(i, weight, subset, threshold, constant, means, chosen):
     """Value of one convex part of constraint i; ``chosen`` (J,) receives the alternative of each term."""
     total = 0.0
     for j in range(weight.shape[1]):
         best = -np.inf
+        chosen[j] = 0  # where no value is a number
         for k in range(subset.shape[2]):
             value = constant[i, j, k]
             if subset[i, j, k] >= 0:
@@ -23,7 +23,7 @@ def side_value(i, weight, subset, threshold, constant, means, chosen):
     return total
 
 
-@njit(**JIT)
+@kernel
 def side_values(weight, subset, threshold, constant, means, values):
     """Values (m,) of a convex part of all constraints for hinge means (S, Q)."""
     chosen = np.empty(weight.shape[1], np.int64)
@@ -31,7 +31,7 @@ def side_values(weight, subset, threshold, constant, means, values):
         values[i] = side_value(i, weight, subset, threshold, constant, means, chosen)
 
 
-@njit(**JIT)
+@kernel
 def side_pull_back(weight, subset, threshold, constant, means, multipliers, out):
     """Add ``sum_i multipliers[i] * derivative[i]`` by the hinge means to ``out`` (S, Q); ties take the first."""
     chosen = np.empty(weight.shape[1], np.int64)

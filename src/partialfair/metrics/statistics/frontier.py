@@ -57,15 +57,6 @@ class Comparison:
     reach: tuple[float, float] = (np.nan, np.nan)
     reason: str = ""
 
-    @property
-    def p_everywhere(self) -> float:
-        """P-value of "the first is not ahead at every level".
-
-        The largest of the one-sided p-values: an intersection-union test (Berger 1982), which needs no
-        correction for the number of levels.
-        """
-        return max(difference.p_greater for difference in self.differences)
-
     def where(self, name: str) -> NDArray[np.float64]:
         """Levels at which the first is ``ahead`` or ``behind``, the whole interval on one side of 0."""
         return self.levels[[getattr(difference, name) for difference in self.differences]]

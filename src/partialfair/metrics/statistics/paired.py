@@ -1,4 +1,4 @@
-"""Paired tests over seeds: difference with its t-interval, equivalence, trend.
+"""Paired tests over seeds: difference with its t-interval, trend.
 
 Two runs of one seed share split and test rows, so that what the split does to both cancels in their difference.
 """
@@ -93,20 +93,6 @@ def _t_greater(gaps: NDArray[np.float64], centre: float) -> tuple[float, float]:
         return (math.copysign(math.inf, shift) if shift else 0.0), (0.0 if shift > 0 else 1.0 if shift < 0 else 0.5)
     statistic = shift / error
     return statistic, float(stdtr(n - 1, -statistic))
-
-
-def equivalence_p(
-    first: Sequence[float] | NDArray[np.floating], second: Sequence[float] | NDArray[np.floating], margin: float
-) -> float:
-    """P-value of two one-sided paired t-tests of "the means differ by ``margin`` or more" (Schuirmann 1987).
-
-    NaN for fewer than two pairs.
-    """
-    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    gaps = gaps[~np.isnan(gaps)]
-    if len(gaps) < 2:
-        return math.nan
-    return max(_t_greater(gaps, -margin)[1], _t_greater(-gaps, -margin)[1])
 
 
 @dataclass(frozen=True)

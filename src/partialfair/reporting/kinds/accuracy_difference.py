@@ -23,7 +23,7 @@ COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
     "p_ahead", "n_seeds", "decision", "note",
 )  # fmt: skip
-AHEAD, BEHIND, UNDECIDED = "#0072B2", "#D55E00", "#8a8f98"
+AHEAD, BEHIND, UNDECIDED = "#0072b2", "#c8500a", "#777777"
 _WORDS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
 
 
@@ -88,7 +88,7 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
 
     columns, rows = list(panels(context)), others(context)
     size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
-    figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col")
+    figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col", sharey="col")
     for column, (experiment, dataset) in enumerate(columns):
         shown = context.convention(experiment)
         axes[0][column].set_title(f"{style.dataset_title(dataset)}\n{shown.title}")
@@ -96,7 +96,9 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
         for row, other in enumerate(rows):
             _panel(axes[row][column], comparison(context, experiment, dataset, other))
     for row, other in enumerate(rows):
-        axes[row][0].set_ylabel("\n".join(["minus", *textwrap.wrap(style.look(other).label, 12)]))
+        axes[row][0].set_ylabel(
+            "\n".join(["minus", *textwrap.wrap(style.look(other).label, 16, break_long_words=False)])
+        )
     title = f"Accuracy of {style.look(focus(context)).label} minus that of each row's algorithm, percentage points"
     figure.suptitle(title, y=0.995)
     _legend(figure)
@@ -108,7 +110,7 @@ def _panel(axis: Any, compared: Comparison) -> None:
     """Draw the difference in percentage points with its band, coloured level by level by the decision."""
     if compared.average is None:
         axis.grid(visible=False)
-        axis.set_yticks([])
+        axis.tick_params(left=False, labelleft=False)  # of this panel alone: the column shares its ticks
         text = "\n".join(textwrap.wrap(compared.reason, 26)[:6])
         axis.text(0.5, 0.5, text, ha="center", va="center", transform=axis.transAxes, fontsize=7.5)
         return
@@ -140,24 +142,18 @@ def _legend(figure: Any) -> None:
     figure.legend(handles=handles, loc="lower center", ncols=3)
 
 
-def table(context: Context[Any]) -> Table:
+def table(context: Context[Any], _: list[Line]) -> Table:
     """Average difference and the number of levels ahead and behind, in both conventions."""
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
+    rows = []
     for experiment, dataset in panels(context):
         for other in others(context):
-            if (experiment, dataset) != previous:
-                breaks.add(len(rows))
-            same = (experiment, dataset) == previous
-            row = [cells.text("" if same else experiment), cells.text("" if same else style.dataset_title(dataset))]
-            row.append(cells.text(style.look(other).label))
+            own = [cells.text(style.look(other).label)]
             for scale in SCALES:
-                row += _summary(comparison(context, experiment, dataset, other, scale))
-            rows.append(row)
-            previous = (experiment, dataset)
+                own += _summary(comparison(context, experiment, dataset, other, scale))
+            rows.append(([cells.text(experiment), cells.text(style.dataset_title(dataset))], own))
     inner = ["levels of fairness", "average difference", "ahead at", "behind at"]
     groups = [("", 3), ("absolute gap, as published numbers", 4), ("by the definition", 4)]
-    return Table(groups, ["experiment", "dataset", "other algorithm", *inner, *inner], rows, frozenset(breaks))
+    return cells.blocks(groups, ["experiment", "dataset", "other algorithm", *inner, *inner], rows)
 
 
 def _summary(compared: Comparison) -> Sequence[Cell]:

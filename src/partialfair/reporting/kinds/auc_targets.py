@@ -7,28 +7,22 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.auc_points import COLUMNS, Point, lines, panels, points, title_of
-from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
 
 
-def target_table(context: Context[Options]) -> Table:
+def target_table(context: Context[Options], _: list[Line]) -> Table:
     """One block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
     by_panel = {
         (dataset, experiment): list(points(context, experiment, dataset)) for dataset, experiment in panels(context)
     }
     kappas = sorted({p.setting.kappa for found in by_panel.values() for p in found if not math.isinf(p.setting.kappa)})
-    rows: list[list[Cell]] = []
-    breaks = set()
-    for (dataset, experiment), found in by_panel.items():
-        breaks.add(len(rows))
-        methods = dict.fromkeys(point.setting.algorithm for point in found)
-        for place, name in enumerate(methods):
+    rows = []
+    for panel, found in by_panel.items():
+        for name in dict.fromkeys(point.setting.algorithm for point in found):
             own = {point.setting.kappa: point for point in found if point.setting.algorithm == name}
-            start = own.get(math.inf)
-            line = [cells.text(title_of(context, dataset, experiment) if not place else "")]
-            line += [cells.text(style.look(name).label)]
-            line += [_cell(own, start, kappa) for kappa in kappas]
-            rows.append(line)
-    return Table([], ["panel", "method", *(f"κ = {kappa:g}" for kappa in kappas)], rows, frozenset(breaks))
+            line = [_cell(own, own.get(math.inf), kappa) for kappa in kappas]
+            rows.append(([cells.text(title_of(context, *panel))], [cells.text(style.look(name).label), *line]))
+    return cells.blocks([], ["panel", "method", *(f"κ = {kappa:g}" for kappa in kappas)], rows)
 
 
 def _cell(own: Mapping[float, Point], start: Point | None, kappa: float) -> Cell:

@@ -1,7 +1,7 @@
 """Bars of accuracy and fairness on a row of intervals, and of several metrics on two splits."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -9,18 +9,17 @@ from pydantic import Field
 
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.reporting import canvas, run_scores, runs, style
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import statements
+from partialfair.verdicts import run_scores, statements
 from partialfair.verdicts.results import Setting
 
 INTERVAL_COLUMNS = (
     "dataset", "interval", "experiment", "algorithm", "kappa", "n_seeds", "fairness", "fairness_low", "fairness_high",
-    "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "note",
+    "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "pair", "seed", "note",
 )  # fmt: skip
-MATCHED = 0.01  # accuracies match if their means over seeds differ by at most this
 METRIC_COLUMNS = ("experiment", "algorithm", "kappa", "split", "metric", "mean", "n_runs", "published")
 SPLITS = ("train", "test")
 
@@ -54,19 +53,50 @@ def datasets(context: Context[IntervalBars]) -> list[str]:
 def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]]:
     """Settings of a dataset: one list per experiment, that is per interval, with one setting per algorithm.
 
-    Of an algorithm with several kappas the tightest counts.
+    Of an algorithm with several kappas it is the one whose accuracy on validation rows, mean over seeds, is nearest to
+    that of the algorithm which the others are held against.
     """
     shown = []
     for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
-            tightest = {a: max(k) if style.ascending(a) else min(k) for a, k in run.algorithms.items()}
-            shown.append([Setting(name, dataset, a, kappa) for a, kappa in tightest.items()])
+            wanted = _wanted(context, name, dataset)
+            every = {a: [Setting(name, dataset, a, kappa) for kappa in kappas] for a, kappas in run.algorithms.items()}
+            shown.append([min(own, key=lambda s: _distance(context, s, wanted)) for own in every.values()])
     return shown
 
 
+def _wanted(context: Context[IntervalBars], experiment: str, dataset: str) -> list[float]:
+    """Accuracies on validation rows by seed of the algorithm that the others are matched to."""
+    name = context.options.algorithm
+    kappas = context.config.experiment(experiment).runs[dataset].algorithms.get(name, [])
+    return _validation(context, Setting(experiment, dataset, name, kappas[0])) if kappas else []
+
+
+def _validation(context: Context[IntervalBars], setting: Setting) -> list[float]:
+    return list(statements.by_seed(context.results, setting, "accuracy", "validation").values())
+
+
+def _distance(context: Context[IntervalBars], setting: Setting, wanted: list[float]) -> float:
+    """Distance of the mean accuracies on validation rows; infinity if one is not known."""
+    own = _validation(context, setting)
+    return abs(float(np.mean(own) - np.mean(wanted))) if own and wanted else math.inf
+
+
+def _matched(context: Context[IntervalBars], setting: Setting) -> bool:
+    """Whether the accuracies match: their distance is at most the standard error over seeds of the wanted one."""
+    wanted = _wanted(context, setting.experiment, setting.dataset)
+    if len(wanted) < 2:
+        return False
+    return _distance(context, setting, wanted) <= float(np.std(wanted, ddof=1)) / math.sqrt(len(wanted))
+
+
 def interval_lines(context: Context[IntervalBars]) -> list[Line]:
-    """What the figure shows, one dictionary of ``INTERVAL_COLUMNS`` per pair of bars, and one per reference mark."""
+    """What the figure shows: one dictionary of ``INTERVAL_COLUMNS`` per pair of bars and per reference mark.
+
+    After them come the numbers of every seed, which the claims are tested on: in the pair "all" those of all bars, and
+    in one named after an algorithm those of it and of the one it is held against, on the intervals where they match.
+    """
     lines: list[Line] = []
     for dataset in datasets(context):
         for panel in settings(context, dataset):
@@ -74,19 +104,42 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
             reference = _reference(context, panel[0])
             lines += [reference] if reference is not None else []
             lines += [_bar(context, setting, own) for setting in panel]
+            lines += [line for setting in panel for line in _seeds(context, setting, "all")]
+            for other in (s for s in panel if s != own and _matched(context, s)):
+                lines += [line for s in (own, other) if s is not None for line in _seeds(context, s, other.algorithm)]
     return lines
 
 
 def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
-    run = context.config.experiment(setting.experiment)
-    shown = context.convention(setting.experiment).absolute
-    line = setting._asdict() | {"interval": format_interval(run.runs[setting.dataset].interval)}
-    fairness, accuracy = (context.results.estimate(setting, metric) for metric in (shown, "accuracy"))
+    fairness, accuracy = (
+        context.results.estimate(setting, metric) for metric in (_violation(context, setting), "accuracy")
+    )
     difference = math.nan if own is None else _mean_difference(context, setting, own)
-    return line | _numbers(fairness, accuracy) | {
+    return _head(context, setting) | _numbers(fairness, accuracy) | {
         "note": context.results.reason(setting),
-        "accuracy_difference": difference, "matched": int(_matched(difference)),
+        "accuracy_difference": difference, "matched": int(_matched(context, setting)),
     }  # fmt: skip
+
+
+def _seeds(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
+    """One line per seed."""
+    gaps, right = (
+        statements.by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy")
+    )
+    head = _head(context, setting)
+    return [
+        head | {"pair": pair, "seed": seed, "fairness": 1 - gaps[seed], "accuracy": right[seed]}
+        for seed in sorted(gaps.keys() & right.keys())
+    ]
+
+
+def _head(context: Context[IntervalBars], setting: Setting) -> Line:
+    interval = context.config.experiment(setting.experiment).runs[setting.dataset].interval
+    return setting._asdict() | {"interval": format_interval(interval)}
+
+
+def _violation(context: Context[IntervalBars], setting: Setting) -> str:
+    return context.convention(setting.experiment).absolute
 
 
 def _numbers(fairness: Estimate, accuracy: Estimate) -> Line:
@@ -102,10 +155,6 @@ def _mean_difference(context: Context[IntervalBars], setting: Setting, own: Sett
     accuracy = (statements.by_seed(context.results, one, "accuracy") for one in (setting, own))
     values = statements.differences(*accuracy)
     return float(np.mean(values)) if values else math.nan
-
-
-def _matched(difference: float) -> bool:
-    return abs(difference) <= MATCHED  # false for NaN
 
 
 def _reference(context: Context[IntervalBars], setting: Setting) -> Line | None:
@@ -136,16 +185,17 @@ def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
     names = datasets(context)
     row = []
     for dataset in names:
-        own = [line for line in found if line["dataset"] == dataset]
+        own = [line for line in found if line["dataset"] == dataset and "pair" not in line]
         title = style.dataset_title(dataset)
         row.append(_panel(own, "interval", "accuracy") | {"title": title, "xlabel": "test accuracy"})
         fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
         row.append(_panel(own, "interval", "fairness", named=False) | {"title": title, "xlabel": fairness})
-    return canvas.figure([row], (2.6 * len(row) + 0.5, 6.6), {})
+    note = f"{canvas.BARS} Hollow: accuracy not matched."
+    return canvas.figure([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
 
 
 def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> Panel:
-    """Bars of one quantity: a group per value of the column ``group``, a bar per algorithm."""
+    """Dots of one quantity: a group per value of the column ``group``, a line of it per algorithm."""
 
     def finish(axis: Any) -> None:
         groups = list(dict.fromkeys(line[group] for line in found))
@@ -158,25 +208,24 @@ def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> P
                 axis.vlines(line[name], place - 0.44, place + 0.44, **mark)
                 continue
             at = place + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
-            pale = 1.0 if line.get("matched", 1) else 0.45
             ends = canvas.lengths(line, name) if f"{name}_low" in line else None
-            bar = {"color": look.colour, "edgecolor": "none", "alpha": pale, "zorder": 3}
-            bar |= {"label": look.label} if pale == 1.0 else {}
-            axis.barh(at, line[name], height * 0.94, xerr=ends, error_kw=ERRORS, **bar)
+            dot = {"fmt": look.marker, "color": look.colour, "ms": 5, "elinewidth": 1.1, "capsize": 0, "zorder": 3}
+            dot |= {"label": look.label} if line.get("matched", 1) else {"mfc": "none"}
+            axis.errorbar(line[name], at, xerr=ends, **dot)
             if line.get("published") is not None:
                 axis.plot([line["published"]], [at], **OPEN)
         for place, value in enumerate(groups):
             if all(math.isnan(line[name]) for line in found if line[group] == value and line["kappa"] < math.inf):
                 axis.text(0.5, place, "not run", ha="center", va="center", transform=axis.get_yaxis_transform())
+        for place in range(1, len(groups)):
+            axis.axhline(place - 0.5, color=style.GRID, lw=0.8, zorder=0)
         axis.set_ylim(len(groups) - 0.45, -0.55)
-        axis.set_xlim(left=0)
         axis.set_yticks(range(len(groups)), [_words(value) if named else "" for value in groups])
         axis.grid(axis="y", visible=False)
 
     return Panel([Curve([], [], {})] if found else [], {}, finish=finish)
 
 
-ERRORS = {"elinewidth": 0.8, "ecolor": style.INK, "zorder": 4}
 OPEN = {
     "marker": "o",
     "color": style.INK,
@@ -192,51 +241,6 @@ OPEN = {
 def _words(group: str) -> str:
     """An interval or the name of a metric as it stands beside its bars."""
     return f"[{group.replace('-', ', ')}]" if group[:1].isdigit() else group.replace("_", " ")
-
-
-def interval_claims(context: Context[IntervalBars]) -> list[Line]:
-    """Scorecard lines: on every interval, the partial constraint is fairer than each method of matched accuracy."""
-    return [_claim(context, panel) for dataset in datasets(context) for panel in settings(context, dataset)]
-
-
-def _claim(context: Context[IntervalBars], panel: list[Setting]) -> Line:
-    """The claim of one interval, decided by the method that comes nearest to it."""
-    own = next((s for s in panel if s.algorithm == context.options.algorithm), None)
-    others = [s for s in panel if s != own]
-    title = style.look(context.options.algorithm).label
-    statement = f"{title} has the highest pSP fairness of the methods at matched accuracy"
-    if own is None:
-        return statements.line(context, panel[0], "fairness", statement, [], f"{title} is not in the grid")
-    leads = {s: _lead(context, own, s) for s in others}
-    apart = {s: _mean_difference(context, s, own) for s in others}
-    matched = [s for s in others if _matched(apart[s]) and leads[s]]
-    nearest = min(matched, key=lambda s: t_interval(leads[s]).mean, default=None)
-    notes = [
-        f"{style.look(s.algorithm).label} not matched (accuracy {apart[s]:+.4f}, fairness {-np.mean(leads[s]):+.4f})"
-        for s in others
-        if s not in matched and leads[s]
-    ]
-    notes += [
-        f"{style.look(s.algorithm).label}: {context.results.reason(s)}" for s in panel if context.results.reason(s)
-    ]
-    label = f"kappa={own.kappa:g}"
-    if nearest is None:
-        note = "; ".join(["no other method is at matched accuracy", *notes])
-        return statements.line(context, own, "fairness minus that of the next method", statement, [], note, label)
-    versus = style.look(nearest.algorithm).label
-    notes.insert(0, f"next is {versus}, accuracy {apart[nearest]:+.4f} against {title}; {len(matched)} methods matched")
-    return statements.line(
-        context, own, "fairness minus that of the next method", statement, leads[nearest], "; ".join(notes), label
-    )
-
-
-def _lead(context: Context[IntervalBars], own: Setting, other: Setting) -> list[float]:
-    """Fairness of one setting minus that of another, over the seeds that have both."""
-    metric = context.convention(own.experiment).absolute
-    violations: tuple[Mapping[int, float], ...] = tuple(
-        statements.by_seed(context.results, one, metric) for one in (other, own)
-    )
-    return statements.differences(*violations)
 
 
 def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
@@ -260,11 +264,11 @@ def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
         | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}
         for split in SPLITS
     ]
-    return canvas.figure([row], (9.4, 5.4), {"sharex": True}, columns=4)
+    return canvas.figure([row], (9.4, 5.6), {"sharex": True}, columns=4)
 
 
 KIND = {
-    "intervals": Kind.of(IntervalBars, INTERVAL_COLUMNS, interval_lines, draw=draw_intervals, claims=interval_claims),
+    "intervals": Kind.of(IntervalBars, INTERVAL_COLUMNS, interval_lines, draw=draw_intervals),
     "metrics": Kind.of(MetricBars, METRIC_COLUMNS, metric_lines, draw=draw_metrics),
 }
 """By source: accuracy and fairness on intervals, several metrics on two splits."""

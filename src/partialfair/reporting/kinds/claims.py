@@ -1,72 +1,69 @@
-"""Verdicts on what a paper claims in words: one line of the scorecard per claim and comparison, each with its test.
-
-A line counts as reproduced only if its test says so. One that is decided the other way and one that is not decided both
-differ; the note says which.
-"""
+"""What a paper claims in words: every comparison with its test, its effect and its verdict."""
 
 import math
 from typing import Any
 
-from pydantic import Field
-
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
+from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts import claim_tests
-from partialfair.verdicts.claim import load
-from partialfair.verdicts.results import convention
-
-COLUMNS = (
-    "claim", "exhibit", "dataset", "constraint", "algorithm", "setting", "metric", "statement", "test", "statistic",
-    "p_value", "estimate", "ci_low", "ci_high", "verdict", "note",
-)  # fmt: skip
+from partialfair.verdicts import scorecard
+from partialfair.verdicts.line import COLUMNS
+from partialfair.verdicts.verdict import state
 
 
 class Claims(Options):
-    """What an entry takes."""
-
-    reference_accuracy: dict[str, float] = Field({}, description="of the reference point of hypervolumes, by dataset")
-
-
-def scorecard_lines(context: Context[Any]) -> list[Line]:
-    """Lines of the scorecard, with the statement where a published number would stand."""
-    return [line.row() for line in claim_tests.lines(context, load(context.paper, context.root))]
+    """What an entry takes: the claims are those of the paper of its experiments."""
 
 
 def lines(context: Context[Any]) -> list[Line]:
-    """One line per claim and comparison: ``COLUMNS``."""
-    found = scorecard_lines(context)
-    return [{**line, "statement": line["published"], "estimate": line.get("reproduced")} for line in found]
+    """One line per comparison, as in the scorecard."""
+    found = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    return [line | {"counts": "yes" if line["kind"] == "claim" else "no"} for line in found]
 
 
-def table(context: Context[Any]) -> Table:
-    """All lines, claim by claim."""
+def table(_: Context[Any], found: list[Line]) -> Table:
+    """All comparisons, claim by claim."""
     rows: list[list[Cell]] = []
-    breaks, previous = set(), None
-    for line in scorecard_lines(context):
-        new = line["claim"] != previous
-        if new:
-            breaks.add(len(rows))
-        title = convention(line["constraint"]).title if line["constraint"] else ""
-        rows.append(
-            [
-                Cell(f"{line['published']} ({line['exhibit']})" if new else "", "text wrap"),
-                cells.text(" ".join(filter(None, [line["dataset"].replace("_", " "), title])) or "–"),
-                Cell(line["setting"] or "–", "text wrap"),
-                Cell(line["metric"] or "–", "text wrap"),
-                cells.signed(line, line["test"]),
-                _p_value(line.get("p_value", math.nan)),
-                Cell(line["verdict"], cells.verdict_kind(line["verdict"])),
-                Cell(line["note"], "text wrap"),
-            ]
-        )
-        previous = line["claim"]
-    columns = ["claim", "where", "comparison", "measured", "estimate", "p", "verdict", "note"]
+    breaks = set()
+    for name in dict.fromkeys(line["claim"] for line in found):
+        own = [line for line in found if line["claim"] == name]
+        breaks.add(len(rows))
+        verdict = state(own)
+        said = "question" if own[0]["kind"] == "question" else own[0]["section"]
+        for place, line in enumerate(own):
+            head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), Cell(verdict, _kind(verdict))]
+            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line)])
+    columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
+
+
+def _comparison(line: Line) -> list[Cell]:
+    title = style.dataset_title(line["dataset"]) if line["dataset"] else "–"
+    return [
+        cells.text("; ".join(filter(None, [title, line["setting"]]))),
+        Cell(line["against"] or "–", "text wrap"),
+        cells.signed(line, f"{line['metric']}; {line['test']}"),
+        _p_value(line.get("p_value", math.nan)),
+        Cell(line["verdict"], _kind(line["verdict"])),
+        Cell("; ".join(filter(None, [_power(line), line["note"]])), "text wrap"),
+    ]
+
+
+def _kind(verdict: str) -> str:
+    return cells.verdict_kind(verdict)
+
+
+def _power(line: Line) -> str:
+    """What an undecided comparison could have seen."""
+    if "detectable" not in line:
+        return ""
+    needed = f"; {line['seeds_needed']} seeds would show this one" if "seeds_needed" in line else ""
+    return f"an effect of {line['detectable']:.3g} could have been seen{needed}"
 
 
 def _p_value(p: float) -> Cell:
     return Cell("–", "none") if math.isnan(p) else Cell("< .0001" if p < 1e-4 else f"{p:.4f}")
 
 
-KIND = Kind.of(Claims, COLUMNS, lines, table=table, claims=scorecard_lines)
+KIND = Kind.of(Claims, COLUMNS, lines, table=table)

@@ -1,32 +1,42 @@
-"""Simulated data: metrics measured on test beside the closed-form population values of the same fitted model."""
+"""Simulated data: metrics measured on test beside the closed-form population values of the same fitted model.
 
-import json
+A metric of a finite sample scatters, and one that is a largest difference is too large on average. Both are known
+here: the model's scores on ``DRAWS`` further samples of as many rows give the mean and the standard error of the
+estimate, in which the difference is expressed.
+"""
+
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair.grid.config import Job
+from partialfair.metrics import evaluate_all
+from partialfair.metrics.statistics.effect import TINY
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.tables.dataset import Dataset
+from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval
-from partialfair.verdicts.finding import Line
-from partialfair.verdicts.scorecard import verdict
+from partialfair.verdicts import statements
+from partialfair.verdicts.line import Line
 
 DATASET = "simulated"
+METRICS = ("accuracy", "sp", "rank_gap", "dp")
 COLUMNS = (
-    "experiment", "algorithm", "kappa", "seed", "metric", "closed_form", "measured", "ci_low", "ci_high",
-    "difference", "inside_interval",
+    "experiment", "algorithm", "kappa", "seed", "metric", "closed_form", "rows", "expected", "standard_error",
+    "measured", "standard_errors_apart",
 )  # fmt: skip
-
-
-class ClosedForm(Options):
-    """What an entry takes."""
+DRAWS = 40
+FIRST_DRAW = 1_000  # seeds of the further samples: none of them is the table that was trained on
+STANDARD_ERRORS = 3.0  # up to which the two agree
 
 
 def group_weights(model: Any, n_features: int) -> NDArray[np.float64]:
@@ -57,7 +67,7 @@ def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
     return {name: float(value()) for name, value in values.items()}
 
 
-def model_lines(context: Context[ClosedForm]) -> list[dict[str, Any]]:
+def model_lines(context: Context[Options]) -> list[dict[str, Any]]:
     """One line per run and metric: ``COLUMNS``. Runs without a model have none."""
     lines: list[dict[str, Any]] = []
     for experiment in context.experiments:
@@ -67,80 +77,122 @@ def model_lines(context: Context[ClosedForm]) -> list[dict[str, Any]]:
     return lines
 
 
-def _lines_of(context: Context[ClosedForm], job: Job) -> list[dict[str, Any]]:
+def _lines_of(context: Context[Options], job: Job) -> list[dict[str, Any]]:
     from partialfair.datasets.simulated import DIMENSION
     from partialfair.models.stored import load_model
 
     folder = context.root / job.path
-    if not (folder / "model.npz").exists() or not (folder / "metrics.json").exists():
+    if not all((folder / name).exists() for name in ("model.npz", "metrics.json", "scores.parquet")):
         return []
-    stored = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    stored = read_json(folder / "metrics.json")
     if "test" not in stored["splits"]:
         return []
     interval = context.config.experiment(job.experiment).runs[DATASET].interval
-    exact = population(group_weights(load_model(folder / "model.npz"), DIMENSION), interval)
+    weights = group_weights(load_model(folder / "model.npz"), DIMENSION)
+    rows = int((pd.read_parquet(folder / "scores.parquet", columns=["split"])["split"] == "test").sum())
+    exact, drawn = population(weights, interval), sampled(tuple(weights), str(interval), rows, interval)
     lines = []
     for metric, value in exact.items():
-        measured = stored["splits"]["test"][metric]
-        low, high = stored["bootstrap"].get("test", {}).get(metric, (math.nan, math.nan))
+        measured, (mean, error) = stored["splits"]["test"][metric], drawn[metric]
         lines.append(
             {"experiment": job.experiment, "algorithm": job.algorithm, "kappa": job.kappa, "seed": job.seed}
-            | {"metric": metric, "closed_form": value, "measured": measured, "ci_low": low, "ci_high": high}
-            | {"difference": measured - value, "inside_interval": low <= value <= high}
+            | {"metric": metric, "closed_form": value, "rows": rows, "expected": mean, "standard_error": error}
+            | {"measured": measured, "standard_errors_apart": _apart(measured - mean, error)}
         )
     return lines
 
 
-def _summaries(context: Context[ClosedForm]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
+def _apart(difference: float, error: float) -> float:
+    """Difference in standard errors; of a metric that does not vary, 0 or infinite."""
+    if error < TINY:
+        return 0.0 if abs(difference) < TINY else math.copysign(math.inf, difference)
+    return difference / error
+
+
+_DRAWN: dict[tuple[Any, ...], dict[str, tuple[float, float]]] = {}
+
+
+def sampled(weights: tuple[float, ...], name: str, rows: int, interval: Any) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of each metric over samples of ``rows`` rows scored with some weights.
+
+    The closed form plus the first gives the bias of the estimate at that sample size, the second its standard error.
+    """
+    key = (weights, name, rows)
+    if key not in _DRAWN:
+        w, found = np.array(weights).reshape(2, -1), []
+        for data in _samples(rows):
+            design = np.column_stack([np.ones(rows), data.X])
+            scores = design @ w[0] + data.group * (design @ w[1])
+            numbers, _ = evaluate_all(scores, data.y, data.group, Interval.of(interval).for_groups(2), only=METRICS)
+            found.append([numbers[metric] for metric in METRICS])
+        table = np.array(found)
+        pairs = zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)
+        _DRAWN[key] = {metric: (float(m), float(s)) for metric, (m, s) in zip(METRICS, pairs, strict=True)}
+    return _DRAWN[key]
+
+
+@cache
+def _samples(rows: int) -> tuple[Dataset, ...]:
+    from partialfair.datasets import simulated
+
+    return tuple(simulated.load(rows=rows, seed=FIRST_DRAW + draw) for draw in range(DRAWS))
+
+
+def _summaries(found: list[dict[str, Any]]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
     """Means over seeds by (experiment, algorithm, kappa) and metric."""
     grouped: dict[tuple[str, str, float], dict[str, list[dict[str, Any]]]] = {}
-    for line in model_lines(context):
+    for line in found:
         key = (line["experiment"], line["algorithm"], line["kappa"])
         grouped.setdefault(key, {}).setdefault(line["metric"], []).append(line)
     return [(key, {metric: _mean(lines) for metric, lines in by.items()}) for key, by in grouped.items()]
 
 
 def _mean(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    inside = sum(line["inside_interval"] for line in lines)
-    return {
-        "closed_form": float(np.mean([line["closed_form"] for line in lines])),
-        "measured": t_interval([line["measured"] for line in lines]),
-        "inside": f"closed form inside the bootstrap interval of {inside} of {len(lines)} models",
-    }
+    """What the models of one setting say together; their test rows are of one table, so the error is that of one."""
+    mean = {name: float(np.mean([line[name] for line in lines])) for name in COLUMNS[5:]}
+    apart = abs(mean["standard_errors_apart"])
+    sees = STANDARD_ERRORS * mean["standard_error"]
+    note = (
+        f"{mean['standard_errors_apart']:+.1f} standard errors from {mean['expected']:.4f}, the closed form with the "
+    )
+    note += f"bias of {lines[0]['rows']} rows; an error of {sees:.3g} would be seen"
+    verdict = "agrees" if apart <= STANDARD_ERRORS else "differs"
+    measured = t_interval([line["measured"] for line in lines])
+    return mean | {"measured": measured, "noise": sees, "verdict": verdict, "note": note}
 
 
-def claims(context: Context[ClosedForm]) -> list[dict[str, Any]]:
-    """Scorecard lines: the closed form stands where a paper's number would."""
+def claims(context: Context[Options]) -> list[dict[str, Any]]:
+    """Lines of the scorecard: questions of ours, whose answer is known."""
     lines = []
-    for (experiment, algorithm, kappa), by_metric in _summaries(context):
+    for (experiment, algorithm, kappa), by_metric in _summaries(model_lines(context)):
         run = context.config.experiment(experiment)
         for metric, found in by_metric.items():
-            tolerance = context.tolerance(metric, DATASET)
             estimate: Estimate = found["measured"]
-            mark = verdict(estimate.mean, found["closed_form"], tolerance)
-            setting = "unconstrained" if math.isinf(kappa) else f"kappa={kappa:g}"
-            interval = format_interval(run.runs[DATASET].interval)
             line = Line(
-                "closed form", context.name, DATASET, algorithm, run.constraint, interval, setting, metric,
-                found["closed_form"], estimate.mean, estimate.low, estimate.high, tolerance, verdict=mark,
-                note=found["inside"],
+                context.paper, context.name, DATASET, algorithm, run.constraint,
+                format_interval(run.runs[DATASET].interval),
+                "unconstrained" if math.isinf(kappa) else f"kappa={kappa:g}", metric, found["expected"], "question",
+                statements.SECTION, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high, n=estimate.n,
+                noise=found["noise"], verdict=found["verdict"], test="closed form, in standard errors",
+                note=found["note"],
             )  # fmt: skip
             lines.append(line.row())
     return lines
 
 
-def _table(context: Context[ClosedForm]) -> Table:
-    metrics = ("accuracy", "rank_gap", "sp", "dp")
+def _table(_: Context[Options], found: list[dict[str, Any]]) -> Table:
     rows = []
-    for (_, algorithm, kappa), by_metric in _summaries(context):
-        row = [cells.text(style.look(algorithm).label), Cell("∞" if math.isinf(kappa) else f"{kappa:g}")]
-        for metric in metrics:
-            found = by_metric[metric]
-            mark = verdict(found["measured"].mean, found["closed_form"], context.tolerance(metric, DATASET))
-            row += [cells.published(found["closed_form"]), cells.measured(found["measured"], mark, found["inside"])]
+    for (_experiment, algorithm, kappa), by_metric in _summaries(found):
+        row = [cells.text(style.look(algorithm).label), Cell(style.kappa_symbol(kappa))]
+        for metric in METRICS:
+            own = by_metric[metric]
+            row += [cells.published(own["closed_form"]), cells.published(own["expected"])]
+            row += [cells.measured(own["measured"], own["verdict"], own["note"])]
+            row += [Cell(f"{own['standard_errors_apart']:+.1f}"), Cell(f"{own['noise']:.3f}")]
         rows.append(row)
-    columns = ["algorithm", "κ", *["closed form", "measured"] * len(metrics)]
-    return Table([("", 2), *((metric, 2) for metric in metrics)], columns, rows)
+    inner = ["closed form", "with bias", "measured", "apart [s.e.]", "would be seen"]
+    columns = ["algorithm", "κ", *inner * len(METRICS)]
+    return Table([("", 2), *((metric, len(inner)) for metric in METRICS)], columns, rows)
 
 
-KIND = Kind.of(ClosedForm, COLUMNS, model_lines, table=_table, claims=claims)
+KIND = Kind.of(Options, COLUMNS, model_lines, table=_table, claims=claims)

@@ -1,11 +1,10 @@
 """Every constraint family, loss and surrogate at work: violations, the family's own metric, and accuracy."""
 
 import math
-from itertools import groupby
 from typing import Any
 
 from partialfair import plugins
-from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
@@ -20,14 +19,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class ConstraintFamilies(Options):
-    """What an entry takes."""
-
-
 QUALITIES = ("accuracy", "auc")
 
 
-def family_lines(context: Context[ConstraintFamilies]) -> list[Line]:
+def family_lines(context: Context[Options]) -> list[Line]:
     """One line per trained setting: ``COLUMNS``.
 
     Violations on the training rows, excess over the tolerance and so at most 0 where the constraint holds, are the
@@ -64,60 +59,36 @@ def _words(choice: Any) -> str:
     return f"{name} ({inside})" if inside else name
 
 
-def _training(context: Context[ConstraintFamilies], setting: Setting) -> dict[str, float]:
+def _training(context: Context[Options], setting: Setting) -> dict[str, float]:
     """Violations on the training rows, the largest over seeds; none for unconstrained models."""
-    runs = context.results.runs
-    if math.isinf(setting.kappa) or runs.empty:
-        return {"surrogate_violation": math.nan, "true_violation": math.nan}
-    of_setting = (runs[list(Setting._fields)] == list(setting)).all(axis=1)
-    found = runs[of_setting]
+    found = context.results.runs_of(setting)
     return {
-        name: float(found[column].max()) if column in found else math.nan
+        name: math.nan if math.isinf(setting.kappa) or column not in found else float(found[column].max())
         for name, column in (("surrogate_violation", "max_violation"), ("true_violation", "true_violation"))
     }
 
 
-def _table(lines: list[Line]) -> Table:
-    rows: list[list[Cell]] = []
-    breaks = set()
-    for _, block in groupby(lines, key=lambda line: (line["experiment"], line["dataset"])):
-        breaks.add(len(rows))
-        for place, line in enumerate(block):
-            rows.append(_row(line, first=place == 0))
+def table(_: Context[Options], lines: list[Line]) -> Table:
+    """All settings."""
     columns = [
         "constraint", "loss", "surrogate", "dataset", "interval", "solver", "κ", "surrogate", "indicator", "metric",
         "violation", "accuracy", "AUC",
     ]  # fmt: skip
     groups = [("", 7), ("excess over κ, training rows", 2), ("test rows", 4)]
-    return Table(groups, columns, rows, frozenset(breaks))
+    return cells.blocks(groups, columns, map(_row, lines))
 
 
-def _row(line: Line, first: bool) -> list[Cell]:
+def _row(line: Line) -> tuple[list[Cell], list[Cell]]:
     title = str(plugins.load("constraints", line["constraint"]).TITLE)
     what = (title, line["loss"], line["surrogate"], style.dataset_title(line["dataset"]), line["interval"])
-    row = [cells.text(text if first else "") for text in what]
-    row += [cells.text(style.look(line["algorithm"]).label), Cell(_kappa(line["kappa"]))]
-    row += [_excess(line[name]) for name in ("surrogate_violation", "true_violation")]
-    row.append(cells.text(line["metric"]))
-    return row + [cells.measured(_estimate(line, name), "", line["note"]) for name in ("violation", *QUALITIES)]
-
-
-def _kappa(kappa: float) -> str:
-    return "∞" if math.isinf(kappa) else f"{kappa:g}"
+    own = [cells.text(style.look(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
+    own += [_excess(line[name]) for name in ("surrogate_violation", "true_violation")]
+    own.append(cells.text(line["metric"]))
+    return [cells.text(text) for text in what], own + [cells.mean(line, name) for name in ("violation", *QUALITIES)]
 
 
 def _excess(value: float) -> Cell:
     return Cell("–", "none") if math.isnan(value) else Cell(f"{value:.4f}")
 
 
-def _estimate(line: Line, name: str) -> Estimate:
-    mean, width = line[name], line[f"{name}_half_width"]
-    return Estimate(mean, mean - width, mean + width, width, line["n_seeds"])
-
-
-def table(context: Context[ConstraintFamilies]) -> Table:
-    """All settings."""
-    return _table(family_lines(context))
-
-
-KIND = Kind.of(ConstraintFamilies, COLUMNS, family_lines, table=table)
+KIND = Kind.of(Options, COLUMNS, family_lines, table=table)

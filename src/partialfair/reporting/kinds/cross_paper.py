@@ -1,62 +1,46 @@
-"""Algorithms of all papers on the same splits under one constraint: accuracy, violation, certificate and time.
+"""Which method should I use? Methods of all papers under one constraint: ranks, costs, and where our own lose.
 
-One line per dataset and algorithm. An algorithm whose parameter is the constraint's tolerance is shown at the option
-``kappa``. One whose parameter is something else (a weight, the slack of a constraint of its own) is shown at the
-parameter that the validation rows choose: the most accurate of those within the tolerance there, else the one nearest
-to it.
+The figure has a panel per constraint and tolerance; the tables have the numbers behind it, dataset by dataset. What is
+compared, and how, stands in :mod:`partialfair.verdicts.benchmark`.
 """
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from partialfair import plugins
-from partialfair.algorithms import tuning
-from partialfair.errors import NotEstimableError
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import style
+from partialfair.reporting import canvas, style
+from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts import benchmark
+from partialfair.verdicts.benchmark import CERTIFICATES, Method
 
+ALL = "all datasets"
 COLUMNS = (
-    "experiment", "constraint", "dataset", "algorithm", "paper", "kappa", "chosen_by", "accuracy", "violation",
-    "train_violation", "kkt_residual", "cpu_seconds", "n_seeds", "status", "reason",
+    "experiment", "constraint", "tolerance", "dataset", "algorithm", "paper", "parameters", "rank", "rank_low",
+    "rank_high", "accuracy", "accuracy_half_width", "violation", "violation_half_width", "exceeds", "n_seeds",
+    *CERTIFICATES, "cpu_seconds", "status", "reason",
 )  # fmt: skip
+TITLES = {"kkt_residual": "KKT residual", "gradient_mapping": "gradient mapping", "duality_gap": "duality gap"}
 
 
 class CrossPaper(Options):
     """What an entry takes."""
 
-    kappa: float = Field(description="tolerance of the constraint that all are held to")
+    tolerances: list[float] = Field(description="tolerances of the constraint that all are held to")
     papers: dict[str, list[str]] = Field({}, description="algorithms by the short name of their paper")
+    own: list[str] = Field([], description="algorithms whose losses are listed")
+    same_rows: dict[str, str] = Field({}, description="datasets that hold the rows of another one, and count as it")
 
 
 Shown = Context[CrossPaper]
-MEASURES = ("max_violation", "kkt_residual", "cpu_seconds")
-
-
-def lines(context: Shown) -> list[Line]:
-    """One line per experiment, dataset and algorithm: ``COLUMNS``."""
-    return [line for name in context.experiments for line in _of_experiment(context, name)]
-
-
-def _of_experiment(context: Shown, name: str) -> Iterator[Line]:
-    experiment = context.config.experiment(name)
-    metric = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
-    for dataset, run in experiment.runs.items():
-        for algorithm, kappas in run.algorithms.items():
-            settings = [Setting(name, dataset, algorithm, kappa) for kappa in kappas]
-            setting, how = chosen(context, settings, metric)
-            line: Line = {
-                "experiment": name, "constraint": experiment.constraint, "dataset": dataset, "algorithm": algorithm,
-                "paper": paper_of(context, algorithm), "kappa": setting.kappa, "chosen_by": how,
-            }  # fmt: skip
-            yield line | outcome(context, setting, metric)
 
 
 def paper_of(context: Shown, algorithm: str) -> str:
@@ -67,99 +51,189 @@ def paper_of(context: Shown, algorithm: str) -> str:
     return ""
 
 
-def chosen(context: Shown, settings: list[Setting], metric: str) -> tuple[Setting, str]:
-    """The setting that is shown, and what decided."""
-    if len(settings) == 1:
-        return settings[0], "given"
-    rates = [[_mean(context, one, name, "validation") for one in settings] for name in (metric, "accuracy")]
-    qualities = {"violation": rates[0], "validation_accuracy": rates[1]}
-    try:
-        choice = tuning.select(qualities, tuning.ACCURATE_WITHIN, limit=context.options.kappa)
-    except NotEstimableError:
-        return settings[0], "given"
-    return settings[choice.index], "validation rows"
+def methods(context: Shown, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
+    """All methods by dataset and algorithm."""
+    return {
+        dataset: {a: benchmark.method(context, experiment, dataset, a, tolerance) for a in run.algorithms}
+        for dataset, run in context.config.experiment(experiment).runs.items()
+    }
 
 
-def _mean(context: Shown, setting: Setting, metric: str, split: str = "test") -> float:
-    values = context.results.rows(setting, metric, split)["value"].to_numpy(float)
-    return float(values.mean()) if values.size else math.nan
-
-
-def outcome(context: Shown, setting: Setting, metric: str) -> Line:
-    """What the runs of a setting gave: test metrics, certificate, time; or why there is nothing."""
-    runs = context.results.runs
-    own = runs[(runs[list(Setting._fields)] == list(setting)).all(axis=1)] if len(runs) else runs
-    if own.empty:
-        return {"status": "not run", "reason": "no run", "n_seeds": 0}
-    good = own[own["status"] == "ok"]
-    bad = own[own["status"] != "ok"]
-    status = "ok" if bad.empty else str(bad["status"].iloc[0]).replace("_", " ")
-    reasons = dict.fromkeys(str(reason) for reason in bad["reason"].dropna())
-    line: Line = {"status": status, "reason": "; ".join(reasons), "n_seeds": len(good)}
-    if len(own) == len(bad) and status == "not applicable":
-        return line
-    shown = good if len(good) else own
-    line |= {name: float(np.nanmax(shown[name])) if shown[name].notna().any() else math.nan for name in MEASURES}
-    line["train_violation"] = line.pop("max_violation")
-    level = context.results.level
-    for name, key in (("accuracy", "accuracy"), (metric, "violation")):
-        estimate = t_interval(context.results.rows(setting, name)["value"].to_numpy(float), level)
-        line |= {key: estimate.mean, f"{key}_half_width": estimate.half_width}
-    return line
-
-
-def tables(context: Shown) -> list[Table]:
-    """One table per experiment, of the algorithms that apply."""
-    found = lines(context)
-    return [_table(context, [line for line in found if line["experiment"] == name]) for name in context.experiments]
-
-
-def not_applicable(context: Shown) -> dict[str, list[str]]:
-    """Names and papers of the algorithms that do not apply, by the reason that their runs give."""
-    found: dict[str, dict[str, None]] = {}
-    for line in lines(context):
-        if line["status"] == "not applicable":
-            found.setdefault(line["reason"], {})[f"{style.look(line['algorithm']).label} ({line['paper']})"] = None
-    return {reason: list(names) for reason, names in found.items()}
-
-
-def _table(context: Shown, own: list[Line]) -> Table:
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
-    tolerance = context.options.kappa
-    for line in (line for line in own if line["status"] != "not applicable"):
-        if line["dataset"] != previous:
-            breaks.add(len(rows))
-        first = style.dataset_title(line["dataset"]) if line["dataset"] != previous else ""
-        previous = line["dataset"]
-        head = [cells.text(first), cells.text(style.look(line["algorithm"]).label), cells.text(line["paper"])]
-        rows.append([*head, *_numbers(line, tolerance)])
-    columns = [
-        "dataset",
-        "algorithm",
-        "paper",
-        "parameter",
-        "accuracy",
-        "violation",
-        "excess, training",
-        "KKT residual",
-    ]
-    title = str(plugins.load("constraints", own[0]["constraint"]).TITLE) if own else ""
-    groups = [("", 4), (f"test rows; {title} within {tolerance:g}", 2), ("certificate", 2), ("", 2)]
-    return Table(groups, [*columns, "CPU s", "note"], rows, frozenset(breaks))
-
-
-def _numbers(line: Line, tolerance: float) -> list[Cell]:
-    if line["status"] == "not run":
-        return [*[Cell("–", "none")] * 6, Cell(f"not run: {line['reason']}", "text wrap")]
-    parameter = "–" if math.isinf(line["kappa"]) else f"{line['kappa']:g}"
-    kind = "good" if line["violation"] <= tolerance else "bad"
-    note = " ".join(filter(None, ["" if line["status"] == "ok" else line["status"] + ":", line["reason"]]))
+def lines(context: Shown) -> list[Line]:
+    """One line per experiment, tolerance, dataset and algorithm, and before them one for all datasets: ``COLUMNS``."""
     return [
-        Cell(parameter, "number", f"chosen by: {line['chosen_by']}"),
-        Cell(_with_width(line, "accuracy")), Cell(_with_width(line, "violation"), kind),
-        Cell(_scientific(line["train_violation"])), Cell(_scientific(line["kkt_residual"])),
-        Cell(f"{line['cpu_seconds']:.1f}"), Cell(note, "text wrap"),
+        line
+        for experiment in context.experiments
+        for tolerance in context.options.tolerances
+        for line in _of_tolerance(context, experiment, tolerance)
+    ]
+
+
+def _of_tolerance(context: Shown, experiment: str, tolerance: float) -> Iterator[Line]:
+    found = methods(context, experiment, tolerance)
+    constraint = context.config.experiment(experiment).constraint
+    head: Line = {"experiment": experiment, "constraint": constraint, "tolerance": tolerance}
+    ranked = benchmark.ranks(found, context.options.same_rows)
+    for algorithm, (_, mean) in ranked.items():
+        every = [found[dataset][algorithm] for dataset in found]
+        yield head | {
+            "dataset": ALL, "algorithm": algorithm, "paper": paper_of(context, algorithm),
+            "rank": mean.mean, "rank_low": mean.low, "rank_high": mean.high,
+            "exceeds": sum(one.exceeds for of in every for one in of.picked.values()),
+            "n_seeds": sum(len(of.picked) for of in every),
+            "cpu_seconds": float(np.mean([of.cpu_seconds for of in every])),
+        }  # fmt: skip
+    for dataset, of in found.items():
+        for algorithm, one in of.items():
+            line = head | {"dataset": dataset, "algorithm": algorithm, "paper": paper_of(context, algorithm)}
+            rank = ranked[algorithm][0][dataset] if algorithm in ranked else math.nan
+            yield line | {"rank": rank} | _outcome(context, one)
+
+
+def _outcome(context: Shown, one: Method) -> Line:
+    """What came of a method on a dataset: test metrics, certificates, time; or why there is nothing."""
+    if not one.applies:
+        return {"status": "not run" if one.why_not == "not run" else "not applicable", "reason": one.why_not}
+    seeds = list(one.picked.values())
+    level = context.results.level
+    accuracy, violation = (t_interval([getattr(p, name) for p in seeds], level) for name in ("accuracy", "violation"))
+    reasons = dict.fromkeys(str(reason) for reason in one.runs["reason"].dropna())
+    return {
+        "parameters": ", ".join(f"{p.setting.kappa:g}" for p in seeds),
+        "accuracy": accuracy.mean, "accuracy_half_width": accuracy.half_width,
+        "violation": violation.mean, "violation_half_width": violation.half_width,
+        "exceeds": sum(p.exceeds for p in seeds), "n_seeds": len(seeds),
+        **one.certificates(), "cpu_seconds": one.cpu_seconds,
+        "status": one.statuses() or "no model", "reason": "; ".join(reasons),
+    }  # fmt: skip
+
+
+# --- figure --------------------------------------------------------------------------------------------------------
+
+
+def draw(context: Shown, found: list[Line]) -> Any:
+    """Mean ranks with their intervals, a row of panels per constraint and a column per tolerance."""
+    rows = []
+    for experiment in context.experiments:
+        every = [line for line in found if line["experiment"] == experiment and line["dataset"] == ALL]
+        names = order(every)
+        row = [
+            _panel(context, [line for line in every if line["tolerance"] == tolerance], names)
+            | {"title": f"{context.convention(experiment).title} within {tolerance:g}"}
+            for tolerance in context.options.tolerances
+        ]
+        rows.append(row)
+    longest = max((len(panel.curves) for row in rows for panel in row), default=0)
+    rows[-1] = [panel | {"xlabel": "mean rank (1 is best)"} for panel in rows[-1]]
+    size = (3.4 * len(context.options.tolerances) + 1.2, (0.21 * longest + 0.75) * len(rows) + 0.9)
+    note = "Bars: 95% t-intervals over datasets. Hollow: the violation exceeds the tolerance on some dataset and seed."
+    legend = {paper: _handle(colour) for paper, colour in colours(context, found).items()}
+    return canvas.figure(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)
+
+
+def colours(context: Shown, found: list[Line]) -> dict[str, str]:
+    """Colours of the papers that have a point."""
+    names = {line["paper"] for line in found if line["dataset"] == ALL}
+    both = zip(context.options.papers, itertools.cycle(style.PAPERS), strict=False)
+    return {paper: colour for paper, colour in both if paper in names}
+
+
+def _handle(colour: str) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker="o", ms=4.5, ls="")
+
+
+def order(every: list[Line]) -> list[str]:
+    """Algorithms by their mean rank over all tolerances, the best first."""
+    names = dict.fromkeys(line["algorithm"] for line in every)
+    return sorted(names, key=lambda name: float(np.mean([e["rank"] for e in every if e["algorithm"] == name])))
+
+
+def _panel(context: Shown, found: list[Line], names: list[str]) -> Panel:
+    labels = {"ylim": (len(names) - 0.4, -0.6), "xlim": (0.5, len(names) + 0.5)} if names else {}
+    shown = colours(context, found)
+
+    def finish(axis: Any) -> None:
+        axis.set_yticks(range(len(names)), [style.look(name).label for name in names])
+        axis.tick_params(axis="y", length=0)
+
+    curves = [_point(line, names.index(line["algorithm"]), shown.get(line["paper"], style.INK)) for line in found]
+    return Panel(curves, labels, "not run", finish)
+
+
+def _point(line: Line, place: int, colour: str) -> Curve:
+    look = {
+        "color": colour, "marker": "o", "ls": "", "ms": 4.5, "zorder": 3,
+        "mfc": "white" if line["exceeds"] else colour, "elinewidth": 1.1,
+    }  # fmt: skip
+    return Curve([line["rank"]], [place], look, {"xerr": canvas.lengths(line, "rank")})
+
+
+# --- tables --------------------------------------------------------------------------------------------------------
+
+
+def overview(context: Shown, experiment: str, found: list[Line]) -> Table:
+    """One row per method: at each tolerance its rank, how often it exceeds it, and the accuracy that it gives up."""
+    own = [line for line in found if line["experiment"] == experiment]
+    every = [line for line in own if line["dataset"] == ALL]
+    rows = []
+    for name in order(every):
+        row = [cells.text(style.look(name).label), cells.text(paper_of(context, name))]
+        for tolerance in context.options.tolerances:
+            at = [line for line in own if line["tolerance"] == tolerance]
+            line = next((e for e in at if (e["dataset"], e["algorithm"]) == (ALL, name)), None)
+            row += [Cell("–", "none")] * 3 if line is None else _three(line, given_up(at, name))
+        rows.append([*row, Cell(f"{next(e for e in every if e['algorithm'] == name)['cpu_seconds']:.1f}")])
+    groups = [("", 2), *((f"within {tolerance:g}", 3) for tolerance in context.options.tolerances), ("", 1)]
+    inner = ["mean rank", "exceeds", "accuracy given up"] * len(context.options.tolerances)
+    return Table(groups, ["method", "paper", *inner, "CPU s"], rows)
+
+
+def given_up(at: list[Line], name: str) -> float:
+    """Accuracy of the unconstrained model minus that of a method, mean over datasets; NaN where either is missing."""
+    known = {(line["dataset"], line["algorithm"]): line.get("accuracy", math.nan) for line in at}
+    datasets = [dataset for dataset, algorithm in known if algorithm == name and dataset != ALL]
+    return float(np.mean([known.get((d, "unconstrained"), math.nan) - known[d, name] for d in datasets]))
+
+
+def _three(line: Line, lost: float) -> list[Cell]:
+    share = f"{line['exceeds']} of {line['n_seeds']}"
+    ends = "" if math.isnan(line["rank_low"]) else f" [{max(line['rank_low'], 1.0):.1f}, {line['rank_high']:.1f}]"
+    return [
+        Cell(f"{line['rank']:.1f}{ends}"),
+        Cell(share, "bad" if line["exceeds"] else "good", "pairs of dataset and seed"),
+        Cell("–", "none") if math.isnan(lost) else Cell(f"{lost:.4f}"),
+    ]
+
+
+def detail(context: Shown, found: list[Line]) -> Table:
+    """One row per dataset and method at one tolerance; a column for every kind of certificate that there is."""
+    kinds = [kind for kind in CERTIFICATES if any(not math.isnan(line.get(kind, math.nan)) for line in found)]
+    rows = [
+        (
+            [cells.text(style.dataset_title(line["dataset"]))],
+            [cells.text(style.look(line["algorithm"]).label), *_numbers(line, kinds)],
+        )
+        for line in found
+        if line["dataset"] != ALL and line["status"] != "not applicable"
+    ]
+    columns = ["dataset", "method", "parameter, by seed", "rank", "accuracy", "violation", "exceeds"]
+    groups = [("", 4), ("test rows", 3), *([("certificate", len(kinds))] if kinds else []), ("", 3)]
+    return cells.blocks(groups, [*columns, *(TITLES[k] for k in kinds), "CPU s", "status", "note"], rows)
+
+
+def _numbers(line: Line, kinds: list[str]) -> list[Cell]:
+    if not line.get("n_seeds"):
+        return [*[Cell("–", "none")] * (6 + len(kinds)), cells.text(line["status"]), Cell(line["reason"], "text wrap")]
+    parameters = "–" if "inf" in line["parameters"] else line["parameters"]
+    values = [line[kind] for kind in kinds]
+    return [
+        Cell(parameters), Cell("–" if math.isnan(line["rank"]) else f"{line['rank']:.1f}"),
+        Cell(_with_width(line, "accuracy")), Cell(_with_width(line, "violation")),
+        Cell(f"{line['exceeds']} of {line['n_seeds']}", "bad" if line["exceeds"] else "good"),
+        *(Cell("–", "none") if math.isnan(value) else Cell(f"{value:.1e}") for value in values),
+        Cell(f"{line['cpu_seconds']:.1f}"), cells.text(line["status"]), Cell(line["reason"], "text wrap"),
     ]  # fmt: skip
 
 
@@ -168,16 +242,80 @@ def _with_width(line: Line, key: str) -> str:
     return f"{line[key]:.4f}" + ("" if math.isnan(width) else f" ± {width:.4f}")
 
 
-def _scientific(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.1e}"
+def losses(context: Shown) -> Table:
+    """The best of our own methods against the best of all others, dataset by dataset; both are picked on test rows."""
+    rows: list[list[Cell]] = []
+    breaks = set()
+    for experiment in context.experiments:
+        for tolerance in context.options.tolerances:
+            breaks.add(len(rows))
+            for dataset, of in methods(context, experiment, tolerance).items():
+                row = _against(context, of)
+                if row:
+                    title = f"{context.convention(experiment).title} within {tolerance:g}"
+                    rows.append([cells.text(title), cells.text(style.dataset_title(dataset)), *row])
+    columns = ["constraint", "dataset", "best of ours", "best other", "accuracy, ours minus other"]
+    return Table([("", len(columns))], columns, rows, frozenset(breaks))
 
 
-def body(context: Shown) -> str:
-    """All tables as HTML, and below them which algorithms do not apply and why."""
-    parts = [cells.html(table) for table in tables(context)]
-    for reason, names in not_applicable(context).items():
+def _against(context: Shown, of: Mapping[str, Method]) -> list[Cell]:
+    """Names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
+    own = context.options.own
+    sides = [benchmark.best(of, own), benchmark.best(of, [name for name in of if name not in own])]
+    if None in sides:
+        return []
+    pair = [of[str(name)] for name in sides]
+    names = [cells.text(style.look(str(name)).label) for name in sides]
+    exceeds = [any(p.exceeds for p in one.picked.values()) for one in pair]
+    if exceeds[0] != exceeds[1]:
+        who, kind = ("ours exceeds the tolerance", "bad") if exceeds[0] else ("the other exceeds the tolerance", "good")
+        return [*names, Cell(who, kind)]
+    gap = benchmark.gap(pair[0], pair[1], context.results.level)
+    half = "" if math.isnan(gap.low) else f" ± {(gap.high - gap.low) / 2:.4f}"
+    kind = "good" if gap.ahead else "bad" if gap.behind else "number"
+    return [*names, Cell(f"{gap.mean:+.4f}{half}", kind, f"{gap.n} seeds")]
+
+
+def answer(experiment_lines: list[Line], title: str, tolerance: float) -> str:
+    """One sentence: the smallest mean rank, and which methods have an interval that reaches it."""
+    every = sorted((e for e in experiment_lines if e["dataset"] == ALL), key=lambda e: float(e["rank"]))
+    if not every:
+        return f"{title} within {tolerance:g}: not run."
+    first, rest = every[0], every[1:]
+    near = [e for e in rest if not e["rank_low"] > first["rank"]]
+    name = style.look(first["algorithm"]).label
+    text = f"{title} within {tolerance:g}: {name} has the smallest mean rank, {first['rank']:.1f}"
+    labels = ", ".join(style.look(e["algorithm"]).label for e in near)
+    return text + (f"; the intervals of {labels} reach it." if near else "; no other method's interval reaches it.")
+
+
+def not_applicable(found: list[Line]) -> dict[str, list[str]]:
+    """Names and papers of the algorithms that do not apply, by the reason that their runs give."""
+    reasons: dict[str, dict[str, None]] = {}
+    for line in found:
+        if line.get("status") == "not applicable":
+            name = f"{style.look(line['algorithm']).label} ({line['paper']})"
+            reasons.setdefault(line["reason"], {})[name] = None
+    return {reason: list(names) for reason, names in reasons.items()}
+
+
+def body(context: Shown, found: list[Line]) -> str:
+    """The answers, the overview per constraint, our losses, the details, and which algorithms do not apply and why."""
+    parts: list[str] = []
+    for experiment in context.experiments:
+        title, own = context.convention(experiment).title, [e for e in found if e["experiment"] == experiment]
+        by = {t: [e for e in own if e["tolerance"] == t] for t in context.options.tolerances}
+        parts += [f"<p class='finding'>{escape(answer(of, title, t))}</p>" for t, of in by.items()]
+        parts.append(cells.html(overview(context, experiment, found)))
+    parts += ["<h3>Our own methods against the best of the others</h3>", cells.html(losses(context))]
+    for experiment in context.experiments:
+        for tolerance in context.options.tolerances:
+            own = [e for e in found if (e["experiment"], e["tolerance"]) == (experiment, tolerance)]
+            title = f"{context.convention(experiment).title} within {tolerance:g}, dataset by dataset"
+            parts.append(f"<details><summary>{escape(title)}</summary>{cells.html(detail(context, own))}</details>")
+    for reason, names in not_applicable(found).items():
         parts.append(f"<p class='finding'>Does not apply: {escape(', '.join(names))} – {escape(reason)}.</p>")
     return "\n".join(parts)
 
 
-KIND = Kind.of(CrossPaper, COLUMNS, lines, table=body)
+KIND = Kind.of(CrossPaper, COLUMNS, lines, draw=draw, table=body)

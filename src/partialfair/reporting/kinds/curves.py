@@ -1,35 +1,30 @@
 """Quantities along a run: against time, steps, iterations or epochs, one line per method, candidate or seed."""
 
-from partialfair.reporting import (
-    epoch_curves,
-    history_curves,
-    loss_curves,
-    multiplier_curves,
-    step_curves,
-    trace_curves,
-)
+from partialfair.reporting import dual_curves, epoch_curves, history_curves, loss_curves, step_curves, trace_curves
 from partialfair.reporting.exhibit import Kind
 
 KIND = {
     "history": Kind.of(
         history_curves.HistoryCurves, history_curves.COLUMNS, history_curves.lines,
-        draw=history_curves.draw, claims=history_curves.claims,
+        draw=history_curves.draw,
     ),
     "methods": Kind.of(
         trace_curves.MethodCurves, trace_curves.METHOD_COLUMNS, trace_curves.method_lines,
-        draw=trace_curves.draw_methods, claims=trace_curves.method_claims,
+        draw=trace_curves.draw_methods,
     ),
     "candidates": Kind.of(
         trace_curves.CandidateCurves, trace_curves.CANDIDATE_COLUMNS, trace_curves.candidate_lines,
-        draw=trace_curves.draw_candidates, claims=trace_curves.candidate_claims, reproduce=trace_curves.reproduce_fixed,
+        draw=trace_curves.draw_candidates, reproduce=trace_curves.reproduce_fixed,
     ),
     "multipliers": Kind.of(
-        multiplier_curves.MultiplierCurves, multiplier_curves.COLUMNS, multiplier_curves.lines,
-        draw=multiplier_curves.draw, claims=multiplier_curves.claims,
+        dual_curves.MultiplierCurves, dual_curves.COLUMNS, dual_curves.lines, draw=dual_curves.draw,
+    ),
+    "residuals": Kind.of(
+        dual_curves.ResidualCurves, dual_curves.RESIDUAL_COLUMNS, dual_curves.residual_lines,
+        draw=dual_curves.draw_residuals,
     ),
     "epochs": Kind.of(
-        epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.lines,
-        draw=epoch_curves.draw, claims=epoch_curves.claims, reproduce=epoch_curves.reproduce,
+        epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.lines, draw=epoch_curves.draw,
     ),
     "losses": Kind.of(loss_curves.LossCurves, loss_curves.COLUMNS, loss_curves.lines, draw=loss_curves.draw),
     "steps": Kind.of(

@@ -18,36 +18,34 @@ from partialfair.verdicts.published import Published
 COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
 
 
-class DatasetStatistics(Options):
-    """What an entry takes."""
-
-
 def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / "data" / "processed" / row.dataset / "table.npz"
     if not path.exists():
-        return Outcome(None, f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)")
+        why = f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)"
+        return Outcome(None, why, kind="setting")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])
     spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
     value = rows if row.metric == "n_instances" else features + spec.other_columns
-    return Outcome(Estimate(float(value), math.nan, math.nan, math.nan, 1), source="counted in the prepared table")
+    verdict = "as stated" if value == row.value else "differs from the paper"
+    note = "" if value == row.value else f"{value - row.value:+.0f}"
+    counted = Estimate(float(value), math.nan, math.nan, math.nan, 1)
+    return Outcome(counted, note, "counted in the prepared table", kind="setting", verdict=verdict)
 
 
-def table(context: Context[Any]) -> Table:
+def table(_: Context[Any], found: list[Line]) -> Table:
     """One line per dataset, rows and attributes, published beside counted."""
-    by_dataset: dict[str, dict[str, Published]] = {}
-    for row in context.published:
-        by_dataset.setdefault(row.dataset, {})[row.metric] = row
-    lines = []
-    for dataset, numbers in by_dataset.items():
-        line = [cells.text(style.dataset_title(dataset))]
+    numbers = {(line["dataset"], line["metric"]): line for line in found}
+    rows = []
+    for dataset in dict.fromkeys(line["dataset"] for line in found):
+        row = [cells.text(style.dataset_title(dataset))]
         for metric in ("n_instances", "n_attributes"):
-            compared = scorecard.compare(context, numbers[metric], reproduce)
-            line += [cells.published(compared["published"], 0), _count(compared)]
-        lines.append(line)
+            compared = numbers[dataset, metric]
+            row += [cells.published(compared["published"], 0), _count(compared)]
+        rows.append(row)
     columns = ["dataset", *["published", "counted"] * 2]
-    return Table([("", 1), ("instances", 2), ("attributes", 2)], columns, lines)
+    return Table([("", 1), ("instances", 2), ("attributes", 2)], columns, rows)
 
 
 def _count(compared: dict[str, Any]) -> Cell:
@@ -61,4 +59,4 @@ def lines(context: Context[Any]) -> list[Line]:
     return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 
-KIND = Kind.of(DatasetStatistics, COLUMNS, lines, table=table, reproduce=reproduce, needs_results=False)
+KIND = Kind.of(Options, COLUMNS, lines, table=table, reproduce=reproduce, needs_results=False)

@@ -6,7 +6,7 @@ from partialfair.reporting.exhibit import Kind
 KIND = {
     "scores": Kind.of(
         score_densities.ScoreDensities, score_densities.COLUMNS, score_densities.lines,
-        draw=score_densities.draw, claims=score_densities.claims,
+        draw=score_densities.draw,
     ),
     "probabilities": Kind.of(
         score_densities.ProbabilityDensities, score_densities.PROBABILITY_COLUMNS, score_densities.probability_lines,
@@ -14,7 +14,7 @@ KIND = {
     ),
     "predictions": Kind.of(
         prediction_densities.PredictionDensities, prediction_densities.COLUMNS, prediction_densities.lines,
-        draw=prediction_densities.draw, claims=prediction_densities.claims,
+        draw=prediction_densities.draw,
     ),
 }  # fmt: skip
 """By source: test scores of one seed, probabilities of all runs together, predictions of regressions."""

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from partialfair.metrics.statistics.paired import Difference, paired_difference
@@ -13,7 +14,6 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts import frontiers
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
 from partialfair.verdicts.hypervolumes import panel, rank_test_of
 from partialfair.verdicts.results import convention
@@ -62,7 +62,8 @@ def lines(context: Shown) -> list[Line]:
 
 def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> Difference:
     seeds = sorted(own.keys() & other.keys())
-    return paired_difference(frontiers.by_seed(own, seeds), frontiers.by_seed(other, seeds), level)
+    one, two = (np.array([found[seed] for seed in seeds]) for found in (own, other))
+    return paired_difference(one, two, level)
 
 
 def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
@@ -122,9 +123,9 @@ def summary(context: Shown) -> str:
     return text + (f" Left out for missing runs: {left}." if left else "")
 
 
-def body(context: Shown) -> str:
+def body(context: Shown, shown: list[Line]) -> str:
     """The rank test in one sentence, and the table."""
-    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, lines(context)))
+    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, shown))
 
 
 KIND = Kind.of(Hypervolume, COLUMNS, lines, table=body)

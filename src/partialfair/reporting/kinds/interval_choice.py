@@ -107,21 +107,19 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
     return figure
 
 
-def table(context: Context[Any]) -> Table:
+def table(context: Context[Any], _: list[Line]) -> Table:
     """What the guideline suggests, beside the interval of the paper, over the seeds."""
-    rows: list[list[Cell]] = []
-    breaks = set()
+    rows = []
     for dataset in datasets(context):
         used = _used(context, dataset)
         by_seed = [suggestions(context, dataset, seed) for seed in context.config.seeds(context.experiments[0])]
         found = [own for own, _ in by_seed if own]
-        breaks.add(len(rows))
-        for place, measure in enumerate(MEASURES):
-            first = [cells.text(style.dataset_title(dataset) if place == 0 else "")]
-            first.append(cells.text(f"[{used[0]:g}, {used[1]:g}]" if place == 0 else ""))
-            rows.append([*first, cells.text(measure), *_summary([own[measure] for own in found], used, by_seed[0][1])])
+        head = [cells.text(style.dataset_title(dataset)), cells.text(f"[{used[0]:g}, {used[1]:g}]")]
+        for measure in MEASURES:
+            own = _summary([one[measure] for one in found], used, by_seed[0][1])
+            rows.append((head, [cells.text(measure), *own]))
     columns = ["dataset", "interval of the paper", "measure", "positive rate", "suggested (seeds)", "its violation"]
-    return Table([], [*columns, "violation on the paper's", "its place among the candidates"], rows, frozenset(breaks))
+    return cells.blocks([], [*columns, "violation on the paper's", "its place among the candidates"], rows)
 
 
 def _summary(found: list[Suggestion], used: Any, reason: str) -> list[Cell]:

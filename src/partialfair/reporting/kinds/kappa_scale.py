@@ -1,6 +1,5 @@
 """The finding on the scale of kappa: every model in both conventions, beside the published numbers."""
 
-import math
 from dataclasses import replace
 
 from pydantic import Field
@@ -11,9 +10,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.reporting.kinds.pairs import setting_of
-from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.results import Setting, convention, is_estimated
-from partialfair.verdicts.scorecard import line as scorecard_line
 
 COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "n_seeds", "accuracy", "accuracy_half_width",
@@ -83,56 +80,22 @@ def summary(lines: list[Line]) -> str:
 
 
 def _table(lines: list[Line]) -> Table:
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
+    rows = []
     for line in lines:
-        place = (line["experiment"], line["dataset"])
-        if place != previous:
-            breaks.add(len(rows))
-        kappa = "∞" if math.isinf(line["kappa"]) else f"{line['kappa']:g}"
-        cell_row = [
-            cells.text(line["experiment"] if place != previous else ""),
-            cells.text(style.dataset_title(line["dataset"]) if place != previous else ""),
-            cells.text(style.look(line["algorithm"]).label),
-            Cell(kappa),
-        ]
+        own = [cells.text(style.look(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
         for name in ("accuracy", "absolute", "relative"):
-            width = line[f"{name}_half_width"]
-            estimate = Estimate(line[name], line[name] - width, line[name] + width, width, line["n_seeds"])
-            cell = cells.measured(estimate, "", line["note"])
-            cell_row.append(replace(cell, kind="near") if line["nearer"] == name else cell)
-        rows.append([*cell_row, cells.published(line["published"])])
-        previous = place
+            cell = cells.mean(line, name)
+            own.append(replace(cell, kind="near") if line["nearer"] == name else cell)
+        head = [cells.text(line["experiment"]), cells.text(style.dataset_title(line["dataset"]))]
+        rows.append((head, [*own, cells.published(line["published"])]))
     columns = ["experiment", "dataset", "algorithm", "κ", "accuracy", "1 − gap", "1 − SP or DP", "published"]
     groups = [("", 5), ("absolute", 1), ("by the definition", 1), ("fairness", 1)]
-    return Table(groups, columns, rows, frozenset(breaks))
+    return cells.blocks(groups, columns, rows)
 
 
-def table(context: Shown) -> str:
+def table(_: Shown, lines: list[Line]) -> str:
     """The sentence and the table."""
-    lines = model_lines(context)
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 
-def claims(context: Shown) -> list[Line]:
-    """Scorecard lines that hold the published fairness against the definition, 1 - SP on I.
-
-    They are expected to differ: that is the finding. Tolerances are those of the exhibit.
-    """
-    lines = []
-    for name in context.options.compare:
-        for row in context.published_of(name):
-            setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
-            if setting is None:
-                continue
-            metric = convention(context.config.experiment(setting.experiment).constraint).relative
-            note = "the published numbers follow the absolute convention; see the finding on the scale of kappa"
-            outcome = Outcome(context.results.estimate(setting, metric), note, f"1 - {metric} of {setting.experiment}")
-            entry = scorecard_line(row, outcome, context.tolerance(row.metric, row.dataset))
-            lines.append(
-                entry | {"exhibit": context.name, "setting": f"{name}: {row.setting}", "metric": f"1 - {metric}"}
-            )
-    return lines
-
-
-KIND = Kind.of(KappaScale, COLUMNS, model_lines, table=table, claims=claims)
+KIND = Kind.of(KappaScale, COLUMNS, model_lines, table=table)

@@ -4,19 +4,20 @@ For papers that print pairs of fairness and accuracy without the kappas they bel
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pydantic import Field
 
 from partialfair.pages import cells
-from partialfair.pages.cells import Cell, Table
+from partialfair.pages.cells import Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.reporting.kinds.pairs import COLUMNS, pair_line, side_cells
+from partialfair.reporting.kinds.pairs import COLUMNS, outcome_of, pair_line, side_cells
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Setting, convention, is_estimated
+from partialfair.verdicts.results import Setting, is_estimated
 
 
 class Levels(Options):
@@ -73,7 +74,7 @@ def setting_of(context: Shown, row: Published) -> Setting | None:
         for one in context.published
         if (one.dataset, one.algorithm) == (row.dataset, row.algorithm) and one.metric.endswith("_fairness")
     ]
-    metric = convention(context.config.experiment(found[0].experiment).constraint).absolute
+    metric = context.convention(found[0].experiment).absolute
     measured = [context.results.estimate(setting, metric, MATCH_ON).mean for setting in found]
     usable = [place for place, value in enumerate(measured) if not math.isnan(value)]
     places = assign([one.value for one in levels], [measured[place] for place in usable])
@@ -86,15 +87,11 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     setting = setting_of(context, row)
     if setting is None:
         return Outcome(None, _why_none(context, row))
-    shown = convention(context.config.experiment(setting.experiment).constraint)
-    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
-    label = "accuracy" if metric == "accuracy" else f"1 - {metric}"
-    source = f"{label} of {setting.experiment}"
-    if setting.algorithm != row.algorithm:
-        source += f", {style.look(setting.algorithm).label} in place of {style.look(row.algorithm).label}"
-    if not math.isinf(setting.kappa):
-        source += f", kappa {setting.kappa:g} (the nearest fairness on validation rows)"
-    return Outcome(context.results.estimate(setting, metric), context.results.reason(setting, metric), source)
+    names = style.look(setting.algorithm).label, style.look(row.algorithm).label
+    stand_in = "" if setting.algorithm == row.algorithm else f"{names[0]} was run in place of {names[1]}"
+    found = outcome_of(context, row, setting)
+    nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
+    return replace(found, source=found.source + nearest, stand_in=stand_in)
 
 
 def _why_none(context: Shown, row: Published) -> str:
@@ -105,40 +102,26 @@ def _why_none(context: Shown, row: Published) -> str:
     return f"no run of {names} on {row.dataset} in {where} has a result"
 
 
-def level_lines(context: Shown) -> list[Line]:
-    """One line per published number: the columns of the other tables of pairs."""
-    return [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
-
-
-def level_table(lines: list[Line]) -> Table:
-    """Lay the pairs out with one line per method and level."""
-    found = {(e["algorithm"], e["setting"], e["metric"]): e for e in lines}
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
-    for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in lines):
-        if algorithm != previous:
-            breaks.add(len(rows))
-        pair = [next((e for k, e in found.items() if k[:2] == (algorithm, setting) and (k[2] == "accuracy") == a), None)
-                for a in (False, True)]  # fmt: skip
-        stands = next((e["stands_for"] for e in pair if e), "")
-        shown = {"unconstrained": "–"}.get(setting, setting.replace("row=", "level "))
-        name = style.look(algorithm).label if algorithm != previous else ""
-        rows.append([cells.text(name), cells.text(shown), cells.text(stands), *side_cells(*pair)])
-        previous = algorithm
-    inner = ["κ", "fairness published", "reproduced", "by the definition", "accuracy published", "reproduced"]
-    return Table([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows, frozenset(breaks))
-
-
-def _layout(context: Shown) -> tuple[list[Line], Table]:
-    lines = level_lines(context)
-    for entry, row in zip(lines, context.published, strict=True):
+def lines(context: Shown) -> Iterator[Line]:
+    """One line per published number: the columns of the other tables of pairs, and whose run stands for it."""
+    for row in context.published:
         setting = setting_of(context, row)
-        entry["stands_for"] = "" if setting is None else style.look(setting.algorithm).label
-        entry["run_algorithm"] = "" if setting is None else setting.algorithm
-    return lines, level_table(lines)
+        own = "" if setting is None else setting.algorithm
+        yield pair_line(context, row, setting, reproduce) | {"run_algorithm": own}
 
 
-KIND = Kind.of(
-    Levels, (*COLUMNS, "run_algorithm"), lambda context: _layout(context)[0], table=lambda context: _layout(context)[1],
-    reproduce=reproduce,
-)  # fmt: skip
+def table(_: Shown, found: list[Line]) -> Table:
+    """Lay the pairs out with one line per method and level."""
+    rows = []
+    for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in found):
+        own = [e for e in found if (e["algorithm"], e["setting"]) == (algorithm, setting)]
+        pair = [next((e for e in own if (e["metric"] == "accuracy") == right), None) for right in (False, True)]
+        level = {"unconstrained": "–"}.get(setting, setting.replace("row=", "level "))
+        run_of = own[0]["run_algorithm"] and style.look(own[0]["run_algorithm"]).label
+        head = [cells.text(style.look(algorithm).label)]
+        rows.append((head, [cells.text(level), cells.text(run_of), *side_cells(*pair)]))
+    inner = ["κ", "fairness published", "ours", "accuracy published", "ours"]
+    return cells.blocks([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows)
+
+
+KIND = Kind.of(Levels, (*COLUMNS, "run_algorithm"), lines, table=table, reproduce=reproduce)

@@ -1,19 +1,17 @@
 """Tables of means and standard deviations over runs, published beside reproduced."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
 from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import run_scores, style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options, heading
-from partialfair.verdicts import scorecard
+from partialfair.reporting import runs, style
+from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.verdicts import run_scores, scorecard
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
@@ -40,19 +38,10 @@ class MeanStdTable(Options):
 Shown = Context[MeanStdTable]
 
 
-def settings(context: Shown) -> Iterator[Setting]:
-    """Rows of the table, experiment by experiment."""
-    for name in context.experiments:
-        for dataset, run in context.config.experiment(name).runs.items():
-            for algorithm, kappas in run.algorithms.items():
-                for kappa in kappas:
-                    yield Setting(name, dataset, algorithm, kappa)
-
-
 def setting_of(context: Shown, row: Published) -> Setting | None:
     """The setting of the exhibit's first experiment that has the number's dataset and algorithm."""
     wanted = (context.experiments[0], row.dataset, row.algorithm)
-    return next((setting for setting in settings(context) if setting[:3] == wanted), None)
+    return next((setting for setting in runs.settings(context) if setting[:3] == wanted), None)
 
 
 def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
@@ -85,8 +74,19 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     note = f"{excluded} runs without a value are left out" if excluded else ""
     if row.options["statistic"] == "std":
         found = run_scores.spread_interval(spread, estimate.n, context.results.level)
-        return Outcome(found, note, f"standard deviation over runs, {where}", limits)
-    return Outcome(estimate, note, f"mean over runs, {where}", limits)
+        spreads = _of_others(context, setting, row)
+        return Outcome(found, note, f"standard deviation over runs, {where}", limits, nulls=spreads)
+    return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
+
+
+def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, float]:
+    """What the other methods of the same experiment got: if one of them agrees as well, the number has no power."""
+    found = {}
+    for other in runs.settings(context):
+        if other.experiment == setting.experiment and other.algorithm != setting.algorithm:
+            estimate, spread = run_scores.mean_and_spread(context, other, row.metric, row.options["split"])
+            found[style.look(other.algorithm).label] = spread if row.options["statistic"] == "std" else estimate.mean
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
 def _place(row: Published) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def lines(context: Shown) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
     known = {_place(row): row for row in context.published}
     found = []
-    for setting in settings(context):
+    for setting in runs.settings(context):
         for split in context.options.splits:
             for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
@@ -145,9 +145,9 @@ def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
         title = _title(context, setting)
         if title != previous:
             breaks.add(len(rows))
-        runs = max(line["n_runs"] for line in own.values())
+        count = max(line["n_runs"] for line in own.values())
         head = [Cell(title if title != previous else "", "text wrap"), cells.text(style.look(setting.algorithm).label)]
-        rows.append([*head, Cell(str(runs)), *(_cell(own[metric]) for metric in metrics)])
+        rows.append([*head, Cell(str(count)), *(_cell(own[metric]) for metric in metrics)])
         if any("published_mean" in line for line in own.values()):
             published = [_published(own[metric]) for metric in metrics]
             rows.append([cells.text(""), cells.text(""), Cell("published", "published"), *published])
@@ -187,17 +187,9 @@ def _published(line: Line) -> Cell:
     return Cell(f"{line['published_mean']:.4f}{spread}", "published")
 
 
-def body(context: Shown) -> str:
+def body(context: Shown, found: Sequence[Line]) -> str:
     """All tables as HTML."""
-    return "\n".join(cells.html(table) for table in tables(context, lines(context)))
+    return "\n".join(cells.html(table) for table in tables(context, found))
 
 
-def render(context: Shown) -> list[Path]:
-    """Write the table as CSV and HTML."""
-    found: list[dict[str, Any]] = lines(context)
-    page = "\n".join(cells.html(table) for table in tables(context, found))
-    paths = [cells.write_csv(context.path("csv"), COLUMNS, found)]
-    return [*paths, cells.write_html(context.path("html"), *heading(context), page)]
-
-
-KIND = Kind(render, body, reproduce, options=MeanStdTable)
+KIND = Kind.of(MeanStdTable, COLUMNS, lines, table=body, reproduce=reproduce)

@@ -5,16 +5,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import scorecard
+from partialfair.verdicts import nulls, scorecard
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Setting, convention
+from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "dataset", "setting", "experiment", "algorithm", "interval", "kappa", "metric", "published",
@@ -65,17 +64,21 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
         return Outcome(
             None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
         )
-    shown = convention(context.config.experiment(setting.experiment).constraint)
-    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
-    estimate = context.results.estimate(setting, metric)
+    return outcome_of(context, row, setting)
+
+
+def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
+    """Accuracy, or fairness in the absolute convention, of a run."""
+    metric = _metric(context, row, setting)
     label = "accuracy" if metric == "accuracy" else f"1 - {metric}"
     at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    return Outcome(estimate, context.results.reason(setting, metric), f"{label} of {setting.experiment}{at}")
+    source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
+    estimate = context.results.estimate(setting, metric)
+    return Outcome(estimate, context.results.reason(setting, metric), source, nulls=found)
 
 
-def pair_lines(context: Context[Any]) -> list[Line]:
-    """One line per published number; see :func:`pair_line`."""
-    return [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
+def _metric(context: Context[Any], row: Published, setting: Setting) -> str:
+    return "accuracy" if row.metric == "accuracy" else context.convention(setting.experiment).absolute
 
 
 def pair_line(context: Context[Any], row: Published, setting: Setting | None, reproduce: scorecard.Reproduce) -> Line:
@@ -94,13 +97,12 @@ def pair_line(context: Context[Any], row: Published, setting: Setting | None, re
     }
     if setting is None:
         return line
-    shown = convention(context.config.experiment(setting.experiment).constraint)
-    metric = "accuracy" if row.metric == "accuracy" else shown.absolute
+    metric = _metric(context, row, setting)
     estimate = context.results.estimate(setting, metric)
     line |= {"experiment": setting.experiment, "kappa": setting.kappa}
     line |= {"half_width": estimate.half_width, "n_seeds": estimate.n}
     if metric != "accuracy":
-        relative = context.results.estimate(setting, shown.relative)
+        relative = context.results.estimate(setting, context.convention(setting.experiment).relative)
         line |= {"relative_scale": relative.mean, "relative_half_width": relative.half_width}
     return line
 
@@ -109,57 +111,41 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
     """Lay pairs out with one block of columns per side.
 
     Args:
-        lines: of :func:`pair_lines`, each with a ``side`` and a ``label`` (what the two sides share).
+        lines: of :func:`pair_line`, each with a ``side`` and a ``label`` (what the two sides share).
         sides: (key, title) of the blocks.
         show_kappa: whether each block begins with its kappa.
     """
     found = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
     labels = list(dict.fromkeys((e["dataset"], e["label"]) for e in lines))
     fairness = next((e["metric"] for e in lines if e["metric"] != "accuracy"), "psp_fairness")
-    rows: list[list[Cell]] = []
-    breaks, previous = set(), None
+    rows = []
     for dataset, label in labels:
-        if dataset != previous:
-            breaks.add(len(rows))
-        cell_row = [cells.text(style.dataset_title(dataset) if dataset != previous else ""), cells.text(label)]
+        own = [cells.text(label)]
         for side, _ in sides:
             fair, right = (found.get((dataset, label, side, metric)) for metric in (fairness, "accuracy"))
-            cell_row += side_cells(fair, right)[0 if show_kappa else 1 :]
-        rows.append(cell_row)
-        previous = dataset
+            own += side_cells(fair, right)[0 if show_kappa else 1 :]
+        rows.append(([cells.text(style.dataset_title(dataset))], own))
     inner = ["κ"] if show_kappa else []
-    inner += ["fairness published", "reproduced", "by the definition", "accuracy published", "reproduced"]
+    inner += ["fairness published", "ours", "accuracy published", "ours"]
     groups = [("", 2), *((title, len(inner)) for _, title in sides)]
-    return Table(groups, ["dataset", "setting", *inner * len(sides)], rows, frozenset(breaks))
+    return cells.blocks(groups, ["dataset", "setting", *inner * len(sides)], rows)
 
 
 def side_cells(fair: Line | None, right: Line | None) -> list[Cell]:
-    """Cells of one block: kappa, fairness (published, absolute, relative), accuracy (published, reproduced)."""
+    """Cells of one block: kappa, then fairness and accuracy, published and ours."""
     if fair is None or right is None:
-        return [Cell("–", "none")] * 6
-    kappa = fair["kappa"]
-    shown = "–" if math.isnan(kappa) else "∞" if math.isinf(kappa) else f"{kappa:g}"
-    return [
-        Cell(shown),
-        cells.published(fair["published"]),
-        cells.measured(_estimate(fair, "reproduced", "half_width"), fair["verdict"], fair["note"]),
-        cells.measured(_estimate(fair, "relative_scale", "relative_half_width"), "", "1 - SP on I, the definition"),
-        cells.published(right["published"]),
-        cells.measured(_estimate(right, "reproduced", "half_width"), right["verdict"], right["note"]),
-    ]
+        return [Cell("–", "none")] * 5
+    numbers = [(cells.published(one["published"]), _reproduced(one)) for one in (fair, right)]
+    return [Cell(style.kappa_symbol(fair["kappa"])), *numbers[0], *numbers[1]]
 
 
-def _estimate(line: Line, mean: str, half: str) -> Estimate | None:
-    value = line.get(mean)
-    if value is None or math.isnan(value):
-        return None
-    width = line.get(half, math.nan)
-    return Estimate(value, value - width, value + width, width, int(line.get("n_seeds", 1)))
+def _reproduced(line: Line) -> Cell:
+    return cells.mean(line, "reproduced", "half_width", line["verdict"])
 
 
 def lines(context: Context[Pairs]) -> list[Line]:
     """Lines with their ``side`` and ``label``, in the table's order."""
-    found = pair_lines(context)
+    found = [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
     if context.options.sides == "range":
         for line in found:
             line["side"] = "full" if line["interval"] == "0-1" else "partial"
@@ -174,9 +160,8 @@ def lines(context: Context[Pairs]) -> list[Line]:
     return sorted(found, key=lambda line: order[line["dataset"], line["label"]])
 
 
-def table(context: Context[Pairs]) -> Table:
+def table(context: Context[Pairs], found: list[Line]) -> Table:
     """One block of columns per range, or per size of the grid."""
-    found = lines(context)
     if context.options.sides == "range":
         return pair_table(found, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
     sizes = sorted({line["side"] for line in found}, key=int)

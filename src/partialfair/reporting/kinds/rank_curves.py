@@ -11,7 +11,6 @@ from pydantic import Field
 from partialfair.metrics.ranks import count_above
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Options
-from partialfair.reporting.falling import falling, tightening
 from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
@@ -48,7 +47,7 @@ def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points:
 
 def settings(context: Context[RankCurves]) -> dict[str, list[Setting]]:
     """Settings to show by dataset."""
-    return tightening(context, context.options.algorithm, context.options.kappas)
+    return runs.tightening(context, context.options.algorithm, context.options.kappas)
 
 
 def _seeds(context: Context[RankCurves]) -> list[int]:
@@ -124,12 +123,4 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
     axis.set_yticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
 
 
-def claims(context: Context[Any]) -> list[dict[str, Any]]:
-    """Scorecard lines: with every tightening of kappa the curve comes nearer to the diagonal inside I."""
-    return falling(
-        context, settings(context), "absolute", "fall of the largest distance to the diagonal inside I",
-        "inside I the curve is nearer to the diagonal than {before}",
-    )  # fmt: skip
-
-
-KIND = Kind.of(RankCurves, COLUMNS, curve_points, draw=_draw, claims=claims)
+KIND = Kind.of(RankCurves, COLUMNS, curve_points, draw=_draw)

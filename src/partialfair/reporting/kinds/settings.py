@@ -26,10 +26,10 @@ def lines(context: Context[Settings]) -> list[Line]:
     return [line | {"here": line.get("reproduced")} for line in found]
 
 
-def table(context: Context[Settings]) -> Table:
+def table(_: Context[Settings], found: list[Line]) -> Table:
     """Stated numbers in the paper's order."""
     rows = []
-    for line in lines(context):
+    for line in found:
         kind = cells.verdict_kind(line["verdict"])
         title = style.dataset_title(line["dataset"]) if line["dataset"] else ""
         of = " ".join(filter(None, [title, line["algorithm"] and style.look(line["algorithm"]).label]))

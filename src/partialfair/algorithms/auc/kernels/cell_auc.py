@@ -1,15 +1,14 @@
 """AUC between every two of four cells of rows for many scored candidates: sort once per cell, then merge."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
 
 Vector = NDArray[np.float64]
 
 
-@njit(**JIT)
+@kernel
 def wins(x, y):
     """Number of pairs with ``x_i > y_j`` plus half of those with ``x_i == y_j``; both ascending."""
     total, below, upto = 0.0, 0, 0
@@ -22,7 +21,7 @@ def wins(x, y):
     return total
 
 
-@njit(**JIT)
+@kernel
 def win_table(first, second, third, fourth):
     """Wins (4, 4) of each cell against each other one; the cells' scores ascending."""
     out = np.zeros((4, 4))
@@ -38,14 +37,14 @@ def win_table(first, second, third, fourth):
     return out
 
 
-@njit(**JIT)
+@kernel
 def all_win_tables(first, second, third, fourth, out):
     """:func:`win_table` of every candidate; the arrays are (candidates, rows of the cell), ascending along rows."""
     for k in range(out.shape[0]):
         out[k] = win_table(first[k], second[k], third[k], fourth[k])
 
 
-@njit(**JIT)
+@kernel
 def rescaled_win_tables(first, second, third, fourth, scales, shifts, out):
     """Win tables when the scores of the third and fourth cell become ``scale s + shift``; (scales, shifts, 4, 4).
 

@@ -5,16 +5,15 @@ The pair losses of a batch are taken over all its pairs, from batch means and va
 """
 
 import numpy as np
-from numba import njit
 
 from partialfair.algorithms.auc.kernels.pair_minimax import PAIR_N, PAIR_P, ROW, descend, gather_scores
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
 
 PLAIN, PROXY, CORRELATION = 0, 1, 2
 """What is added to f0: nothing, the proxy constraints by their multipliers, the correlation with the group."""
 
 
-@njit(**JIT)
+@kernel
 def batch_auc(scores, first, second, out):
     """``AUC(A, B)`` (R,) on a batch, ties one half; ``first`` and ``second`` are rows of the batch."""
     runs = scores.shape[1]
@@ -30,7 +29,7 @@ def batch_auc(scores, first, second, out):
         out[r] /= first.size * second.size
 
 
-@njit(**JIT)
+@kernel
 def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
     """Raise the two multipliers (2, R) by the batch's true gap minus kappa, and by its negative, within [0, cap].
 
@@ -64,7 +63,7 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
     return True
 
 
-@njit(**JIT)
+@kernel
 def loss_residual(scores, cells, table, weights, c1, c2, residual):
     """Derivative (B, R) by the scores of ``sum_k weights[k] f_k`` on the batch; pairs with an empty set are left out.
 
@@ -109,7 +108,7 @@ def loss_residual(scores, cells, table, weights, c1, c2, residual):
             residual[i, r] = by_cell[cell, r] + slope[cell, r] * scores[i, r]
 
 
-@njit(**JIT)
+@kernel
 def add_correlation(scores, cells, penalty, residual):
     """Add to the residual the derivative of ``penalty |corr(h, protected)|`` (Pearson, on the batch)."""
     batch, runs = scores.shape
@@ -135,7 +134,7 @@ def add_correlation(scores, cells, penalty, residual):
             residual[i, r] += penalty[r] * sign * own / (batch * spread)
 
 
-@njit(**JIT)
+@kernel
 def penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, cap, residual):
     """The residual (B, R) of one step of a baseline at the present multipliers, which PROXY then updates.
 
@@ -155,7 +154,7 @@ def penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, c
         add_correlation(scores, cells, amount, residual)
 
 
-@njit(**JIT)
+@kernel
 def linear_descent(
     kind, starts, columns, entries, row_cells, batches, begin, total, table, weights, multipliers, amount, c, c1, c2,
     cap, radius, mean, marks, snapshots,

@@ -7,16 +7,16 @@ hold R independent runs in their last axis, which share the batch.
 """
 
 import numpy as np
-from numba import njit
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
+from partialfair.tables.elementary import exp
 
 PAIR_P = np.array([0, 3, 4, 5, 2])
 PAIR_N = np.array([1, 2, 5, 4, 3])
 ROW = np.array([0, 1, 1, 2, 2])
 
 
-@njit(**JIT)
+@kernel
 def dual_step(values, gaps, y, alpha, tau, weight, bound):
     """Lemma 3: the exact maximiser of the linearised dual step, in place; one run.
 
@@ -41,13 +41,13 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
     top = exponent.max()
     total = 0.0
     for k in range(3):
-        y[k] *= np.exp(exponent[k] - top)
+        y[k] *= exp(exponent[k] - top)
         total += y[k]
     for k in range(3):
         y[k] /= total
 
 
-@njit(**JIT)
+@kernel
 def upper_bound(u, v, bound):
     """Lemma 4: ``max over y, alpha of <y, u> + sum_m y_row(m) (alpha_m v_m - alpha_m^2)``, exactly; one run.
 
@@ -61,7 +61,7 @@ def upper_bound(u, v, bound):
     return best.max()
 
 
-@njit(**JIT)
+@kernel
 def set_moments(scores, cells, sets, first, second):
     """Means over the batch of ``w``, ``w h``, ``w h^2`` with the sets' weights w.
 
@@ -97,7 +97,7 @@ def set_moments(scores, cells, sets, first, second):
     return mass
 
 
-@njit(**JIT)
+@kernel
 def minimax_step(
     scores, cells, sets, a, b, y, alpha, level, limit, c1, c2, eta, tau, weight, bound, prox, a0, b0, sums, residual
 ):
@@ -178,7 +178,7 @@ def minimax_step(
             residual[i, r] = by_cell[cell, r] + slope[cell, r] * scores[i, r]
 
 
-@njit(**JIT)
+@kernel
 def gather_scores(starts, columns, entries, rows, table, scores):
     """Scores (B, R) of some rows of a CSR matrix under R linear models, the columns of ``table`` (p, R)."""
     runs = table.shape[1]
@@ -191,7 +191,7 @@ def gather_scores(starts, columns, entries, rows, table, scores):
                 scores[i, r] += x * table[column, r]
 
 
-@njit(**JIT)
+@kernel
 def descend(starts, columns, entries, rows, table, residual, eta, radius):
     """``table -= eta X' residual`` on the rows of a batch, then projection of every model on a ball."""
     runs = table.shape[1]
@@ -211,7 +211,7 @@ def descend(starts, columns, entries, rows, table, residual, eta, radius):
                 table[column, r] *= factor
 
 
-@njit(**JIT)
+@kernel
 def oracle(
     starts, columns, entries, row_cells, batches, sets, table, a, b, y, alpha, level, limit, c1, c2, c, weight, bound,
     radius, skip, marks, sums, mean, snapshots,

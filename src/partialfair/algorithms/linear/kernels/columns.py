@@ -1,9 +1,9 @@
 """What the kernels that run configurations as columns share: weights in coded form, and hinges of rows."""
 
 import numpy as np
-from numba import njit
 
-from partialfair.tables.compiled import JIT, LANES, SUM_BLOCK
+from partialfair.tables.compiled import LANES, SUM_BLOCK, kernel
+from partialfair.tables.lanes import lane_above
 
 MIN_LANES = 4  # from this number of columns on, eight lanes cost no more than the columns one by one
 
@@ -13,7 +13,7 @@ def lanes_for(columns: int) -> int:
     return LANES if columns >= MIN_LANES else 1
 
 
-@njit(**JIT)
+@kernel
 def pack(effective, members, coded):
     """Coded tables (G, E*C), lanes innermost, of weights (C, G, d+2) whose last entry is zero."""
     lanes, groups, _ = effective.shape
@@ -26,7 +26,7 @@ def pack(effective, members, coded):
                 coded[g, e * lanes + c] = total
 
 
-@njit(**JIT)
+@kernel
 def unpack(coded, members, lanes, gradient):
     """Adjoint of :func:`pack`: adds coded gradients (G, E*C) up to gradients (C, G, d+2)."""
     gradient[:] = 0
@@ -37,7 +37,7 @@ def unpack(coded, members, lanes, gradient):
                     gradient[c, g, members[e, m]] += coded[g, e * lanes + c]
 
 
-@njit(**JIT)
+@kernel
 def effective_weights(params, groups, out):
     """Weights each group sees, the first d+1 columns of ``out`` (G, d+2), from parameters (R, d+1)."""
     for g in range(groups):
@@ -45,20 +45,15 @@ def effective_weights(params, groups, out):
             out[g, j] = params[0, j] + (params[g, j] if 0 < g < params.shape[0] else 0.0)
 
 
-@njit(**JIT)
+@kernel
 def hinge_rows(scores, first, stop, threshold, weight, residual):
     """Add ``weight / (stop - first)`` to the residual of rows above ``threshold``; return their share."""
     step, t = np.float32(weight / (stop - first)), np.float32(threshold)
-    count = 0.0
+    count = 0
     for low in range(first, stop, SUM_BLOCK):
         part = scores[low : min(low + SUM_BLOCK, stop)]
         out = residual[low : min(low + SUM_BLOCK, stop)]
-        # Counting in the scores' own precision keeps the loop in vector registers: 0.003 ms instead of 0.020 ms for
-        # 19,500 rows. Whole numbers of this size are exact in it.
-        total = np.float32(0)
         for i in range(part.size):
-            above = np.float32(1) if part[i] > t else np.float32(0)
-            total += above
-            out[i] += step * above
-        count += total
+            out[i] += step if part[i] > t else np.float32(0)
+        count += lane_above(part, t)
     return count / (stop - first)

@@ -6,16 +6,16 @@ Regularization descends ``f0 + weight max_i f_i``, and SSG direct applies the sw
 """
 
 import numpy as np
-from numba import njit
 
 from partialfair.algorithms.linear.kernels.columns import effective_weights, hinge_rows, pack, unpack
-from partialfair.algorithms.linear.kernels.pointwise import hinge_means_single, logistic
+from partialfair.algorithms.linear.kernels.pointwise import hinge_means, logistic
 from partialfair.constraints.kernels.sides import side_value
 from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
+from partialfair.tables.lanes import lane_dot
 
 
-@njit(**JIT)
+@kernel
 def largest_constraint(convex, concave, means, chosen, work):
     """Return (index, value) of the largest f_i.
 
@@ -35,7 +35,7 @@ def largest_constraint(convex, concave, means, chosen, work):
     return best, worst
 
 
-@njit(**JIT)
+@kernel
 def add_part(i, side, chosen, factor, scores, starts, thresholds, aux_index, residual, aux_gradient):
     """Add ``factor`` times a subgradient of one part of constraint i to the residual (n,) and ``aux_gradient`` (P,)."""
     weight, subset, threshold, _ = side
@@ -48,7 +48,7 @@ def add_part(i, side, chosen, factor, scores, starts, thresholds, aux_index, res
                 aux_gradient[aux_index[q]] -= step * share
 
 
-@njit(**JIT)
+@kernel
 def compute_scores(design, params, effective, packed, scores):
     """Scores (C, n) of all columns from parameters (C, R, d+1)."""
     codes, dense, dense_columns, starts, subset_group, members = design
@@ -62,7 +62,7 @@ def compute_scores(design, params, effective, packed, scores):
         forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores)
 
 
-@njit(**JIT)
+@kernel
 def compute_directions(design, residual, coded, gradient, direction):
     """Gradients (C, R, d+1) by the parameters of ``sum_i residual[c, i] * score_i``."""
     codes, dense, dense_columns, starts, subset_group, members = design
@@ -83,19 +83,16 @@ def compute_directions(design, residual, coded, gradient, direction):
                     direction[c, g, p] = d
 
 
-@njit(**JIT)
+@kernel
 def squared_norm(direction, aux_gradient):
     """Squared norm of a gradient by parameters (R, d+1) and auxiliaries (P,)."""
     square = 0.0
     for r in range(direction.shape[0]):
-        for p in range(direction.shape[1]):
-            square += direction[r, p] ** 2
-    for p in range(aux_gradient.size):
-        square += aux_gradient[p] ** 2
-    return square
+        square += lane_dot(direction[r], direction[r])
+    return square + lane_dot(aux_gradient, aux_gradient)
 
 
-@njit(**JIT)
+@kernel
 def descend(params, aux, direction, aux_gradient, length):
     """Move parameters (R, d+1) and auxiliaries (P,) against a gradient, in place."""
     for r in range(params.shape[0]):
@@ -105,7 +102,7 @@ def descend(params, aux, direction, aux_gradient, length):
         aux[p] -= length * aux_gradient[p]
 
 
-@njit(**JIT)
+@kernel
 def subgradient_steps(
     design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work
 ):
@@ -155,7 +152,7 @@ def subgradient_steps(
                 continue
             for q in range(shift.size):
                 thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
-            hinge_means_single(scores[c], starts, thresholds, means)
+            hinge_means(scores[c], starts, thresholds, means)
             i, worst = largest_constraint(convex, concave, means, chosen, scratch)
             factor = 1.0
             if constant[c] > 0:

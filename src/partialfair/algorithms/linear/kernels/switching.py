@@ -7,29 +7,25 @@ Partial fairness paper, section 3 (SSG subsolver). At a point v: if the largest 
 """
 
 import numpy as np
-from numba import njit
 
 from partialfair.algorithms.linear.kernels.columns import effective_weights, hinge_rows, pack, unpack
-from partialfair.algorithms.linear.kernels.pointwise import hinge_means_single, logistic
+from partialfair.algorithms.linear.kernels.pointwise import hinge_means, logistic
 from partialfair.constraints.kernels.sides import side_value
 from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
+from partialfair.tables.lanes import lane_dot
 
 
-@njit(**JIT)
+@kernel
 def linearised_means(offset, slope, fraction, effective, subset_group, thresholds, out):
     """Hinge means (S, Q) linearised at the anchor: ``offset + slope . u - fraction * t``."""
     for s in range(offset.shape[0]):
         u = effective[subset_group[s]]
         for q in range(offset.shape[1]):
-            total = 0.0
-            row = slope[s, q]
-            for j in range(row.size):
-                total += row[j] * u[j]
-            out[s, q] = offset[s, q] + total - fraction[s, q] * thresholds[q]
+            out[s, q] = offset[s, q] + lane_dot(slope[s, q], u) - fraction[s, q] * thresholds[q]
 
 
-@njit(**JIT)
+@kernel
 def largest_majorant(convex, concave, anchor_choice, means, linear, chosen, work):
     """Return (index, value) of the largest majorant; ``chosen`` (J,) receives its convex alternatives."""
     weight, subset, threshold, constant = convex
@@ -50,7 +46,7 @@ def largest_majorant(convex, concave, anchor_choice, means, linear, chosen, work
     return best, worst
 
 
-@njit(**JIT)
+@kernel
 def switching_steps(
     design, y, aux_index, shift, convex, concave, anchor, params, aux, best, tolerance, active, steps, work
 ):
@@ -105,7 +101,7 @@ def switching_steps(
                 continue
             for q in range(n_thresholds):
                 thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
-            hinge_means_single(scores[c], starts, thresholds, means)
+            hinge_means(scores[c], starts, thresholds, means)
             linearised_means(offset[c], slope[c], fraction[c], effective[c], subset_group, thresholds, linear)
             plus = (convex[0], convex[1], convex[2], convex[3][c])
             minus = (concave[0], concave[1], concave[2], concave[3][c])
@@ -147,7 +143,6 @@ def switching_steps(
                             gradient[c, subset_group[s], p] -= weight * slope[c, s, q, p]
                         if aux_index[q] >= 0:
                             aux_gradient[c, aux_index[q]] += weight * fraction[c, s, q]
-            square = 0.0
             direction[:] = 0
             for g in range(groups):
                 for p in range(width):
@@ -155,11 +150,9 @@ def switching_steps(
                     direction[0, p] += d
                     if 0 < g < rows:
                         direction[g, p] = d
+            square = lane_dot(aux_gradient[c], aux_gradient[c])
             for r in range(rows):
-                for p in range(width):
-                    square += direction[r, p] ** 2
-            for p in range(aux.shape[1]):
-                square += aux_gradient[c, p] ** 2
+                square += lane_dot(direction[r], direction[r])
             if square == 0:
                 continue
             length = (value[c] if i >= 0 else tolerance[c]) / square

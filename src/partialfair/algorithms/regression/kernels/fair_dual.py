@@ -5,14 +5,14 @@ the non-negative orthant. Everything is float64: differences between atoms far o
 """
 
 import numpy as np
-from numba import njit
 
-from partialfair.tables.compiled import JIT
+from partialfair.tables.compiled import kernel
+from partialfair.tables.elementary import exp
 
 NEGLIGIBLE = 1e-14
 
 
-@njit(**JIT)
+@kernel
 def softmax_row(point, weights, costs, beta, out):
     """Probabilities (G,) of the atoms at a point (2, K, G) for one row."""
     top = -1e300
@@ -24,13 +24,13 @@ def softmax_row(point, weights, costs, beta, out):
         top = max(top, out[j])
     total = 0.0
     for j in range(out.size):
-        out[j] = np.exp(out[j] - top)
+        out[j] = exp(out[j] - top)
         total += out[j]
     for j in range(out.size):
         out[j] /= total
 
 
-@njit(**JIT)
+@kernel
 def record(point, step, every, trace):
     """Keep Lambda - V of every ``every``-th step, counted from 1; ``every`` 0 for none."""
     if every > 0 and step % every == 0 and step // every <= trace.shape[0]:
@@ -39,24 +39,25 @@ def record(point, step, every, trace):
                 trace[step // every - 1, s, j] = point[0, s, j] - point[1, s, j]
 
 
-@njit(**JIT)
+@kernel
 def sgd(t, r, eps, beta, rows, size, w, mean, every, trace):
     """Projected steps of one size on the rows named by ``rows``; ``w`` is moved, ``mean`` becomes their average."""
     q = np.empty(r.shape[1])
     for step in range(1, rows.size + 1):
         i = rows[step - 1]
         softmax_row(w, t[i], r[i], beta, q)
+        share = 1.0 / step
         for s in range(w.shape[1]):
             for j in range(w.shape[2]):
                 drift = t[i, s] * q[j]
                 w[0, s, j] = max(w[0, s, j] - size * (drift + eps[s]), 0.0)
                 w[1, s, j] = max(w[1, s, j] - size * (eps[s] - drift), 0.0)
-                mean[0, s, j] += (w[0, s, j] - mean[0, s, j]) / step
-                mean[1, s, j] += (w[1, s, j] - mean[1, s, j]) / step
+                mean[0, s, j] += share * (w[0, s, j] - mean[0, s, j])
+                mean[1, s, j] += share * (w[1, s, j] - mean[1, s, j])
         record(w, step, every, trace)
 
 
-@njit(**JIT)
+@kernel
 def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, average, every, done, trace):
     """AC-SA on the rows named by ``rows``, on F plus ``weight |w|^2 / 2 - <centre, w>``; moves ``w`` and ``average``.
 
@@ -96,7 +97,7 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
         record(average, done + step, every, trace)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
     """Minimise ``x' curvature x / 2 - slope' x + sum eps |x|`` from x (n,), which is moved; return the steps taken.
 

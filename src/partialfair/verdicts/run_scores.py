@@ -2,34 +2,46 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from partialfair.errors import DataError, NotEstimableError
+from partialfair.errors import ConfigError, DataError, NotEstimableError
+from partialfair.grid import paths
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.reporting import runs
-from partialfair.reporting.exhibit import Context
 from partialfair.tables import intervals
+from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json
 from partialfair.verdicts.results import Setting
+
+if TYPE_CHECKING:
+    from partialfair.verdicts.evidence import Evidence
 
 BOTH = "train_and_validation"
 
 
-def _scores_of(context: Context[Any], setting: Setting, seed: int) -> Path | None:
+def folder(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path | None, str]:
+    """Return the folder of a run, or the reason why the grid has no such run."""
+    try:
+        job = evidence.config.job(*setting[:3], str(setting.kappa), seed)
+    except ConfigError as error:
+        return None, str(error)
+    return evidence.root / job.path, ""
+
+
+def _scores_of(evidence: "Evidence[Any]", setting: Setting, seed: int) -> Path | None:
     """The stored scores of a run; ``None`` if it has none."""
-    found, _ = runs.folder(context, setting, seed)
+    found, _ = folder(evidence, setting, seed)
     path = None if found is None else found / "scores.parquet"
     return path if path is not None and path.exists() else None
 
 
-def scores(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
+def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """Columns group, y and score of the rows of a split; ``None`` if the run has no scores."""
-    path = _scores_of(context, setting, seed)
+    path = _scores_of(evidence, setting, seed)
     if path is None:
         return None
     table = _table(path, path.stat().st_mtime_ns)
@@ -49,13 +61,13 @@ def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rew
         raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
 
 
-def values(context: Context[Any], setting: Setting, metric: str, split: str) -> dict[int, float]:
+def values(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> dict[int, float]:
     """Values of a metric by seed; NaN where a run's scores do not determine it, none for runs without scores."""
     found = {}
-    for seed in context.config.seeds(setting.experiment):
-        path = _scores_of(context, setting, seed)
+    for seed in evidence.config.seeds(setting.experiment):
+        path = _scores_of(evidence, setting, seed)
         if path is not None:
-            value = _value(context, setting, seed, metric, split, path)
+            value = _value(evidence, setting, seed, metric, split, path)
             if value is not None:
                 found[seed] = value
     return found
@@ -64,11 +76,11 @@ def values(context: Context[Any], setting: Setting, metric: str, split: str) -> 
 _KNOWN: dict[tuple[Path, int, str, str], float | None] = {}
 
 
-def _value(context: Context[Any], setting: Setting, seed: int, metric: str, split: str, path: Path) -> float | None:
+def _value(evidence: "Evidence[Any]", setting: Setting, seed: int, metric: str, split: str, path: Path) -> float | None:
     key = (path.absolute(), path.stat().st_mtime_ns, metric, split)
     if key not in _KNOWN:
-        rows = scores(context, setting, seed, split)
-        run = context.config.experiment(setting.experiment).runs[setting.dataset]
+        rows = scores(evidence, setting, seed, split)
+        run = evidence.config.experiment(setting.experiment).runs[setting.dataset]
         _KNOWN[key] = None if rows is None else _measured(rows, metric, run.metric_interval or run.interval)
     return _KNOWN[key]
 
@@ -81,12 +93,12 @@ def _measured(rows: pd.DataFrame, metric: str, interval: Any) -> float:
         return float("nan")
 
 
-def mean_and_spread(context: Context[Any], setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
+def mean_and_spread(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
     """Mean over runs with its t-interval, and the standard deviation over runs (one degree of freedom less)."""
-    found = np.array(list(values(context, setting, metric, split).values()))
+    found = np.array(list(values(evidence, setting, metric, split).values()))
     found = found[~np.isnan(found)]
     spread = float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
-    return t_interval(found, context.results.level), spread
+    return t_interval(found, evidence.results.level), spread
 
 
 def spread_interval(spread: float, n: int, level: float) -> Estimate:
@@ -100,9 +112,19 @@ def spread_interval(spread: float, n: int, level: float) -> Estimate:
     return Estimate(spread, float(low), float(high), float(high - low) / 2, n)
 
 
-def pooled(context: Context[Any], setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+@lru_cache(maxsize=16)
+def rows_of(root: Path, dataset: str, parts: str, seed: int) -> Dataset:
+    """Return rows of some parts of a stored split, their names joined by ``+``; of the whole table for none."""
+    data = Dataset.load(root / paths.table(dataset))
+    if not parts:
+        return data
+    split = Split.load(root / paths.split(dataset, seed), data.n_rows)
+    return data.take(np.concatenate([getattr(split, part) for part in parts.split("+")]))
+
+
+def pooled(evidence: "Evidence[Any]", setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Scores and groups of all runs of a setting together."""
-    parts = [scores(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+    parts = [scores(evidence, setting, seed, split) for seed in evidence.config.seeds(setting.experiment)]
     there = [part for part in parts if part is not None]
     if not there:
         return np.zeros(0), np.zeros(0, np.int64)

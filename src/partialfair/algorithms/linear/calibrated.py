@@ -1,0 +1,182 @@
+"""The direct solver, repeated until the constraint itself holds: with the indicator, at all thresholds of the interval.
+
+The augmented Lagrangian bounds smoothed shares at a grid of ranks. What a person asks for, and an audit measures, is
+larger: shares jump between ranks, the smoothing is wide where scores lie close together, and just below the interval's
+first rank one group is free. So the grid is widened, the slack rescaled by what was measured, and the smoothing made
+narrower, each from the solution before.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair import plugins
+from partialfair.algorithms.contract import Record, Task
+from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, matching_thresholds, solve
+from partialfair.algorithms.linear.problem import LinearProblem, Point
+from partialfair.algorithms.linear.rank_map import padded
+from partialfair.constraints.program import HingeProgram, Side
+from partialfair.tables.intervals import GroupPairs, for_groups, measure
+
+Vector = NDArray[np.float64]
+PSP = "partial_statistical_parity"
+SPACING = 0.03
+"""Largest distance of two ranks of the widened grid."""
+MOST_RANKS = 48
+STUCK, STUCK_PENALTY = 3.0, 1000.0
+"""A first solution whose gap is so many times kappa lies in a hole that a small penalty opened; this one does not."""
+RESCALINGS, WIDTH = 5, 0.5
+SLOPES = (0.2, 5.0)
+"""Of the affine maps that align the groups' scores for the start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The solution that was taken.
+
+    Attributes:
+        params, aux: the point, (R, d+1) and (P,).
+        problem: the problem whose optimum it is to be, with the slack that was rescaled.
+        gap: the constraint's metric on the training rows.
+        records: of all solves, one after another.
+    """
+
+    params: Vector
+    aux: Vector
+    problem: LinearProblem
+    gap: float
+    records: list[Record]
+
+
+def solve_calibrated(
+    task: Task,
+    problem: LinearProblem,
+    settings: ALMSettings,
+    gap_of: Callable[[Vector], float],
+    *,
+    free: Vector,
+    start: Point | None = None,
+    place: Callable[[Any], Any] = lambda problem: problem,
+) -> Calibrated:
+    """Minimise the loss so that ``gap_of`` the scores is at most kappa on the training rows.
+
+    Args:
+        task: the task, with a finite kappa and a constraint on hinge means.
+        problem: its rows, laid out for :func:`constraints` at scale 1.
+        settings: of the direct solver.
+        gap_of: the metric of scores (n,) in the order of the task's rows.
+        free: (R, d+1) parameters without constraints, taken where they meet kappa already.
+        start: point of a neighbouring tolerance.
+        place: moves a problem to where it is solved.
+
+    Returns:
+        Of the points within kappa the one with the lowest loss, else the one with the smallest gap.
+    """
+    found: list[Calibrated] = []
+    free_gap = gap_of(in_order_of_rows(problem, problem.scores(free)))
+    if free_gap <= task.kappa:
+        return Calibrated(free, np.zeros(0), problem, free_gap, [])
+
+    def attempt(scale: float, width: float, own: ALMSettings, begin: Point | None) -> Calibrated:
+        at = place(replace(problem, program=_narrowed(constraints(task, scale), width)))
+        solution = solve(at, settings=own, start=begin)
+        gap = gap_of(in_order_of_rows(at, at.scores(solution.params)))
+        found.append(Calibrated(solution.params, solution.aux, at, gap, list(solution.records)))
+        return found[-1]
+
+    begin = start if start is not None and start[1].size == problem.n_aux else _start(task, problem, free)
+    now = attempt(1.0, 1.0, settings, begin)
+    if now.gap > STUCK * task.kappa:
+        firm = settings.model_copy(update={"penalty": STUCK_PENALTY})
+        now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda one: one.gap)
+    scale = 1.0
+    for _ in range(RESCALINGS):
+        if now.gap <= task.kappa:
+            break
+        scale *= float(np.clip(0.98 * task.kappa / now.gap, 0.2, 0.98))
+        width = WIDTH if task.constraint == PSP else 1.0
+        now = attempt(scale, width, settings, (now.params, now.aux))
+    taken = _taken(found, task.kappa)
+    if taken.gap > free_gap:
+        taken = Calibrated(free, np.zeros(0), problem, free_gap, [])
+    return replace(taken, records=[record for one in found for record in one.records])
+
+
+def in_order_of_rows(problem: LinearProblem, scores: Vector) -> Vector:
+    """Scores (n,) in the order of the rows, from those in the order of the design."""
+    out = np.empty(scores.size)
+    out[problem.design.order] = scores
+    return out
+
+
+def _taken(found: list[Calibrated], kappa: float) -> Calibrated:
+    within = [one for one in found if one.gap <= kappa]
+    if within:
+        return min(within, key=lambda one: one.records[-1].objective)
+    return min(found, key=lambda one: one.gap)
+
+
+def constraints(task: Task, scale: float = 1.0) -> HingeProgram:
+    """The constraints at ``scale`` times the tolerance; partial statistical parity on a finer grid of ranks."""
+    family = plugins.load("constraints", task.constraint)
+    rows = task.train
+    shared: dict[str, Any] = {"interval": task.interval, "kappa": scale * task.kappa, "kappa_scale": task.kappa_scale}
+    unions = for_groups(task.interval, rows.n_groups)
+    if task.constraint == PSP and len(set(unions)) == 1:
+        shared = _widened(unions, task, scale)
+    elif getattr(family, "HAS_GRID", False):
+        shared |= {"grid": task.grid, "closed": True}
+    else:
+        shared["grid"] = task.grid
+    program: HingeProgram = family.build(rows.group, rows.y, **shared)
+    return program
+
+
+def _widened(unions: GroupPairs, task: Task, scale: float) -> dict[str, Any]:
+    """Options of the family: ranks from kappa below the interval to its end, not farther apart than kappa.
+
+    Thresholds just above the lower end, where one group's rank is in the interval and the other's below it, are
+    constrained so. The last step reaches beyond the end, because grids are half open.
+    """
+    slack = task.kappa * (measure(unions[0]) if task.kappa_scale == "relative" else 1.0)
+    length = measure(padded(unions[0], slack, 0.0))
+    grid = int(np.clip(np.ceil(length / min(SPACING, slack)), task.grid, max(MOST_RANKS, task.grid)))
+    pairs = padded(unions[0], slack, length / grid)
+    return {"interval": pairs, "kappa": scale * slack, "kappa_scale": "absolute", "grid": grid + 1}
+
+
+def _narrowed(program: HingeProgram, width: float) -> HingeProgram:
+    """The same constraints with a surrogate that rises from 0 to 1 within ``width`` instead of 1."""
+    if width == 1:
+        return program
+
+    def side(own: Side) -> Side:
+        return replace(own, weight=own.weight / width, constant=own.constant * width)
+
+    narrow = {"shift": program.shift * width, "start": program.start * width}
+    return replace(program, convex=side(program.convex), concave=side(program.concave), **narrow)  # type: ignore[arg-type]
+
+
+def _start(task: Task, problem: LinearProblem, free: Vector) -> Point | None:
+    """The free model with its groups' scores aligned on the interval; ``None`` where the solver's own start serves."""
+    unions = for_groups(task.interval, task.train.n_groups)
+    if task.constraint != PSP or not task.uses_group or len(set(unions)) > 1:
+        return None
+    scores, starts = problem.scores(free), problem.design.starts
+    slack = task.kappa * (measure(unions[0]) if task.kappa_scale == "relative" else 1.0)
+    ranks = np.concatenate([np.linspace(a, b, 33)[1:-1] for a, b in padded(unions[0], slack, 0.0)])
+    parts = [np.sort(scores[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+    quantiles = np.array([np.quantile(part, 1 - ranks) for part in parts])
+    mean = np.array([part.size for part in parts]) @ quantiles / scores.size
+    blocks = problem.model.effective(free)
+    for k, own in enumerate(quantiles):
+        spread = float(own.var())
+        slope = float(np.clip(((own - own.mean()) @ mean) / own.size / spread, *SLOPES)) if spread > 0 else 1.0
+        blocks[k] *= slope
+        blocks[k, 0] += mean.mean() - slope * own.mean()
+    params = blocks.copy()
+    params[1:] -= blocks[:1]
+    return params, matching_thresholds(problem, params)

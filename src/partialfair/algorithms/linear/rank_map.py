@@ -1,0 +1,217 @@
+"""Map each group's scores so that no threshold on an interval of ranks tells the groups apart by more than kappa.
+
+Any scores may be mapped, of a linear model or of another one. A map is strictly increasing, so every group keeps its
+own order; nothing is fitted again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.errors import ConfigError
+from partialfair.metrics import ranks
+from partialfair.models.rank_map import RankMap
+from partialfair.tables.intervals import GroupPairs, Interval, Pairs, measure, require_rows
+
+Vector = NDArray[np.float64]
+KNOTS = 2048
+"""At most so many knots per group: the map is exact to this share of the group's rows."""
+OPENING = 0.95
+"""How fast the tube opens outside the interval: below 1, so that maps increase strictly, for a plateau ties rows."""
+NARROWINGS = 8
+LEAST_SLOPE = 1e-9
+"""Of a map, where rows of all other groups share one score."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMap:
+    """Maps, and what they do to the rows they were made on.
+
+    Attributes:
+        mapping: the maps.
+        scores: (n,) mapped scores.
+        gap: the metric there: ``rank_gap`` on the absolute scale, ``sp`` on the relative one.
+        least: that of the narrowest tube, below which no strictly increasing maps of these scores are known to lead;
+            ``None`` where kappa was reached.
+        tied: (share, group code) of the largest set of rows of one group with one score.
+    """
+
+    mapping: RankMap
+    scores: Vector
+    gap: float
+    least: float | None
+    tied: tuple[float, int]
+
+
+def fit_rank_map(
+    scores: Vector,
+    group: NDArray[np.integer],
+    group_names: tuple[str, ...],
+    *,
+    interval: Interval,
+    kappa: float,
+    kappa_scale: str = "absolute",
+    padding: float | None = None,
+) -> FittedMap:
+    """Make the maps whose largest gap on the interval is at most kappa on these rows.
+
+    All groups are drawn towards their mean quantile function, weighted by size: group k's score at rank r is cut off
+    at the mean's scores at ranks ``r + h`` and ``r - h`` with ``2 h = kappa``, so that no two groups' ranks differ by
+    more than ``2 h`` at any threshold. Outside the interval the bounds open gradually. The gap is then measured, and h
+    reduced by half of what exceeds kappa (ties and the distance of knots add a little), at most eight times. Scores
+    whose gap is within kappa as they are, or is not made smaller by any of these maps, stay as they are.
+
+    Args:
+        scores: (n,) finite scores.
+        group: (n,) codes 0..G-1, every one of which occurs.
+        group_names: names of the G groups.
+        interval: ranks, the same for all groups.
+        kappa: tolerance, positive.
+        kappa_scale: "absolute", or "relative" to the length of the interval.
+        padding: by how much the interval is widened at either end; by default one over the root of the smallest
+            group's rows: on other rows its end lies elsewhere, and at its end the allowed difference jumps.
+
+    Raises:
+        ConfigError: intervals that differ between groups.
+        NotEstimableError: the interval keeps fewer than 2 rows of some group.
+    """
+    n_groups = len(group_names)
+    if interval.per_group and len(set(interval.unions)) > 1:
+        raise ConfigError("rank maps need one interval for all groups; use solver='alm' for an interval per group")
+    pairs = interval.first
+    unions = Interval((pairs,)).for_groups(n_groups)
+    gap_of = gap_measure(group, unions, kappa_scale)
+    quantiles = [_Quantiles.of(scores[group == k]) for k in range(n_groups)]
+    sizes = np.array([found.size for found in quantiles])
+    pad = 1 / np.sqrt(sizes.min()) if padding is None else padding
+    length = measure(pairs) if kappa_scale == "relative" else 1.0
+    tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(pairs, pad))
+    half = kappa * length / 2
+    same = _unchanged(quantiles, group_names)
+    best = (gap_of(unmapped := same.apply(scores, group)), same, unmapped)
+    for taken in range(NARROWINGS + 1 if best[0] > kappa else 0):
+        knots = tubes.knots(half if taken < NARROWINGS else 0.0)
+        mapping = _joined(knots, group_names)
+        mapped = mapping.apply(scores, group)
+        gap = gap_of(mapped)
+        if gap < best[0]:
+            best = (gap, mapping, mapped)
+        if gap <= kappa or half == 0:
+            break
+        half = max(half - 0.55 * (gap - kappa) * length, 0.0)
+    tied = max((found.largest_tie, k) for k, found in enumerate(quantiles))
+    return FittedMap(best[1], best[2], best[0], best[0] if best[0] > kappa else None, tied)
+
+
+def gap_measure(group: NDArray[np.integer], unions: GroupPairs, kappa_scale: str) -> Callable[[Vector], float]:
+    """The metric that kappa bounds, of scores of these rows.
+
+    Raises:
+        NotEstimableError: when called, if the interval keeps fewer than 2 rows of some group.
+    """
+    metric = ranks.rank_distance if kappa_scale == "absolute" else ranks.kept_set_distance
+
+    def of(scores: Vector) -> float:
+        counts = ranks.count_above(scores, group, len(unions))
+        require_rows(unions, counts.sizes)
+        return float(metric(counts.above, counts.sizes, unions))
+
+    return of
+
+
+def padded(pairs: Pairs, below: float, above: float | None = None) -> Pairs:
+    """Pairs of ranks widened at both ends within [0, 1], overlapping ones merged.
+
+    Args:
+        pairs: sorted disjoint pairs.
+        below: by how much at the lower end; above: at the upper one, by default as much.
+    """
+    found: list[tuple[float, float]] = []
+    for alpha, beta in pairs:
+        low, high = max(alpha - below, 0.0), min(beta + (below if above is None else above), 1.0)
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantiles:
+    """A group's scores by rank (0 = highest), linear between the distinct scores at the middle of their ranks."""
+
+    size: int
+    ranks: Vector  # ascending
+    scores: Vector  # descending
+    largest_tie: float
+
+    @classmethod
+    def of(cls, scores: Vector) -> "_Quantiles":
+        values, counts = np.unique(-scores, return_counts=True)
+        ends = np.cumsum(counts)
+        return cls(scores.size, (ends - counts / 2) / scores.size, -values, float(counts.max()) / scores.size)
+
+    def at(self, ranks: Vector) -> Vector:
+        return np.asarray(np.interp(ranks, self.ranks, self.scores))
+
+    def knots(self) -> Vector:
+        """Ranks of the knots: of all distinct scores, or of those nearest to equal steps of rank."""
+        if self.ranks.size <= KNOTS:
+            return self.ranks
+        last = self.ranks.size - 1
+        place = np.searchsorted(self.ranks, np.linspace(0, 1, KNOTS)[1:-1]).clip(max=last)
+        return self.ranks[np.unique(np.concatenate([[0], place, [last]]))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tubes:
+    """The tubes around the mean quantile function for any half width."""
+
+    quantiles: list[_Quantiles]
+    weights: Vector
+    pairs: Pairs
+
+    def mean(self, ranks: Vector) -> Vector:
+        return np.asarray(sum(w * own.at(ranks) for w, own in zip(self.weights, self.quantiles, strict=True)))
+
+    def knots(self, half: float) -> list[tuple[Vector, Vector]]:
+        """Knots (x, y) of every group, ascending."""
+        found = []
+        for own in self.quantiles:
+            ranks = own.knots()
+            down, up = self._widths(ranks, half)
+            low = np.where(ranks + down >= 1, -np.inf, self.mean(ranks + down))
+            high = np.where(ranks - up <= 0, np.inf, self.mean(ranks - up))
+            x = own.at(ranks)
+            found.append((x[::-1], _increasing(x[::-1], np.clip(x, low, high)[::-1])))
+        return found
+
+    def _widths(self, ranks: Vector, half: float) -> tuple[Vector, Vector]:
+        """By how much lower and higher ranks the scores at ``ranks`` may be taken.
+
+        A threshold counts if either group's rank is in the interval, hence the different places where the two open.
+        """
+        outside_up = [np.maximum(a - ranks, ranks - b - 2 * half) for a, b in self.pairs]
+        outside_down = [np.maximum(a - 2 * half - ranks, ranks - b) for a, b in self.pairs]
+        up, down = (np.maximum(np.min(found, axis=0), 0.0) for found in (outside_up, outside_down))
+        return half + OPENING * down, half + OPENING * up
+
+
+def _increasing(x: Vector, y: Vector) -> Vector:
+    """The least strictly increasing values that are not below ``y``, for strictly increasing ``x``."""
+    slope = LEAST_SLOPE * np.arange(1.0, x.size + 1) * max(1.0, float(np.ptp(x)))
+    return np.asarray(np.maximum.accumulate(y - slope) + slope)
+
+
+def _unchanged(quantiles: list[_Quantiles], group_names: tuple[str, ...]) -> RankMap:
+    """Maps that change nothing."""
+    ends = [np.unique(own.scores[[-1, 0]]) for own in quantiles]
+    return _joined([(x, x) for x in ends], group_names)
+
+
+def _joined(knots: list[tuple[Vector, Vector]], group_names: tuple[str, ...]) -> RankMap:
+    """One model of the knots of all groups."""
+    starts = np.concatenate([[0], np.cumsum([x.size for x, _ in knots])]).astype(np.int64)
+    return RankMap(group_names, starts, np.concatenate([x for x, _ in knots]), np.concatenate([y for _, y in knots]))

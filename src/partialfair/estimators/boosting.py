@@ -1,0 +1,388 @@
+"""Gradient-boosted trees under a fairness constraint, in the scikit-learn convention; needs LightGBM."""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from partialfair import plugins
+from partialfair.algorithms.linear.rank_map import fit_rank_map
+from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.constraints.program import HingeProgram
+from partialfair.errors import ConfigError
+from partialfair.estimators.inputs import (
+    InputError,
+    UnconstrainedWarning,
+    as_matrix,
+    binary_labels,
+    group_codes,
+    stratified_rows,
+    value_errors,
+)
+from partialfair.estimators.training import PSP, sampling_radius, why_missed
+from partialfair.metrics import evaluate_all
+from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.tables.groups import codes_for
+from partialfair.tables.intervals import FULL, Interval
+
+Vector = NDArray[np.float64]
+Codes = NDArray[np.int64]
+STEEP = 1e6
+"""Slope at which the clipped-linear share stands for the indicator."""
+
+
+class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """LightGBM's trees, grown on the logistic loss and a Lagrangian of the constraint.
+
+    Before every tree, derivatives are taken of the loss plus ``multipliers * constraints``, with shares smoothed by the
+    clipped linear function. The multipliers follow the constraints themselves, with indicators, on rows that grow no
+    tree, because trees fit a constraint on their own rows as closely as they fit labels (the proxy-Lagrangian on two
+    sets of rows of Cotter et al., Training well-generalizing classifiers for fairness metrics and other data-dependent
+    constraints, 2019). Of all lengths of the sequence of trees, the one with the least loss within the tolerance on the
+    held-out rows is kept, or else the one with the smallest violation. For partial statistical parity with the group
+    known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on the
+    held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
+
+    Args:
+        constraint: name of a family on shares, for instance "partial_statistical_parity" or
+            "partial_demographic_parity"; ``None`` for none.
+        interval, kappa, kappa_scale, grid: as in :class:`partialfair.estimators.PartialFairClassifier`.
+        uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features.
+        n_estimators, learning_rate, num_leaves, min_child_samples: of the trees, as in LightGBM.
+        dual_step: by how much a multiplier grows per tree and unit of violation.
+        penalty: weight of the violation itself beside the multipliers.
+        holdout_fraction: share of rows that grow no tree, stratified by group and label; 0: all rows for both.
+        params: further settings of LightGBM.
+        n_jobs: threads; ``None`` for LightGBM's default.
+        random_state: seed of the split and of LightGBM.
+
+    Attributes:
+        classes_, groups_, n_features_in_, feature_names_in_, interval_: as in the classifier.
+        booster_: LightGBM's booster.
+        n_trees_: number of trees in use.
+        map_: the maps, where there are any.
+        multipliers_: (m,) after the last tree; (0,) where the maps alone carry the constraint.
+        train_violation_: the constraint's metric on the held-out rows; ``None`` without a constraint.
+        sampling_band_: by how much it may be larger in the population, at 95%, for scores fixed in advance; ``None``
+            where that is not known.
+        status_: "ok", or why the constraint is missed.
+
+    Raises:
+        ConfigError: in ``fit``, where LightGBM is missing.
+    """
+
+    groups_: Any
+    map_: Any
+    train_violation_: float | None
+    sampling_band_: float | None
+
+    def __init__(
+        self,
+        constraint: str | None = PSP,
+        interval: Any = None,
+        kappa: float = 0.1,
+        kappa_scale: str = "relative",
+        grid: int = 10,
+        uses_group: bool = True,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        dual_step: float = 1.0,
+        penalty: float = 1.0,
+        holdout_fraction: float = 0.3,
+        params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.constraint = constraint
+        self.interval = interval
+        self.kappa = kappa
+        self.kappa_scale = kappa_scale
+        self.grid = grid
+        self.uses_group = uses_group
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.dual_step = dual_step
+        self.penalty = penalty
+        self.holdout_fraction = holdout_fraction
+        self.params = params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes; sparse input and missing values are LightGBM's to take."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Grow the trees, and make the maps.
+
+        Args:
+            X: features (n, d): numbers, missing ones as NaN.
+            y: (n,) labels with two values.
+            sensitive_features: (n,) groups, or several columns; without them nothing is constrained.
+            sample_weight: (n,) weights in the loss; the constraint counts every row once.
+
+        Raises:
+            InputError: data or settings that cannot be used; also a ValueError.
+            ConfigError: LightGBM is missing.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan")
+        X = as_matrix(X)
+        self.classes_, positive = binary_labels(y)
+        labels = np.where(positive, 1.0, -1.0)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        codes, constrained = self._groups(sensitive_features, labels.size)
+        kept = held = np.arange(labels.size)
+        with value_errors():
+            mapped = constrained and self.constraint == PSP and self.uses_group
+            if constrained and self.holdout_fraction > 0:
+                random = check_random_state(self.random_state)
+                kept, held = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
+            seen = self._columns(X, codes)
+            rows = _Rows(seen, labels, codes, weights / weights.mean())
+            others = rows.take(held)
+            self._grow(rows.take(kept), others, constrained, mapped)
+        self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+        if constrained:
+            self._impose(self._raw(others.X), others.y, others.codes, mapped)
+        return self
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
+        """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
+
+        Raises:
+            InputError: groups missing, or not among those of ``fit``.
+        """
+        check_is_fitted(self, "booster_")
+        X = as_matrix(
+            validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan", reset=False)
+        )
+        codes = np.zeros(X.shape[0], np.int64)
+        if self.uses_group and self.groups_ is not None:
+            if sensitive_features is None:
+                raise InputError(
+                    "sensitive_features is missing, and the scores of this model depend on the group; pass it, or fit "
+                    "with uses_group=False"
+                )
+            with value_errors():
+                codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
+            if codes.size != X.shape[0]:
+                raise InputError(f"sensitive_features has {codes.size} rows, X has {X.shape[0]}; pass one per row")
+        scores = self._raw(self._columns(X, codes))
+        return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
+        """Logistic function of the scores, (n, 2)."""
+        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Labels (n,): ``classes_[1]`` where the score is positive."""
+        scores = self.decision_function(X, sensitive_features=sensitive_features)
+        return np.asarray(self.classes_[(scores > 0).astype(int)])
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Accuracy."""
+        from sklearn.metrics import accuracy_score
+
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
+        """Codes (n,), and whether anything is constrained; sets ``groups_``."""
+        self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
+        if sensitive_features is None:
+            if constrained:
+                warnings.warn(
+                    "sensitive_features was not passed: trees are grown without a fairness constraint; pass the groups "
+                    "of the rows, or say so with constraint=None",
+                    UnconstrainedWarning,
+                    stacklevel=3,
+                )
+            return np.zeros(n_rows, np.int64), False
+        codes, self.groups_ = group_codes(sensitive_features, n_rows)
+        return codes, constrained
+
+    def _columns(self, X: Any, codes: Codes) -> Any:
+        """What the trees see: the group is the last column, if they may."""
+        if not self.uses_group or self.groups_ is None:
+            return X
+        last = codes[:, None].astype(X.dtype)
+        return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
+
+    def _raw(self, seen: Any) -> Vector:
+        """Scores of the trees in use."""
+        found = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
+        return np.asarray(found, np.float64) + self.start_
+
+    def _grow(self, rows: "_Rows", held: "_Rows", constrained: bool, mapped: bool) -> None:
+        """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
+        share = np.clip(np.average(rows.y > 0, weights=rows.weight), 1e-6, 1 - 1e-6)
+        self.start_ = float(np.log(share / (1 - share)))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = {
+            "learning_rate": self.learning_rate, "num_leaves": self.num_leaves, "seed": seed, "verbosity": -1,
+            "min_child_samples": self.min_child_samples, "deterministic": True, "force_row_wise": True,
+            "num_threads": self.n_jobs or 0, "feature_pre_filter": False, **(self.params or {}),
+        }  # fmt: skip
+        objective = _Lagrangian(rows, held, self.start_)
+        self.interval_ = FULL if self.interval is None else self.interval
+        suggested = constrained and self.interval is None and self.constraint == PSP
+        if constrained and not self.kappa > 0:
+            raise InputError(f"kappa is {self.kappa!r}; use a positive number (infinity means no constraint)")
+        if not constrained or mapped or suggested:
+            self.booster_, self.n_trees_ = _trained(settings, objective, self.n_estimators), self.n_estimators
+        if suggested:
+            self.interval_ = (suggest_interval(self._raw(held.X), held.codes).interval,)
+        if constrained and not mapped:
+            programs = self._program(rows), self._program(held)
+            objective = _Lagrangian(rows, held, self.start_, programs, self.dual_step, self.penalty, self._gap)
+            self.booster_ = _trained(settings, objective, self.n_estimators)
+            self.n_trees_ = objective.best(self.kappa)
+        self.multipliers_ = objective.multipliers
+
+    def _program(self, rows: "_Rows") -> HingeProgram:
+        """The constraints on rows."""
+        program = plugins.load("constraints", str(self.constraint)).build(
+            rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_), kappa=self.kappa, grid=self.grid,
+            kappa_scale=self.kappa_scale,
+        )  # fmt: skip
+        if not isinstance(program, HingeProgram):
+            raise InputError(
+                f"constraint {self.constraint!r} compares other than shares; use partial_statistical_parity, "
+                "partial_demographic_parity, partial_equal_opportunity or partial_equalized_odds"
+            )
+        return program
+
+    def _gap(self, scores: Vector, y: Vector, codes: Codes) -> float:
+        """The metric that kappa bounds; infinite where it cannot be estimated."""
+        metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
+        value = evaluate_all(scores, y, codes, Interval.of(self.interval_), only=(metric,))[0][metric]
+        return math.inf if value is None else float(value)
+
+    def _impose(self, scores: Vector, y: Vector, codes: Codes, mapped: bool) -> None:
+        """Make the maps, if any, and measure."""
+        names = tuple(map(str, self.groups_))
+        interval, sizes, remedy = Interval.of(self.interval_), np.bincount(codes, minlength=len(names)), "raise kappa"
+        with value_errors():
+            if mapped:
+                options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
+                found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+                self.map_, scores, remedy = found.mapping, found.scores, why_missed(found, sizes, names)
+            gap = self._gap(scores, y, codes)
+        self.train_violation_ = gap
+        if self.constraint == PSP:
+            self.sampling_band_ = sampling_radius(sizes[None], interval.first, self.kappa_scale)
+        if gap > self.kappa + ROUNDING:
+            metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
+            self.status_ = (
+                f"{MISSED}: {metric} is {gap:.4g} on the held-out rows, kappa asks for {self.kappa:.4g}; {remedy}"
+            )
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=4)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Features, labels -1 and +1 (n,), group codes (n,), and weights (n,) in the loss."""
+
+    X: Any
+    y: Vector
+    codes: Codes
+    weight: Vector
+
+    def take(self, rows: Codes) -> "_Rows":
+        """Some of the rows."""
+        return _Rows(self.X[rows], self.y[rows], self.codes[rows], self.weight[rows])
+
+
+@dataclass(eq=False)
+class _Lagrangian:
+    """LightGBM's objective on the rows that grow trees, and the multipliers, which follow the held-out rows."""
+
+    rows: _Rows
+    held: _Rows
+    start: float
+    programs: tuple[HingeProgram, HingeProgram] | None = None
+    dual_step: float = 0.0
+    penalty: float = 0.0
+    gap: Any = None
+    history: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.multipliers = np.zeros(0 if self.programs is None else self.programs[0].n_constraints)
+        self.active = self.multipliers
+
+    def derivatives(self, raw: Any, data: Any) -> tuple[Vector, Vector]:
+        """First and second derivatives (n,) of the loss summed over rows, and of as many times the constraints."""
+        scores, (y, weight) = np.asarray(raw, np.float64) + self.start, (self.rows.y, self.rows.weight)
+        chance = expit(scores)
+        gradient, curvature = weight * (chance - (y > 0)), weight * np.maximum(chance * (1 - chance), 1e-6)
+        if self.programs is not None:
+            program = self.programs[0]
+            pull = y.size * program.vjp(scores, _thresholds(program, scores), self.active)[0]
+            # The clipped linear function is steep for a width of one score: no step from its slope alone is longer.
+            gradient, curvature = gradient + pull, curvature + np.abs(pull)
+        return gradient, curvature
+
+    def watch(self, raw: Any, data: Any) -> tuple[str, float, bool]:
+        """After every tree: move the multipliers, and note loss and violation of the held-out rows."""
+        assert self.programs is not None
+        scores, held, program = np.asarray(raw, np.float64) + self.start, self.held, self.programs[1]
+        sharp = program.values(scores * STEEP, _thresholds(program, scores) * STEEP)
+        self.multipliers = np.maximum(self.multipliers + self.dual_step * sharp, 0.0)
+        self.active = self.multipliers + self.penalty * np.maximum(sharp, 0.0)
+        loss = float(np.average(np.logaddexp(0.0, -held.y * scores), weights=held.weight))
+        self.history.append((loss, self.gap(scores, held.y, held.codes)))
+        return "loss", loss, False
+
+    def best(self, kappa: float) -> int:
+        """Number of trees, at least one."""
+        losses, gaps = np.array(self.history).T
+        within = np.flatnonzero(gaps <= kappa)
+        return int(within[losses[within].argmin()] if within.size else gaps.argmin()) + 1
+
+
+def _thresholds(program: HingeProgram, scores: Vector) -> Vector:
+    """Thresholds (P,) above which each rank's share of all rows lies."""
+    if not program.n_aux:
+        return np.zeros(0)
+    shares = np.clip(0.5 - (program.start - program.start_score), 0.0, 1.0)
+    return np.asarray(np.quantile(scores, 1 - shares))
+
+
+def _trained(settings: dict[str, Any], objective: _Lagrangian, n_trees: int) -> Any:
+    """LightGBM's booster of so many trees."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ConfigError("boosted trees need LightGBM; install `partialfair[boosting]`") from error
+    data = lightgbm.Dataset(objective.rows.X)
+    watched: dict[str, Any] = {}
+    if objective.programs is not None:
+        valid = lightgbm.Dataset(objective.held.X, reference=data)
+        watched = {"valid_sets": [valid], "feval": lambda raw, data: objective.watch(raw, data)}
+    # Plain functions: LightGBM copies its settings deeply, and a method with its object.
+    settings = {**settings, "metric": "None", "objective": lambda raw, data: objective.derivatives(raw, data)}
+    try:
+        return lightgbm.train(settings, data, n_trees, **watched)
+    except lightgbm.basic.LightGBMError as error:
+        raise InputError(f"LightGBM refuses: {error}; check params, and that columns of X vary") from error
+
+
+_FLOATS = [np.float64, np.float32]

@@ -1,0 +1,314 @@
+"""Rows of a Parquet file in the layout of the compiled kernels, read a batch at a time.
+
+Numbers are held in single precision, a category as the position of its level: 10,000,000 rows of 50 numbers and 50
+categories take 3 GB, a tenth of what their one-hot matrix would take. The file is read once, but for the label and the
+groups, which are read before: rows of a group lie together.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.estimators.inputs import InputError
+from partialfair.models.design import GroupedDesign
+from partialfair.models.features import Standardiser
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Vector = NDArray[np.float64]
+BATCH = 1 << 17
+MOST_FEATURES = np.iinfo(np.uint16).max - 1
+MISSING = "missing"
+"""Name of the level of rows without a value."""
+
+
+@dataclass(eq=False)
+class Encoding:
+    """How the columns of a file become features: numbers standardised, then one feature per level of each category.
+
+    Attributes:
+        numbers, categories: names of columns, in the order of the file.
+        levels: of each category, sorted by name; a value that is none of them is no feature.
+        centre: (p,) of each number, taken off in double precision before it is held in single.
+        mean, scale: (p,) of what remains.
+    """
+
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+    levels: list[dict[Any, int]] = field(default_factory=list)
+    centre: Vector = field(default_factory=lambda: np.zeros(0))
+    mean: Vector = field(default_factory=lambda: np.zeros(0))
+    scale: Vector = field(default_factory=lambda: np.ones(0))
+
+    @classmethod
+    def of(cls, schema: "pa.Schema", left_out: Sequence[str], categories: Sequence[str]) -> "Encoding":
+        """The columns of a file but for some: texts and truth values are categories, and those named.
+
+        Raises:
+            InputError: a column that is neither, or a category that the file does not have.
+        """
+        import pyarrow.types as kinds
+
+        if unknown := sorted({*categories, *left_out} - {*schema.names}):
+            raise InputError(
+                f"the file has no column {unknown[0]!r}; its columns are {', '.join(schema.names[:8])} ..."
+            )
+        numbers, named = [], []
+        for column in schema:
+            kind = column.type
+            texts = (kinds.is_dictionary, kinds.is_string, kinds.is_large_string, kinds.is_boolean)
+            if column.name in left_out:
+                continue
+            if column.name in categories or any(one(kind) for one in texts):
+                named.append(column.name)
+            elif kinds.is_integer(kind) or kinds.is_floating(kind):
+                numbers.append(column.name)
+            else:
+                raise InputError(f"column {column.name!r} has type {kind}; convert it to numbers or texts, or drop it")
+        return cls(tuple(numbers), tuple(named), [{} for _ in named])
+
+    @property
+    def standardiser(self) -> Standardiser:
+        """That of the features, whose first columns are the numbers."""
+        return Standardiser(np.arange(len(self.numbers)), self.centre + self.mean, self.scale)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        pairs = zip(self.categories, self.levels, strict=True)
+        return (*self.numbers, *(f"{name}={MISSING if v is None else v}" for name, own in pairs for v in own))
+
+    def positions(self, batch: "pa.RecordBatch", grow: bool = False) -> NDArray[np.int64]:
+        """Numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
+        found = np.empty((len(self.categories), batch.num_rows), np.int64)
+        for row, name, known in zip(found, self.categories, self.levels, strict=True):
+            codes, values = encoded(batch.column(name))
+            if grow:
+                for value in values:
+                    known.setdefault(value, len(known))
+            look = np.array([known.get(value, -1) for value in values], np.int64)
+            row[:] = look[codes]
+        return found
+
+    def values(self, batch: "pa.RecordBatch") -> NDArray[np.float32]:
+        """Numbers (p, n) of each row less their centres.
+
+        Raises:
+            InputError: a missing or infinite number.
+        """
+        found = np.empty((len(self.numbers), batch.num_rows), np.float32)
+        for row, name, centre in zip(found, self.numbers, self.centre, strict=True):
+            values = numbers_of(batch.column(name), name)
+            row[:] = values - centre
+        return found
+
+
+def numbers_of(column: "pa.Array", name: str) -> Vector:
+    """A column of numbers, (n,).
+
+    Raises:
+        InputError: a missing or infinite number.
+    """
+    values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"column {name!r} has missing or infinite numbers; impute them or drop these rows")
+    return values
+
+
+def encoded(column: "pa.Array") -> tuple[NDArray[np.int64], list[Any]]:
+    """Codes (n,) of a column's values, and the values; a missing one is ``None``."""
+    import pyarrow as pa
+
+    own = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    values = own.dictionary.to_pylist()
+    indices = own.indices
+    if indices.null_count or None in values:
+        values = [*values, None]
+        indices = indices.fill_null(len(values) - 1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64), values
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """All rows of a file, those of a group together.
+
+    Attributes:
+        design: features in the layout of the kernels.
+        y: (n,) labels -1 and +1; group: (n,) codes.
+        classes: the two labels; group_names: names of the codes.
+        encoding: how columns became features.
+    """
+
+    design: GroupedDesign
+    y: Vector
+    group: NDArray[np.int16]
+    classes: NDArray[Any]
+    group_names: tuple[str, ...]
+    encoding: Encoding
+
+
+def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+    """Rows of a file, some at a time; texts of categories come as codes."""
+    import pyarrow.types as kinds
+    from pyarrow import parquet
+
+    types = {column.name: column.type for column in parquet.read_schema(path)}
+    if absent := sorted({*columns} - {*types}):
+        raise InputError(f"{path} has no column {absent[0]!r}; write it with the columns of fit_parquet")
+    texts = [name for name in categories if kinds.is_string(types[name]) or kinds.is_large_string(types[name])]
+    file = parquet.ParquetFile(path, read_dictionary=texts)
+    yield from file.iter_batches(BATCH, columns=list(columns), use_threads=False)
+
+
+def read_rows(path: str | Path, label: str, sensitive_features: str, categories: Sequence[str] = ()) -> CodedRows:
+    """Read a Parquet file.
+
+    Args:
+        path: the file.
+        label: column with two values; the larger one is positive.
+        sensitive_features: column with the groups, which is no feature.
+        categories: columns of numbers that are codes.
+
+    Raises:
+        InputError: a column that is missing or cannot be used.
+    """
+    from pyarrow import parquet
+
+    encoding = Encoding.of(parquet.read_schema(path), (label, sensitive_features), categories)
+    y, classes = _labels(path, label)
+    group, names = _groups(path, sensitive_features)
+    sizes = np.bincount(group, minlength=len(names))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    order = np.argsort(group, kind="stable")
+    dense = np.empty((len(encoding.numbers), y.size), np.float32)
+    codes = np.empty((len(encoding.categories), y.size), np.uint16)
+    _fill(path, encoding, group, starts, dense, codes)
+    _settle(encoding, codes)
+    for row, mean, scale in zip(dense, encoding.mean, encoding.scale, strict=True):
+        row -= np.float32(mean)
+        row /= np.float32(scale)
+    design = _design(encoding, order, starts, dense, codes)
+    return CodedRows(design, y[order], group[order], classes, names, encoding)
+
+
+def block(batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16]) -> GroupedDesign:
+    """Rows of a batch in the layout of the kernels, encoded as those of a file that was read before."""
+    order = np.argsort(group, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=int(group.max()) + 1))]).astype(np.int64)
+    dense = encoding.values(batch)[:, order]
+    dense -= encoding.mean.astype(np.float32)[:, None]
+    dense /= encoding.scale.astype(np.float32)[:, None]
+    first, last = _places(encoding)
+    found = encoding.positions(batch)[:, order]
+    codes = np.where(found < 0, last, found + first[:, None]).astype(np.uint16)
+    return _design(encoding, order, starts, np.ascontiguousarray(dense), np.ascontiguousarray(codes))
+
+
+def _labels(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
+    found = []
+    known: dict[Any, int] = {}
+    for batch in batches(path, [label], ()):
+        codes, values = encoded(batch.column(0))
+        look = np.array([known.setdefault(value, len(known)) for value in values], np.int8)
+        found.append(look[codes])
+    if len(known) != 2 or None in known:
+        raise InputError(f"column {label!r} has {len(known)} values; a label has two and is never missing")
+    values = sorted(known)
+    sign = np.array([-1.0 if value == values[0] else 1.0 for value in known])
+    return sign[np.concatenate(found)], np.array(values)
+
+
+def _groups(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    found = []
+    known: dict[str, int] = {}
+    for batch in batches(path, [name], [name]):
+        codes, values = encoded(batch.column(0))
+        if None in values:
+            raise InputError(f"column {name!r} has rows without a group; drop them or name the group")
+        look = np.array([known.setdefault(str(value), len(known)) for value in values], np.int16)
+        found.append(look[codes])
+    names = tuple(sorted(known))
+    if len(names) < 2:
+        raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
+    place = np.array([names.index(value) for value in known], np.int16)
+    return place[np.concatenate(found)], names
+
+
+def _fill(
+    path: str | Path,
+    encoding: Encoding,
+    group: NDArray[np.int16],
+    starts: NDArray[np.int64],
+    dense: NDArray[np.float32],
+    codes: NDArray[np.uint16],
+) -> None:
+    """Read all features to where their rows belong; learn levels, and means and deviations of numbers."""
+    filled, first = starts[:-1].copy(), 0
+    count, mean, squares = 0, np.zeros(len(encoding.numbers)), np.zeros(len(encoding.numbers))
+    for batch in batches(path, (*encoding.numbers, *encoding.categories), encoding.categories):
+        n = batch.num_rows
+        if not count:
+            encoding.centre = np.array([numbers_of(batch.column(name), name).mean() for name in encoding.numbers])
+        values, levels = encoding.values(batch), encoding.positions(batch, grow=True)
+        if max((len(own) for own in encoding.levels), default=0) > MOST_FEATURES:
+            raise InputError(f"a category has more than {MOST_FEATURES} levels; drop the column or merge levels")
+        own = group[first : first + n]
+        for k in np.unique(own):
+            rows = np.flatnonzero(own == k)
+            target = slice(filled[k], filled[k] + rows.size)
+            dense[:, target], codes[:, target] = values[:, rows], levels[:, rows]
+            filled[k] += rows.size
+        part = values.mean(axis=1, dtype=np.float64)
+        spread = np.array([np.square(row - m, dtype=np.float64).sum() for row, m in zip(values, part, strict=True)])
+        total = count + n
+        squares += spread + np.square(part - mean) * (count * n / total)
+        mean += (part - mean) * (n / total)
+        count, first = total, first + n
+    deviation = np.sqrt(squares / max(count, 1))
+    encoding.mean, encoding.scale = mean, np.where(deviation > 0, deviation, 1.0)
+
+
+def _settle(encoding: Encoding, codes: NDArray[np.uint16]) -> None:
+    """Sort levels by name, and turn their numbers into positions of features."""
+    if len(encoding.numbers) + sum(map(len, encoding.levels)) > MOST_FEATURES:
+        raise InputError(f"the categories have more than {MOST_FEATURES} levels in all; drop columns or merge levels")
+    before = [list(own) for own in encoding.levels]
+    encoding.levels = [{value: j for j, value in enumerate(sorted(own, key=str))} for own in before]
+    first, _ = _places(encoding)
+    for row, old, new, start in zip(codes, before, encoding.levels, first, strict=True):
+        place = np.array([new[value] + start for value in old], np.uint16)
+        for low in range(0, row.size, BATCH):
+            row[low : low + BATCH] = place[row[low : low + BATCH]]
+
+
+def _places(encoding: Encoding) -> tuple[NDArray[np.int64], int]:
+    """Position of the first level of each category, and the one that counts nothing."""
+    sizes = [len(own) for own in encoding.levels]
+    ends = 1 + len(encoding.numbers) + np.cumsum([0, *sizes])
+    return ends[:-1].astype(np.int64), int(ends[-1])
+
+
+def _design(
+    encoding: Encoding,
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    dense: NDArray[np.float32],
+    codes: NDArray[np.uint16],
+) -> GroupedDesign:
+    last = _places(encoding)[1]
+    return GroupedDesign(
+        order=order,
+        ones=codes,
+        codes=codes,
+        members=np.arange(last + 1)[:, None],
+        dense=dense,
+        dense_columns=np.arange(1, len(dense) + 1),
+        starts=starts,
+        subset_group=np.arange(starts.size - 1),
+        n_features=last - 1,
+    )

@@ -1,0 +1,191 @@
+"""Fits on files that do not fit into memory as a matrix: the free fit and the maps of ranks, on coded rows."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
+from partialfair.algorithms.linear.weighted import minimise_weighted
+from partialfair.algorithms.measure import OK
+from partialfair.estimators.coded_rows import CodedRows, Encoding, batches, block, encoded, read_rows
+from partialfair.estimators.inputs import InputError, value_errors
+from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
+from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.models.design import GroupedDesign
+from partialfair.models.linear import GroupLinear, LinearScore
+from partialfair.models.rank_mapped import RankMapped
+from partialfair.tables.intervals import Interval
+
+Vector = NDArray[np.float64]
+SAMPLE = 1 << 17
+"""Rows of each group that the start of the fit looks at."""
+ITERATIONS = 60
+
+
+class FromParquet:
+    """Fits and scores of Parquet files, for a classifier with the settings ``interval``, ``kappa``, ``kappa_scale``."""
+
+    def fit_parquet(
+        self, path: str | Path, *, label: str, sensitive_features: str, categories: Sequence[str] = ()
+    ) -> Self:
+        """Fit on a Parquet file that may be larger than memory as a matrix.
+
+        Numbers are standardised; texts and truth values become one feature per level. What is fitted is what ``fit``
+        does by default: the free fit, then one map of ranks per group.
+
+        Args:
+            path: the file.
+            label: column with two values, of which the larger is positive.
+            sensitive_features: column with the groups.
+            categories: columns of numbers that are codes of categories.
+
+        Raises:
+            InputError: settings that only ``fit`` serves, or a column that cannot be used.
+        """
+        own: Any = self
+        _refuse_others(own)
+        with value_errors():
+            rows = read_rows(path, label, sensitive_features, categories)
+            model, found, interval = fit_maps(rows, own.interval, own.kappa, own.kappa_scale)
+        own.classes_, own.groups_ = rows.classes, np.array(rows.group_names, dtype=object)
+        own.feature_names_in_ = np.array(rows.encoding.feature_names, dtype=object)
+        own.n_features_in_ = rows.design.n_features
+        own.encoding_, own.interval_, own.model_ = rows.encoding, interval, model
+        own.solver_, own.selected_, own.certificate_, own.thresholds_ = "ranks", {}, None, np.zeros(0)
+        own.train_violation_ = found.gap
+        sizes = np.diff(rows.design.starts)
+        own.sampling_band_ = sampling_radius(sizes[None], Interval.of(interval).first, own.kappa_scale)
+        own._describe_line()
+        own.status_ = status_of(PSP, own.kappa_scale, found.gap, own.kappa, why_missed(found, sizes, rows.group_names))
+        if own.status_ != OK:
+            message = f"the constraint is not satisfied on the training rows: {own.status_}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def decision_function_parquet(self, path: str | Path, *, sensitive_features: str) -> Vector:
+        """Scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
+
+        A category's value of which ``fit_parquet`` had no rows counts as none of its levels.
+
+        Raises:
+            InputError: a column that is missing or cannot be used, or an unknown group.
+        """
+        own: Any = self
+        check_is_fitted(own, "encoding_")
+        with value_errors():
+            return scores_of_file(path, own.model_, own.encoding_, sensitive_features, own.groups_.tolist())
+
+
+def _refuse_others(own: Any) -> None:
+    """Refuse settings that only fits in memory serve.
+
+    Raises:
+        InputError: naming the setting.
+    """
+    defaults = {"solver": ("auto", "ranks"), "uses_group": (True,), "class_weight": (None,), "C": (math.inf,)}
+    for name, served in {"constraint": (PSP,), **defaults}.items():
+        value = getattr(own, name)
+        if value not in served:
+            raise InputError(f"{name} is {value!r}, and fit_parquet serves {served[0]!r}; use fit on rows in memory")
+    if not 0 < own.kappa < math.inf:
+        raise InputError(f"kappa is {own.kappa!r}; fit_parquet needs a positive finite one")
+
+
+def free_fit(rows: CodedRows) -> Vector:
+    """Parameters (G, d+1) of the smallest loss.
+
+    Newton steps on some rows lead close to it, and their Hessian to coordinates in which the loss of all rows is nearly
+    round, where a dozen passes over the rows suffice.
+    """
+    model = GroupLinear(rows.design.n_features, len(rows.group_names))
+    problem = LinearProblem(rows.design, rows.y, model, None)
+    taken = _sampled(rows.design.starts)
+    if taken.size == rows.y.size:
+        return minimise_weighted(problem)[0]
+    part = LinearProblem(_part(rows.design, taken), rows.y[taken], model, None)
+    start, scaling = minimise_weighted(part)
+    return minimise_weighted(problem, start, scaling, ITERATIONS)[0]
+
+
+def fit_maps(rows: CodedRows, interval: Any, kappa: float, kappa_scale: str) -> tuple[RankMapped, FittedMap, Any]:
+    """The free fit and its maps: the model, the maps with the gap of these rows, and the interval."""
+    params = free_fit(rows)
+    model = GroupLinear(rows.design.n_features, len(rows.group_names))
+    line = _line(rows, model.effective(params))
+    scores = scores_of(rows.design, line)
+    chosen = (suggest_interval(scores, rows.group).interval,) if interval is None else interval
+    found = fit_rank_map(
+        scores, rows.group, rows.group_names, interval=Interval.of(chosen), kappa=kappa, kappa_scale=kappa_scale
+    )
+    return RankMapped.of(line, found.mapping), found, chosen
+
+
+def scores_of(design: GroupedDesign, line: LinearScore) -> Vector:
+    """Linear scores (n,) of rows in their order in the design."""
+    table = np.zeros((len(line.group_names), design.n_features + 2))
+    table[:, :-1] = line.weights
+    no_labels = np.zeros(0)
+    problem = LinearProblem(design, no_labels, GroupLinear(design.n_features, len(line.group_names)), None)
+    params = line.weights.copy()
+    params[1:] -= params[:1]
+    return problem.scores(params)
+
+
+def scores_of_file(
+    path: str | Path, model: RankMapped, encoding: Encoding, sensitive_features: str, classes: Sequence[str]
+) -> Vector:
+    """Mapped scores (n,) of the rows of a file, in its order.
+
+    Raises:
+        InputError: a group that the model does not know.
+    """
+    columns = (*encoding.numbers, *encoding.categories, sensitive_features)
+    found = []
+    for batch in batches(path, columns, (*encoding.categories, sensitive_features)):
+        codes, values = encoded(batch.column(sensitive_features))
+        unknown = [value for value in values if str(value) not in classes]
+        if unknown:
+            raise InputError(f"column {sensitive_features!r} has the group {unknown[0]!r}, of which fit had no rows")
+        group = np.array([classes.index(str(value)) for value in values], np.int16)[codes]
+        design = block(batch, encoding, group)
+        design = replace(design, starts=_all_groups(design.starts, len(classes)), subset_group=np.arange(len(classes)))
+        scores = np.empty(batch.num_rows)
+        scores[design.order] = scores_of(design, model.linear)
+        found.append(model.mapping.apply(scores, group))
+    return np.concatenate(found)
+
+
+def _all_groups(starts: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
+    return np.concatenate([starts, np.full(n_groups + 1 - starts.size, starts[-1])])
+
+
+def _line(rows: CodedRows, weights: Vector) -> LinearScore:
+    names = rows.group_names, rows.encoding.feature_names
+    return LinearScore(weights, rows.encoding.standardiser, np.zeros(0), *names)
+
+
+def _sampled(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of every group, in their order: all of a small one, :data:`SAMPLE` drawn from a large one."""
+    random = np.random.default_rng(0)
+    found = []
+    for low, high in zip(starts, starts[1:], strict=False):
+        size = int(high - low)
+        own = np.arange(size) if size <= SAMPLE else np.sort(random.choice(size, SAMPLE, replace=False, shuffle=False))
+        found.append(low + own)
+    return np.concatenate(found)
+
+
+def _part(design: GroupedDesign, taken: NDArray[np.int64]) -> GroupedDesign:
+    codes = np.ascontiguousarray(design.codes[:, taken])
+    starts = np.searchsorted(taken, design.starts).astype(np.int64)
+    dense = np.ascontiguousarray(design.dense[:, taken])
+    return replace(design, order=design.order[taken], ones=codes, codes=codes, dense=dense, starts=starts)

@@ -1,0 +1,280 @@
+"""Partial statistical parity for the scores of any classifier, in the scikit-learn convention."""
+
+import math
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from partialfair.algorithms.linear.rank_map import fit_rank_map
+from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.estimators.classifier import PartialFairClassifier
+from partialfair.estimators.inputs import (
+    InputError,
+    UnconstrainedWarning,
+    binary_labels,
+    group_codes,
+    stratified_rows,
+    value_errors,
+)
+from partialfair.estimators.training import sampling_radius, why_missed
+from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.tables.groups import codes_for
+from partialfair.tables.intervals import Interval
+
+Vector = NDArray[np.float64]
+SURE = 1e-9
+"""Probabilities nearer to 0 or 1 count as this near."""
+
+
+class PartialFairPostProcessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Map the scores of a classifier so that the ranks of groups agree within kappa on an interval.
+
+    One increasing map of scores per group: every group keeps its own order, and its AUC. The classifier may be of any
+    kind with ``decision_function`` or ``predict_proba``; it is fitted on one part of the rows, and the maps are made on
+    the other, because scores of rows that a flexible model was fitted on say little of other rows. The constraint holds
+    on the rows that the maps were made on; audit further rows.
+
+    The maps need the group at prediction time. With ``uses_group=False`` a second classifier learns the group from the
+    features, and the score is a linear function of the first one's score, the chances of the groups, and their
+    products, fitted under the constraint. Where decisions at one threshold are to have equal rates and the group is
+    not known, the most accurate rule moves each row's threshold by the chances of its groups (Menon and Williamson,
+    The cost of fairness in binary classification, 2018).
+
+    Args:
+        estimator: a classifier of two classes; by default logistic regression.
+        interval: disjoint pairs [alpha, beta) of ranks (0 = highest score); by default the one that covers the positive
+            rate of the classifier and on which it is least fair.
+        kappa: tolerance; infinity for no constraint.
+        kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
+        prefit: whether the estimator is fitted already; all rows then make the maps.
+        map_fraction: share of rows that the maps are made on, stratified by group and label; 0: all rows for both.
+        random_state: seed of that choice.
+        uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features.
+        group_estimator: a classifier with ``predict_proba`` of the group; by default the kind of ``estimator``. It is
+            always fitted, on the rows that the estimator is fitted on, or with ``prefit`` on the first part of a split.
+
+    Attributes:
+        classes_: (2,) labels; ``classes_[1]`` is predicted where the mapped score is positive.
+        estimator_: the fitted classifier.
+        groups_: names of the groups; ``None`` without.
+        map_: the maps; ``map_.save(path)`` writes them, :func:`partialfair.models.stored.load_model` reads them.
+            ``None`` without.
+        group_estimator_: the classifier of the group; ``correction_``: the linear function, a
+            :class:`partialfair.estimators.PartialFairClassifier`. Both only with ``uses_group=False``.
+        interval_: the interval in use.
+        train_violation_: the metric on the rows that the maps were made on; ``sampling_band_``: by how much it may be
+            larger in the population, at 95%, for scores fixed in advance.
+        status_: "ok", or why the constraint is missed.
+    """
+
+    groups_: Any
+    map_: Any
+    correction_: Any
+    group_estimator_: Any
+    train_violation_: float | None
+    sampling_band_: float | None
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        interval: Any = None,
+        kappa: float = 0.1,
+        kappa_scale: str = "relative",
+        prefit: bool = False,
+        map_fraction: float = 0.3,
+        random_state: Any = None,
+        uses_group: bool = True,
+        group_estimator: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.interval = interval
+        self.kappa = kappa
+        self.kappa_scale = kappa_scale
+        self.prefit = prefit
+        self.map_fraction = map_fraction
+        self.random_state = random_state
+        self.uses_group = uses_group
+        self.group_estimator = group_estimator
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes; input as the classifier takes it."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None) -> Self:
+        """Fit the classifier, unless it is fitted, and the maps.
+
+        Args:
+            X: features (n, d) as the classifier takes them.
+            y: (n,) labels with two values.
+            sensitive_features: (n,) groups, or several columns; without them nothing is constrained.
+
+        Raises:
+            InputError: data or settings that cannot be used; also a ValueError.
+        """
+        X, y = indexable(X, y)
+        codes = self._prepared(X, y, sensitive_features)
+        self.correction_ = self.group_estimator_ = None
+        labels = np.searchsorted(self.classes_, np.asarray(y))
+        kept, held = self._parts(codes, labels)
+        if self.prefit:
+            self.estimator_ = self.estimator
+        else:
+            model = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
+            whole = kept.size == labels.size
+            self.estimator_ = model.fit(*(part if whole else _safe_indexing(part, kept) for part in (X, y)))
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        scores = self._scores(X)
+        if codes is None or math.isinf(self.kappa):
+            self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+            return self
+        if self.uses_group:
+            return self._map(scores[held], codes[held])
+        return self._correct(X, labels, codes, scores, kept, held)
+
+    def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Self:
+        """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`."""
+        found = np.asarray(scores, np.float64)
+        codes, self.groups_ = group_codes(sensitive_features, found.size)
+        self.correction_ = None
+        return self._map(found, codes)
+
+    def map_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Vector:
+        """Mapped scores (n,)."""
+        check_is_fitted(self, "status_")
+        found = np.asarray(scores, np.float64)
+        if self.map_ is None:
+            return found
+        if sensitive_features is None:
+            raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
+        with value_errors():
+            codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
+            if codes.size != found.size:
+                raise InputError(f"sensitive_features has {codes.size} rows, X has {found.size}; pass one per row")
+            return np.asarray(self.map_.apply(found, codes))
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
+        """Mapped scores (n,): log-odds where the classifier gives probabilities."""
+        check_is_fitted(self, "estimator_")
+        scores = self._scores(X)
+        if self.correction_ is not None:
+            return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
+        return self.map_scores(scores, sensitive_features=sensitive_features)
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
+        """Logistic function of the mapped scores, (n, 2)."""
+        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Labels (n,): ``classes_[1]`` where the mapped score is positive."""
+        scores = self.decision_function(X, sensitive_features=sensitive_features)
+        return np.asarray(self.classes_[(scores > 0).astype(int)])
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Accuracy."""
+        from sklearn.metrics import accuracy_score
+
+        return float(
+            accuracy_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight)
+        )
+
+    def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> NDArray[np.int64] | None:
+        """Codes of the groups, or ``None``; sets ``classes_`` and ``groups_``."""
+        if self.prefit and self.estimator is None:
+            raise InputError("prefit is true and there is no estimator; pass the fitted one, or set prefit to False")
+        if not 0 <= self.map_fraction < 1:
+            raise InputError(f"map_fraction is {self.map_fraction!r}; use a number from 0 to below 1")
+        if not _num_samples(X):
+            raise InputError("X has no rows, while a minimum of 2 is required")
+        self.classes_ = binary_labels(y)[0]
+        self.groups_ = None
+        if sensitive_features is None:
+            if not math.isinf(self.kappa):
+                warnings.warn(
+                    "sensitive_features was not passed: scores are not mapped, and nothing is constrained; pass the "
+                    "groups of the rows, or say so with kappa=inf",
+                    UnconstrainedWarning,
+                    stacklevel=3,
+                )
+            return None
+        codes, self.groups_ = group_codes(sensitive_features, _num_samples(X))
+        return codes
+
+    def _parts(
+        self, codes: NDArray[np.int64] | None, labels: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows for the classifier, and rows for the maps."""
+        every = np.arange(labels.size)
+        whole = self.prefit and self.uses_group
+        if codes is None or whole or self.map_fraction == 0 or math.isinf(self.kappa):
+            return every, every
+        return stratified_rows(2 * codes + labels, self.map_fraction, check_random_state(self.random_state))
+
+    def _scores(self, X: Any) -> Vector:
+        """Scores (n,) of the classifier, positive for ``classes_[1]``."""
+        model = self.estimator_
+        if hasattr(model, "decision_function"):
+            return np.asarray(model.decision_function(X), np.float64).ravel()
+        if not hasattr(model, "predict_proba"):
+            raise InputError(f"estimator {type(model).__name__} has neither decision_function nor predict_proba")
+        return np.asarray(logit(np.clip(np.asarray(model.predict_proba(X))[:, 1], SURE, 1 - SURE)))
+
+    def _derived(self, X: Any, scores: Vector) -> Vector:
+        """Columns (n, 2 G - 1) of the linear function: the score, the chances of all groups but the first, products."""
+        chances = np.asarray(self.group_estimator_.predict_proba(X), np.float64)[:, 1:]
+        return np.column_stack([scores, chances, scores[:, None] * chances])
+
+    def _correct(
+        self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, kept: Any, held: Any
+    ) -> Self:
+        """Learn the group from the features, and fit the linear function on the rows held out."""
+        model = self.group_estimator if self.group_estimator is not None else self.estimator
+        model = LogisticRegression(max_iter=1000) if model is None else clone(model)
+        if not hasattr(model, "predict_proba"):
+            raise InputError(f"{type(model).__name__} has no predict_proba; pass a group_estimator that has")
+        whole = kept.size == labels.size
+        self.group_estimator_ = model.fit(X if whole else _safe_indexing(X, kept), codes[kept])
+        own: Any = PartialFairClassifier(
+            interval=self.interval, kappa=self.kappa, kappa_scale=self.kappa_scale, uses_group=False
+        )
+        derived = self._derived(X, scores)
+        self.correction_ = own.fit(derived[held], labels[held], sensitive_features=self.groups_[codes[held]])
+        self.map_, self.interval_, self.status_ = None, own.interval_, own.status_
+        self.train_violation_, self.sampling_band_ = own.train_violation_, own.sampling_band_
+        return self
+
+    def _map(self, scores: Vector, codes: NDArray[np.int64]) -> Self:
+        with value_errors():
+            if not self.kappa > 0:
+                raise InputError(f"kappa is {self.kappa!r}; use a positive number (infinity means no constraint)")
+            if self.kappa_scale not in ("absolute", "relative"):
+                raise InputError(f"kappa_scale is {self.kappa_scale!r}; use one of relative, absolute")
+            self.interval_ = self.interval
+            if self.interval is None:
+                self.interval_ = (suggest_interval(scores, codes).interval,)
+            names = tuple(map(str, self.groups_))
+            read = Interval.of(self.interval_)
+            found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
+        self.map_, self.train_violation_, self.status_ = found.mapping, found.gap, OK
+        sizes = np.bincount(codes, minlength=len(names))
+        self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
+        if found.gap > self.kappa + ROUNDING:
+            metric = "rank_gap" if self.kappa_scale == "absolute" else "sp"
+            self.status_ = (
+                f"{MISSED}: {metric} is {found.gap:.4g} on the rows of the maps, kappa asks for {self.kappa:.4g}; "
+                f"{why_missed(found, sizes, names)}"
+            )
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=4)
+        return self

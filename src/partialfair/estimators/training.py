@@ -1,0 +1,368 @@
+"""How a classifier is trained: one function per solver, on rows that all tolerances of a path share."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair import plugins
+from partialfair.algorithms import tuning
+from partialfair.algorithms.contract import Fit, Task, Trace, algorithm_for, linear_score, served
+from partialfair.algorithms.linear import calibrated
+from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.parity import Decision, ParityFits, Rates
+from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
+from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
+from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
+from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.estimators import group_cuts
+from partialfair.estimators.inputs import InputError, solver_settings
+from partialfair.metrics import evaluate_all
+from partialfair.models.design import GroupedDesign
+from partialfair.models.linear_mixture import LinearMixture, choice_of
+from partialfair.models.rank_mapped import RankMapped
+from partialfair.models.row_lots import row_lots
+from partialfair.tables.dataset import Dataset
+from partialfair.tables.intervals import FULL, Interval, Pairs, for_groups, measure
+
+Vector = NDArray[np.float64]
+AUTO = "auto"
+SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "alm", "idca")
+PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
+STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
+"""Labels within which each family compares rates of decisions; none: all rows at once."""
+NARROWINGS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fit, the solver it is from, and what a person should know if the constraint is not met."""
+
+    fit: Fit
+    solver: str
+    remedy: str = "raise kappa"
+
+
+@dataclass(eq=False)
+class Training:
+    """Rows and settings of a fit; everything that does not depend on kappa is computed once.
+
+    Attributes:
+        rows: training rows.
+        weights: (n,) weights of the rows in the loss; ``None`` for equal ones.
+        penalty: L2 penalty on the coefficients, see :class:`WeightedProblem`.
+        uses_group: whether the score may depend on the group.
+        options: ``solver_options``.
+        place: moves a problem to a GPU.
+        salt: of the lots that mixtures draw.
+        hold_out: gives (kept, held out) rows for choices on validation rows.
+        fits: cost-sensitive fits by family, which grow.
+    """
+
+    rows: Dataset
+    weights: Vector | None
+    penalty: float
+    uses_group: bool
+    options: Mapping[str, Any]
+    place: Callable[[Any], Any] | None
+    salt: int
+    hold_out: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]]
+    fits: dict[str, ParityFits] = field(default_factory=dict)
+
+    def part(self, rows: NDArray[np.int64]) -> "Training":
+        """The same on some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, rows=self.rows.take(rows), weights=weights, fits={})
+
+    @cached_property
+    def task(self) -> Task:
+        """A task of these rows without constraints."""
+        none = self.rows.take(np.zeros(0, np.int64))
+        silent = {"report": lambda line: None}
+        return Task(self.rows, none, "", FULL, math.inf, uses_group=self.uses_group, **silent)  # type: ignore[arg-type]
+
+    @cached_property
+    def problem(self) -> LinearProblem:
+        """The loss on these rows."""
+        return self.laid_out(None)
+
+    @cached_property
+    def free(self) -> Vector:
+        """Parameters (R, d+1) without constraints."""
+        return minimise_weighted(self.problem)[0]
+
+    @cached_property
+    def free_scores(self) -> Vector:
+        """Scores (n,) of these, as the stored model computes them: the kernels' differ by rounding.
+
+        In the narrow tube of a small group rounding decides which rows exceed a threshold.
+        """
+        return np.asarray(score_at(self.task, self.free, np.zeros(0)).scores(self.rows.X, self.rows.group))
+
+    def laid_out(self, program: Any) -> LinearProblem:
+        """The problem with constraints, or ``None`` for none."""
+        rows = self.rows
+        problem = LinearProblem.build(
+            rows.X,
+            rows.y,
+            rows.group,
+            program=program,
+            standardiser=self.task.standardiser,
+            n_groups=rows.n_groups,
+            uses_group=self.uses_group,
+        )
+        problem = replace(problem, design=uncombined(problem.design))
+        if self.weights is None and self.penalty == 0:
+            return problem
+        return WeightedProblem.of(problem, self.weights, self.penalty)
+
+    def train(self, task: Task, solver: str, start: Point | None = None) -> Trained:
+        """Train for a task of these rows.
+
+        Args:
+            task: the task; its kappa may be infinite.
+            solver: one of :data:`SOLVERS`.
+            start: point of a neighbouring tolerance, which "alm" begins at.
+
+        Raises:
+            InputError: a solver that does not serve the task.
+        """
+        if math.isinf(task.kappa):
+            return Trained(self._unconstrained(task), "unconstrained")
+        name = solver_for(task) if solver == AUTO else solver
+        if name == "alm":
+            return self._alm(task, start)
+        if name == "idca":
+            return self._idca(task)
+        if self.options:
+            raise InputError(f"solver_options: solver {name!r} has no settings; leave them out, or use solver='alm'")
+        if self.place is not None:
+            raise InputError(f"device is 'cuda', and solver={name!r} runs on the CPU only; use device='cpu'")
+        found: Trained = getattr(self, f"_{name}")(task)
+        return found
+
+    def _unconstrained(self, task: Task) -> Fit:
+        point = LinearPoint(self.problem, self.free, np.zeros(0))
+        return Fit(score_at(task, self.free, np.zeros(0)), witness=point)
+
+    def _ranks(self, task: Task) -> Trained:
+        """The free fit, then one increasing map of scores per group."""
+        if task.constraint != PSP or not task.uses_group:
+            raise InputError(
+                f"solver 'ranks' serves {PSP} with the group known at prediction; use solver='alm' or 'auto'"
+            )
+        rows = self.rows
+        options = {"interval": Interval.of(task.interval), "kappa": task.kappa, "kappa_scale": task.kappa_scale}
+        found = fit_rank_map(self.free_scores, rows.group, rows.group_names, **options)  # type: ignore[arg-type]
+        model = RankMapped.of(score_at(task, self.free, np.zeros(0)), found.mapping)
+        return Trained(Fit(model), "ranks", why_missed(found, np.bincount(rows.group), rows.group_names))
+
+    def _select(self, task: Task) -> Trained:
+        """Ranks or linear, whichever is more accurate on held-out rows within the tolerance and its sampling band."""
+        kept, held = self.hold_out()
+        part, rows = self.part(kept), self.rows.take(held)
+        metric = plugins.load("constraints", task.constraint).VIOLATION[task.kappa_scale]
+        names = ("ranks", "alm")
+        gaps, accuracies = [], []
+        for name in names:
+            model = part.train(replace(task, train=part.rows), name).fit.model
+            values, _ = evaluate_all(
+                model.scores(rows.X, rows.group), rows.y, rows.group, task.interval, only=("accuracy", metric)
+            )
+            gaps.append(_number(values[metric]))
+            accuracies.append(_number(values["accuracy"]))
+        limit = task.kappa + (sampling_band(replace(task, train=rows)) or 0.0)
+        table = {"validation_accuracy": accuracies, "violation": gaps}
+        chosen = names[tuning.select(table, tuning.ACCURATE_WITHIN, limit=limit).index]
+        found = self.train(task, chosen)
+        scores = {f"validation_accuracy_{name}": value for name, value in zip(names, accuracies, strict=True)}
+        return replace(found, fit=replace(found.fit, chosen={"solver": chosen, **scores}))
+
+    def _thresholds(self, task: Task) -> Trained:
+        """The most accurate threshold of each group on the mean of two scores, or the one chosen on held-out rows."""
+        strata = STRATA.get(task.constraint)
+        if strata is None or len(strata) > 1 or not task.uses_group:
+            raise InputError(
+                "solver 'thresholds' serves partial demographic parity and partial equal opportunity with the group "
+                "known at prediction; use solver='parity' or 'alm'"
+            )
+        blocks, chosen = group_cuts.chosen_score(self, task)
+        cuts = group_cuts.best_cuts(task, self.rows, linear_score(task, blocks), self.weights)
+        moved = blocks.copy()
+        moved[:, 0] -= cuts
+        return Trained(Fit(linear_score(task, moved), chosen=chosen), "thresholds")
+
+    def _parity(self, task: Task) -> Trained:
+        """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""
+        whole = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
+        if task.constraint not in STRATA or not whole:
+            raise InputError(
+                "solver 'parity' serves partial demographic parity, equal opportunity and equalized odds on the whole "
+                "range, interval=[(0, 1)]; use solver='alm'"
+            )
+        fits = self._parity_fits(task.constraint)
+        measured, kappa, lots = gap_of(task), task.kappa, row_lots(self.rows.X, self.salt)
+        decisions, shares = fits.solve(kappa)
+        best: tuple[float, list[Decision], Vector] | None = None
+        for _ in range(NARROWINGS):
+            scores = np.array([fits.problem.scores(one.params) for one in decisions])
+            drawn = choice_of(lots, shares)[fits.problem.design.order]
+            own = np.take_along_axis(scores, drawn[None], axis=0)[0]
+            gap = measured(calibrated.in_order_of_rows(fits.problem, own))
+            if best is None or gap < best[0]:
+                best = gap, decisions, shares
+            if gap <= task.kappa or kappa == 0:
+                break
+            kappa = max(kappa - 1.1 * (gap - task.kappa), 0.0)
+            decisions, shares, _, _ = fits.mixture(kappa)
+        assert best is not None
+        weights = np.array([fits.problem.model.effective(one.params) for one in best[1]])
+        return Trained(Fit(self._mixture(weights, best[2]), chosen={"shares": best[2].tolist()}), "parity")
+
+    def _mixture(self, weights: Vector, shares: Vector) -> LinearMixture:
+        names = self.rows.group_names, self.rows.feature_names
+        salt = np.array([self.salt], np.int64)
+        return LinearMixture(weights, shares, salt, self.task.standardiser, *names, uses_group=self.uses_group)
+
+    def _parity_fits(self, constraint: str) -> ParityFits:
+        """The fits for a family's rates, kept for further tolerances."""
+        if constraint not in self.fits:
+            rows, labels = self.rows, STRATA[constraint]
+            stratum = np.zeros(rows.n_rows, np.int64)
+            if labels:
+                stratum = np.full(rows.n_rows, -1)
+                for place, label in enumerate(labels):
+                    stratum[rows.y == label] = place
+            order = self.problem.design.order
+            rates = Rates.of(rows.group[order], stratum[order], rows.n_groups, max(len(labels), 1))
+            self.fits[constraint] = ParityFits(self.problem, rates, self.penalty or 1 / rows.n_rows)
+        return self.fits[constraint]
+
+    def _alm(self, task: Task, start: Point | None) -> Trained:
+        """The direct solver, calibrated so that the constraint itself holds."""
+        algorithm = algorithm_for("alm", task)
+        settings: Any = solver_settings(algorithm, dict(self.options))
+        if not served(task) or not isinstance(settings, ALMSettings):
+            if self.weights is not None or self.penalty:
+                raise InputError(f"constraint {task.constraint!r} takes neither row weights nor a penalty C")
+            return Trained(algorithm.fit(task, settings), "alm")
+        problem = self.laid_out(calibrated.constraints(task))
+        found = calibrated.solve_calibrated(
+            task, problem, settings, gap_of(task), free=self.free, start=start, place=self.place or _here
+        )
+        witness = LinearPoint(found.problem, found.params, found.aux)
+        trace = Trace({"alm": found.records}, "alm")
+        remedy = "raise kappa, or use solver='ranks' where the group is known at prediction"
+        return Trained(Fit(score_at(task, found.params, found.aux), trace=trace, witness=witness), "alm", remedy)
+
+    def _idca(self, task: Task) -> Trained:
+        """The paper's method, tuned on held-out rows."""
+        if self.weights is not None or self.penalty:
+            raise InputError("solver 'idca' takes neither row weights nor a penalty C; use another solver")
+        kept, held = self.hold_out()
+        task = replace(task, train=self.rows.take(kept), validation=self.rows.take(held))
+        algorithm = algorithm_for("idca", task)
+        settings: Any = solver_settings(algorithm, dict(self.options))
+        return Trained(algorithm.fit(task, settings), "idca", "raise kappa, or use another solver")
+
+
+def solver_for(task: Task) -> str:
+    """What "auto" stands for."""
+    unions = set(for_groups(task.interval, task.train.n_groups))
+    whole = unions == {FULL}
+    if task.constraint == PSP and task.uses_group and len(unions) == 1:
+        return "ranks"
+    strata = STRATA.get(task.constraint)
+    if strata is not None and task.uses_group and len(strata) < 2:
+        return "thresholds"
+    return "parity" if strata is not None and whole else "alm"
+
+
+def gap_of(task: Task) -> Callable[[Vector], float]:
+    """The metric that kappa bounds, of scores (n,) of the training rows; infinite where it cannot be estimated."""
+    metric = plugins.load("constraints", task.constraint).VIOLATION[task.kappa_scale]
+    rows = task.train
+
+    def of(scores: Vector) -> float:
+        values, _ = evaluate_all(scores, rows.y, rows.group, task.interval, only=(metric,))
+        return _number(values[metric])
+
+    return of
+
+
+def sampling_band(task: Task, level: float = 0.95) -> float | None:
+    """By how much the metric may be larger in the population that the rows of a task are drawn from.
+
+    The inequality of Dvoretzky, Kiefer, Wolfowitz and Massart for each group's ranks (Hoeffding's for rates), all
+    groups at once. It is for scores that were fixed before the rows were seen; fitted ones can do worse by what they
+    overfit. ``None`` for families that compare something else.
+    """
+    labels: tuple[int, ...] | None = () if task.constraint == PSP else STRATA.get(task.constraint)
+    if labels is None or math.isinf(task.kappa):
+        return None
+    rows = task.train
+    parts = [rows.group[rows.y == label] for label in labels] or [rows.group]
+    sizes = np.array([np.bincount(part, minlength=rows.n_groups) for part in parts])
+    unions = for_groups(task.interval, rows.n_groups)
+    shortest = min(unions, key=measure)
+    return sampling_radius(sizes, shortest, task.kappa_scale, level)
+
+
+def sampling_radius(sizes: NDArray[np.int64], pairs: Pairs, kappa_scale: str, level: float = 0.95) -> float:
+    """That of groups of ``sizes`` (S, G) in every stratum, see :func:`sampling_band`."""
+    radius = np.sqrt(np.log(2 * sizes.size / (1 - level)) / (2 * np.maximum(sizes, 1)))
+    two = np.sort(radius, axis=1)[:, -2:].sum(axis=1).max()
+    return float(two / (measure(pairs) if kappa_scale == "relative" else 1.0))
+
+
+def status_of(constraint: str, kappa_scale: str, violation: float, kappa: float, remedy: str) -> str:
+    """The status that follows from the violation of the training rows."""
+    if violation <= kappa + ROUNDING:
+        return OK
+    metric = plugins.load("constraints", constraint).VIOLATION[kappa_scale]
+    return f"{MISSED}: {metric} is {violation:.4g} on the training rows, kappa asks for {kappa:.4g}; {remedy}"
+
+
+def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    """What keeps a map from reaching kappa, for groups of ``sizes`` (G,)."""
+    if found.least is None:
+        return "raise kappa"
+    share, code = found.tied
+    size = int(sizes.min())
+    why = (
+        f"{share:.0%} of the rows of group {names[code]!r} share one score"
+        if share * size > 1.5
+        else f"the smallest group has {size} rows"
+    )
+    least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the fit is to succeed
+    return f"{why}, and no increasing map of these scores is known to get below {least:.4g}; raise kappa to that"
+
+
+def uncombined(design: GroupedDesign) -> GroupedDesign:
+    """The design without combinations of ones, where their table is larger than the ones themselves.
+
+    That is so for few rows with many columns: on communities (1,994 rows, 680 columns) it is half of the time.
+    """
+    if design.members.size <= design.ones.size:
+        return design
+    dense, last = design.dense_columns, design.n_features + 1
+    others = np.setdiff1d(np.arange(1, last + 1), dense)
+    members = np.concatenate([[0], dense, others])
+    place = np.empty(last + 1, np.int64)
+    place[members] = np.arange(members.size)
+    codes = place[design.ones].astype(design.ones.dtype)
+    return replace(design, codes=codes, members=members[:, None])
+
+
+def _number(value: float | None) -> float:
+    """A metric's value; infinite where it could not be estimated."""
+    return math.inf if value is None else float(value)
+
+
+def _here(problem: Any) -> Any:
+    return problem

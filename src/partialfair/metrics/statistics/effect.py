@@ -1,0 +1,125 @@
+"""A mean effect with its standard error: one-sided tests against any value, and what a sample of its size can see."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+TINY = 1e-15  # below it a spread of accuracies is rounding
+POWER = 0.8
+"""Chance with which an effect that counts as detectable is found."""
+MOST_SEEDS = 100_000
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A mean with what is known of its error.
+
+    Attributes:
+        mean: the effect.
+        error: its standard error; 0 where all values are equal, NaN for fewer than two.
+        freedom: degrees of freedom of Student's t.
+        n: values; of two independent samples, the smaller one's.
+    """
+
+    mean: float
+    error: float
+    freedom: float
+    n: int
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are enough values for a test."""
+        return not math.isnan(self.error)
+
+    def statistic(self, centre: float = 0.0) -> float:
+        """Student's t against ``centre``; infinite if all values are one other number."""
+        shift = self.mean - centre
+        if self.error < TINY:
+            return math.copysign(math.inf, shift) if abs(shift) > TINY else 0.0
+        return shift / self.error
+
+    def p_above(self, centre: float = 0.0) -> float:
+        """P-value of "the mean is at most ``centre``"; NaN if there is no test."""
+        from scipy.special import stdtr  # the t distribution without the start-up time of scipy.stats
+
+        if not self.tested:
+            return math.nan
+        t = self.statistic(centre)
+        return float(stdtr(self.freedom, -t)) if math.isfinite(t) else (0.0 if t > 0 else 1.0)
+
+    def p_below(self, centre: float = 0.0) -> float:
+        """P-value of "the mean is at least ``centre``"; NaN if there is no test."""
+        return 1.0 - self.p_above(centre)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Ends of the two-sided t-interval; NaN if there is no test."""
+        half = _quantile((1 + level) / 2, self.freedom) * self.error if self.tested else math.nan
+        return self.mean - half, self.mean + half
+
+    def detectable(self, alpha: float) -> float:
+        """Smallest effect that a one-sided test of size ``alpha`` finds with probability ``POWER``."""
+        if not self.tested:
+            return math.nan
+        return (_quantile(1 - alpha, self.freedom) + _quantile(POWER, self.freedom)) * self.error
+
+    def seeds_for(self, effect: float, alpha: float) -> int | None:
+        """Number of values at which ``effect`` would be detectable; ``None`` above ``MOST_SEEDS`` or without a test."""
+        if not self.tested or not effect > 0:
+            return None
+        deviation = self.error * math.sqrt(self.n)
+        low, high = 1, 2
+        while not _seen(high, deviation, alpha) <= effect:
+            low, high = high, 2 * high
+            if high > MOST_SEEDS:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _seen(middle, deviation, alpha) <= effect else (middle, high)
+        return high
+
+
+def _seen(n: int, deviation: float, alpha: float) -> float:
+    """Detectable effect of n paired values."""
+    return (_quantile(1 - alpha, n - 1) + _quantile(POWER, n - 1)) * deviation / math.sqrt(n) if n > 1 else math.inf
+
+
+def _quantile(p: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, p))
+
+
+def mean_effect(values: Sequence[float] | NDArray[np.floating]) -> Effect:
+    """Mean of paired differences, NaN left out."""
+    kept = np.asarray(values, np.float64)
+    kept = kept[~np.isnan(kept)]
+    if not len(kept):
+        return Effect(math.nan, math.nan, math.nan, 0)
+    error = float(kept.std(ddof=1)) / math.sqrt(len(kept)) if len(kept) > 1 else math.nan
+    return Effect(float(kept.mean()), error, len(kept) - 1.0, len(kept))
+
+
+def welch_effect(first: Sequence[float], second: Sequence[float]) -> Effect:
+    """Mean of the first minus mean of the second sample, independent and of unequal variances (Welch 1947)."""
+    one, two = (mean_effect(values) for values in (first, second))
+    if not (one.tested and two.tested):
+        return Effect(one.mean - two.mean, math.nan, math.nan, min(one.n, two.n))
+    squares = one.error**2, two.error**2
+    error = math.sqrt(sum(squares))
+    spread = squares[0] ** 2 / one.freedom + squares[1] ** 2 / two.freedom
+    freedom = error**4 / spread if spread > 0 else one.freedom + two.freedom
+    return Effect(one.mean - two.mean, error, freedom, min(one.n, two.n))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979); NaN stays NaN and does not count."""
+    known = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    corrected = [math.nan] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))
+        corrected[place] = largest
+    return corrected

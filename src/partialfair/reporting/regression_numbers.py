@@ -1,0 +1,206 @@
+"""Published numbers of the DP post-processing paper, and the noise that they are judged by.
+
+Repetitions are the paper's own splits, so that their spread is no noise between its numbers and ours. What differs are
+the rows that an optimiser happened to draw (repeats of the same fit show how much that matters), the choice of the
+reduction among answers that cost the same (so do the same data perturbed in the ninth digit), and rounding in print.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from partialfair.grid.tidy import REPEAT_SD
+from partialfair.metrics.uncertainty import t_interval
+from partialfair.models.stored import load_model
+from partialfair.reporting.exhibit import Context
+from partialfair.reporting.regression_points import (
+    BINNED,
+    PUBLISHED_METRICS,
+    Series,
+    published_name,
+    series,
+    tolerance_of,
+    values,
+)
+from partialfair.verdicts import nulls
+from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.published import Published
+from partialfair.verdicts.results import Setting
+from partialfair.verdicts.run_scores import rows_of
+
+NO_SLACK = 2.0**-16
+"""At this tolerance and below the problem is that without any slack, to rounding."""
+GROUPS = "of two groups the second's distance is the first's times the ratio of their sizes"
+UNCHANGED = 5e-4
+"""Relative difference from the number where no constraint binds, up to which none does."""
+CLASSIFIER = "classifier"
+TIME = "train_time_s"
+
+
+def reproduce(context: Context[Any], row: Published) -> Outcome:
+    """What was measured of one published number of a figure, with its noise and what null models got."""
+    if row.algorithm == CLASSIFIER:
+        return _classifier(context, row)
+    one = next((one for one in series(context) if one.name == row.algorithm), None)
+    if one is None:
+        return Outcome(None, "the exhibit has no series for it")
+    if row.metric == TIME:
+        return time_of(context, row, one)
+    metric = PUBLISHED_METRICS.get(row.metric)
+    if metric is None:
+        return Outcome(None, f"{row.metric} is not measured")
+    setting = _setting(context, one, row)
+    if setting is None:
+        return Outcome(None, f"no run of {one.of(row.dataset)} at this tolerance")
+    metric = BINNED.get(metric, metric) if "histogram" in row.setting else metric
+    found = t_interval(values(context, setting, metric), context.results.level)
+    noise = math.hypot(noise_of(context, one, setting, metric), printed(row.value))
+    where = f"{setting.experiment}, {setting.dataset}"
+    outcome = Outcome(found, "", where, noise=noise, nulls=_nulls(context, one, setting, metric))
+    return replace(outcome, repeats=_repeats(context, one, setting, metric))
+
+
+def _setting(context: Context[Any], one: Series, row: Published) -> Setting | None:
+    """The runs that stand for a published number."""
+    eps = tolerance_of(row.setting)
+    for setting in context.results.settings(one.of(row.dataset)):
+        if setting.algorithm == one.algorithm and published_name(setting.dataset) == row.dataset:
+            same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
+            if same:
+                return setting
+    return None
+
+
+def _repeats(context: Context[Any], one: Series, setting: Setting, metric: str) -> str:
+    """Which other published number this one is once more; empty if none."""
+    if metric in ("ks_group_1", "ks_binned_1"):
+        return GROUPS
+    if one.algorithm != "dp_postproc":
+        return ""
+    if setting.kappa < NO_SLACK:
+        return "at this tolerance the problem is that at 2^-16, to rounding"
+    loosest, first = _loosest(context, setting), next(iter(series(context)))
+    counted = one.name == first.name and setting.kappa == loosest.kappa
+    apart, free = (
+        abs(_mean(context, setting, metric) - _mean(context, loosest, metric)),
+        _mean(context, loosest, metric),
+    )
+    if not counted and apart <= max(noise_of(context, one, setting, metric), UNCHANGED * free):
+        return f"no constraint binds: the number of {first.label} at the largest tolerance"
+    return ""
+
+
+def _loosest(context: Context[Any], setting: Setting) -> Setting:
+    """The same runs at their largest tolerance."""
+    own = [s for s in context.results.settings(setting.experiment) if s[1:3] == setting[1:3] and s.kappa < math.inf]
+    return max(own, key=lambda s: s.kappa, default=setting)
+
+
+def printed(value: float) -> float:
+    """Half a unit of the last digit that is printed."""
+    return 0.5 * 10.0 ** -len(repr(value).partition(".")[2])
+
+
+def noise_of(context: Context[Any], one: Series, setting: Setting, metric: str) -> float:
+    """Half-width of the 95% interval of the difference of two such means over the same splits; 0 if nothing is drawn.
+
+    The variance of one fit is the mean over splits of that of its repeats, or half the mean square of what changes
+    where the data are perturbed.
+    """
+    from scipy.stats import t
+
+    spread = values(context, setting, metric + REPEAT_SD)
+    if spread.size:
+        variance, degrees = float(np.mean(spread**2)), 4 * spread.size
+        count = spread.size
+    elif one.ties:
+        seeds = (
+            context.results.values(setting, metric),
+            context.results.values(setting._replace(experiment=one.ties), metric),
+        )
+        apart = np.array([seeds[0][seed] - seeds[1][seed] for seed in seeds[0].keys() & seeds[1].keys()])
+        if not apart.size:
+            return math.nan
+        variance, degrees, count = float(np.mean(apart**2)) / 2, apart.size, apart.size
+    else:
+        return 0.0
+    return float(t.ppf((1 + context.results.level) / 2, degrees) * math.sqrt(2 * variance / count))
+
+
+def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) -> dict[str, float]:
+    """The other series at this tolerance, this one at the next tolerances and where none binds, and the base model."""
+    found = {}
+    dataset = published_name(setting.dataset)
+    for series_of in series(context):
+        for other in context.results.settings(series_of.of(dataset)):
+            fits = other.algorithm == series_of.algorithm and published_name(other.dataset) == dataset
+            if fits and series_of.name != one.name and _alike(other, setting):
+                found[series_of.label] = _mean(context, other, metric)
+    beside = nulls.neighbours(context, setting, "plug_in_regression")
+    loosest = _loosest(context, setting)
+    beside |= {"no constraint binds": loosest} if loosest.kappa != setting.kappa else {}
+    for name, other in beside.items():
+        if not (other.kappa < setting.kappa <= NO_SLACK):
+            found[name] = _mean(context, other, metric)
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def _alike(one: Setting, other: Setting) -> bool:
+    return one.kappa == other.kappa or math.isclose(one.kappa, other.kappa, rel_tol=1e-9)
+
+
+def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
+    found = values(context, setting, metric)
+    return float(found.mean()) if found.size else math.nan
+
+
+# --- times and base models -------------------------------------------------------------------------------------------
+
+
+def time_of(context: Context[Any], row: Published, one: Series) -> Outcome:
+    """Seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
+    spent = seconds(context, one, row.dataset)
+    if not spent.size:
+        return Outcome(None, "no run gives this time")
+    note = "processor time of another implementation on another machine; the published time includes the base models"
+    return Outcome(t_interval(spent, context.results.level), note, one.of(row.dataset))
+
+
+def seconds(context: Context[Any], one: Series, dataset: str) -> np.ndarray:
+    """Processor seconds of every tolerance and repetition: after minus before, from the histories."""
+    found = []
+    for job in context.config.jobs(one.of(dataset)):
+        file = context.root / job.path / "history.parquet"
+        if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and file.exists():
+            by_candidate = pd.read_parquet(file).groupby("candidate", sort=False)["cpu_seconds"]
+            found.append(by_candidate.agg(lambda times: times.iloc[-1] - times.iloc[0]).to_numpy(float))
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _classifier(context: Context[Any], row: Published) -> Outcome:
+    """Accuracy of the base model of the group on test rows, and that of the larger group alone."""
+    base = next((one for one in series(context) if one.algorithm == "plug_in_regression"), None)
+    found = []
+    for job in context.config.jobs(base.of(row.dataset)) if base is not None else ():
+        path = context.root / job.path / "model.npz"
+        if job.algorithm == "plug_in_regression" and published_name(job.dataset) == row.dataset and path.exists():
+            found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
+    if base is None or not found:
+        return Outcome(None, "the base models have not been fitted")
+    accuracy, larger = np.array(found).T
+    estimate = t_interval(accuracy, context.results.level)
+    where = f"base models of {base.of(row.dataset)}"
+    return Outcome(estimate, "", where, noise=printed(row.value), nulls={"the larger group": float(larger.mean())})
+
+
+@lru_cache(maxsize=200)
+def _accuracy(path: Path, of: tuple[Path, str, str, int], changed: int) -> tuple[float, float]:
+    """Share of test rows whose group the model tells, and share of the larger group."""
+    rows = rows_of(*of)
+    told = load_model(path).base.tau(rows.X).argmax(axis=1) == rows.group
+    return float(told.mean()), float(np.bincount(rows.group).max() / rows.n_rows)

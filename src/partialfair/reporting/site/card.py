@@ -1,0 +1,91 @@
+"""The scorecard as the site reads it: the one place that knows the columns and the words of the committed files."""
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partialfair.errors import DataError
+
+GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
+TONES = {
+    "agrees": GOOD, "holds": GOOD, "dominated": GOOD, "as stated": GOOD,
+    "near": FAIR, "partly": FAIR, "undecided": FAIR,
+    "differs": BAD, "fails": BAD, "differs from the paper": BAD,
+    "by construction": NONE, "no power": NONE, "repeated": NONE, "measured": NONE, "not run": NONE,
+}  # fmt: skip
+"""How a word of a verdict is coloured; their order is that of tables and legends."""
+
+WORDS = {"holds": GOOD, "partly": FAIR, "does not hold": BAD, "cannot tell": NONE}
+"""What can be said of a paper's central claim."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the scorecard.
+
+    Attributes:
+        row: the line as it stands in the file, by column.
+        kind: ``number``, ``claim``, ``setting`` or ``question``.
+        outcome: its verdict, a key of ``TONES``.
+    """
+
+    row: Mapping[str, str]
+    kind: str
+    outcome: str
+
+    def __getattr__(self, name: str) -> str:
+        """Return a column as text; empty if the file has no such column."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.row.get(name) or ""
+
+    def number(self, name: str) -> float:
+        """Return a column as a number; not a number if it is empty or a word."""
+        try:
+            return float(self.row.get(name) or "nan")
+        except ValueError:
+            return math.nan
+
+    @property
+    def power(self) -> bool:
+        """Whether the line counts for its paper: it could have come out otherwise."""
+        return self.row["counts"] == "yes"
+
+    @property
+    def tone(self) -> str:
+        """How its verdict is coloured."""
+        return TONES.get(self.outcome, NONE)
+
+    @property
+    def noise(self) -> float:
+        """Standard error that a difference is judged by; not a number if there is none."""
+        return self.number("noise") / 1.96  # what 95 of 100 such differences do not exceed
+
+
+def load(path: Path) -> list[Entry]:
+    """Read the lines of ``scorecard.csv``.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            return [entry(row) for row in csv.DictReader(stream)]
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: not there; write it: python -m partialfair scorecard") from error
+
+
+def entry(line: Mapping[str, Any]) -> Entry:
+    """Return a line of the scorecard by column, as the file or the program has it, as the site reads it."""
+    row = {name: "" if value is None else str(value) for name, value in line.items()}
+    return Entry(row, row["kind"], row["verdict"])
+
+
+def tally(entries: Iterable[Entry]) -> dict[str, int]:
+    """Count verdicts, in the order of ``TONES``."""
+    found = Counter(entry.outcome for entry in entries)
+    return {name: found[name] for name in [*TONES, *(set(found) - set(TONES))] if found[name]}

@@ -1,0 +1,144 @@
+"""Data of the two explorers, the scorecard and the runs: a script each; a page opened as a file fetches nothing."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from partialfair.reporting import style
+from partialfair.reporting.site import papers
+from partialfair.reporting.site.card import TONES, Entry
+from partialfair.reporting.site.exhibits import as_json, measured
+from partialfair.reporting.site.project import Project
+
+Column = dict[str, Any]
+CHOSEN = 160  # characters of the settings that tuning chose
+
+SCORECARD: tuple[Column, ...] = (
+    {"key": "verdict", "facet": True, "tone": TONES},
+    {"key": "kind", "facet": True, "hidden": True},
+    {"key": "counts", "facet": True, "hidden": True},
+    {"key": "paper", "facet": True},
+    {"key": "exhibit", "facet": True, "link": "exhibits/{page}.html"},
+    {"key": "dataset", "facet": True},
+    {"key": "method", "facet": True},
+    {"key": "against"},
+    {"key": "metric"},
+    {"key": "published"},
+    {"key": "ours", "number": True},
+    {"key": "difference", "number": True},
+    {"key": "noise", "number": True},
+    {"key": "tolerance", "number": True},
+    {"key": "p", "number": True},
+    {"key": "setting"},
+    {"key": "section"},
+    {"key": "note", "detail": True},
+    {"key": "null models", "detail": True},
+    {"key": "test", "detail": True},
+    {"key": "smallest effect that would have been seen", "detail": True},
+    {"key": "seeds it would take", "detail": True},
+    {"key": "claim", "detail": True},
+    {"key": "page", "hidden": True},
+)
+_FAIR = ("infeasible", "tolerance missed", "not stationary")
+RUNS: tuple[Column, ...] = (
+    {
+        "key": "status",
+        "facet": True,
+        "tone": {"ok": "good", "failed": "bad", "not_run": "none"} | dict.fromkeys(_FAIR, "fair"),
+    },
+    {"key": "experiment", "facet": True},
+    {"key": "dataset", "facet": True},
+    {"key": "method", "facet": True},
+    {"key": "kappa", "number": True},
+    {"key": "seeds", "number": True},
+    {"key": "objective", "number": True},
+    {"key": "violation", "number": True, "title": "measured violation, worst seed"},
+    {"key": "certificate", "title": "its kind, and the worst seed's value"},
+    {"key": "seconds", "number": True, "title": "wall time of one run, mean"},
+    {"key": "MiB", "number": True, "title": "largest peak memory"},
+    {"key": "seed: status, objective, violation, time", "detail": True},
+    {"key": "settings chosen, first seed", "detail": True},
+    {"key": "reason", "detail": True},
+    {"key": "made by", "detail": True},
+)
+
+
+def scorecard(project: Project) -> str:
+    """Return the script with every line of the scorecard."""
+    return _script("scorecard", SCORECARD, [_line(project, entry) for entry in project.entries])
+
+
+def _line(project: Project, entry: Entry) -> list[Any]:
+    published = entry.number("published")
+    value = entry.number("reproduced")
+    page = project.page(entry)
+    return [
+        entry.outcome, entry.kind, entry.counts, papers.short(entry.paper), entry.exhibit,
+        entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "",
+        entry.against.replace("_", " "), entry.metric,
+        _number(published) if math.isfinite(published) else entry.published, measured(entry),
+        _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
+        _number(entry.number("p_value")),
+        "; ".join(filter(None, [entry.setting, f"I = {entry.interval}" if entry.interval else ""])),
+        entry.section, entry.note, entry.nulls, entry.test, _number(entry.number("detectable")), entry.seeds_needed,
+        entry.claim.replace("_", " "), page,
+    ]  # fmt: skip
+
+
+def runs(project: Project) -> str:
+    """Return the script with one line per experiment, dataset, method and kappa."""
+    rows = []
+    for name in project.config.experiments:
+        path = project.root / "reports" / name / "runs.parquet"
+        if path.is_file():
+            table = pd.read_parquet(path)
+            for key, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
+                rows.append(_setting(name, key, group))
+    return _script("runs", RUNS, rows)
+
+
+def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
+    dataset, algorithm, kappa = key
+    states = group["status"].value_counts()
+    status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
+    seeds = [
+        f"{row.seed}: {row.status}, {_text(row.objective)}, {_text(row.max_violation)}, {_text(row.wall_seconds)} s"
+        for row in group.itertuples()
+    ]
+    reasons = [str(reason) for reason in group["reason"].dropna().unique()]
+    chosen = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
+    made = [str(value)[:12] for value in group["git_revision"].dropna().unique()]
+    return [
+        status, experiment, dataset.replace("_", " "), style.look(algorithm).label,
+        "none" if math.isinf(kappa) else f"{kappa:g}", f"{int(states.get('ok', 0))} of {len(group)}",
+        _number(group["objective"].mean()), _number(group["max_violation"].max()), _certificate(group),
+        _number(group["wall_seconds"].mean()), _number(group["peak_memory_mib"].max()), "\n".join(seeds),
+        chosen[0][:CHOSEN] if chosen else "", "\n".join(reasons[:3]), ", ".join(made),
+    ]  # fmt: skip
+
+
+def _certificate(group: pd.DataFrame) -> str:
+    """Return the kind of certificate and its largest value; a table without kinds holds KKT residuals."""
+    if "certificate_kind" in group and group["certificate_kind"].notna().any():
+        kind = str(group["certificate_kind"].dropna().iloc[0])
+        return f"{kind.replace('_', ' ')} {_text(group['certificate'].max())}"
+    worst = group["kkt_residual"].max()
+    return f"kkt {_text(worst)}" if worst > 0 else ""
+
+
+def _text(value: float) -> str:
+    return "–" if pd.isna(value) else f"{value:.3g}"
+
+
+def _number(value: float) -> float | str:
+    return float(f"{value:.4g}") if math.isfinite(value) else ""
+
+
+def _script(name: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
+    """Return the columns and rows as a script; words that recur are numbers into a list of words."""
+    words: dict[str, int] = {}
+    coded = [[words.setdefault(v, len(words)) if isinstance(v, str) else [v] for v in row] for row in rows]
+    content = {"columns": columns, "words": list(words), "rows": coded}
+    return f"window.partialfair=window.partialfair||{{}};window.partialfair.{name}={as_json(content)};\n"

@@ -1,0 +1,143 @@
+"""The first page: which papers reproduce, Figure 1 to look into, and where results differ and why."""
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from partialfair.pages import cells
+from partialfair.reporting import style
+from partialfair.reporting.site import card, papers
+from partialfair.reporting.site.project import Project, read_csv
+
+FRONTIER = "figure1"
+OUTSIDE = ("alm", "ssg", "group_thresholds")  # methods that the paper's figure does not show
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+class Card(BaseModel):
+    """One place where results differ from a paper, and why: an entry of ``docs/differences.yaml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(description="what differs, in a sentence")
+    why: str = Field(description="the reason, as far as it is known")
+    paper: str = Field(description="folder of the paper")
+    exhibit: str = Field(description="exhibit whose picture shows it")
+    status: str = Field("explained", description="explained or open")
+
+
+def html(project: Project, root: str = "", standing: str = "") -> str:
+    """Return the body of the first page.
+
+    Args:
+        project: the checkout.
+        root: relative address of the site's first page.
+        standing: HTML that says which of the results are not of the present grid and code; empty if none.
+    """
+    verdicts = [papers.Verdict.of(project, name) for name in project.papers]
+    commit, date = project.revision
+    template = cells.environment().get_template("site/home.html.j2")
+    return str(
+        template.render(
+            root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
+            settings=card.tally(e for e in project.entries if e.kind == "setting"),
+            questions=sum(e.kind == "question" for e in project.entries),
+            frontier=frontier(project), frontier_name=FRONTIER, cards=_cards(project),
+        )
+    )  # fmt: skip
+
+
+def lead(verdicts: list[papers.Verdict]) -> str:
+    """Return the answer in one sentence: of how many papers the central claim holds, and so on."""
+    found = Counter(one.word for one in verdicts)
+    words = {
+        "holds": "holds",
+        "partly": "holds in part",
+        "does not hold": "does not hold",
+        "cannot tell": "is undecided",
+    }
+    parts = [f"of {_count(found[word])} it {said}" for word, said in words.items() if found[word]]
+    if len(parts) == 1:
+        return f"We re-ran {_count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word]}."
+    listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
+    return f"We re-ran {_count(len(verdicts))} papers and tested each one's central claim: {listed}."
+
+
+def _count(number: int) -> str:
+    return NUMBERS[number - 1] if 0 < number <= len(NUMBERS) else str(number)
+
+
+def frontier(project: Project) -> str:
+    """Return Figure 1's numbers as JSON for the script that draws it; empty if it has not been drawn."""
+    path = project.root / "reports" / FRONTIER / f"{FRONTIER}.csv"
+    if not path.is_file():
+        return ""
+    rows = read_csv(path)
+    names = list(dict.fromkeys(row["algorithm"] for row in rows))
+    series = [
+        {
+            "name": name, "label": style.look(name, names).label, "marker": style.look(name, names).marker,
+            "tone": f"var(--tone-{_tone(style.look(name, names).colour)})", "up": style.ascending(name),
+            "off": name in OUTSIDE,
+        }
+        for name in names
+    ]  # fmt: skip
+    intervals = _intervals(project)
+    panels: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = (row["experiment"], row["dataset"])
+        title = f"{style.dataset_title(row['dataset'])}{intervals.get(key, '')}"
+        panel = panels.setdefault(key, {"experiment": key[0], "dataset": key[1], "title": title, "points": []})
+        values = [_short(row[n]) for n in ("fairness", "fairness_low", "fairness_high")]
+        values += [_short(row[n]) for n in ("accuracy", "accuracy_low", "accuracy_high")]
+        if values[0] is None or values[3] is None:
+            continue
+        panel["points"].append(
+            {
+                "s": names.index(row["algorithm"]), "p": row["source"] == "published", "k": row["kappa"],
+                "v": values, "n": row["n_seeds"],
+            }
+        )  # fmt: skip
+    titles = {name: project.config.experiment(name).title for name, _ in panels}
+    return json.dumps({"series": series, "panels": list(panels.values()), "experiments": titles}, separators=(",", ":"))
+
+
+def _tone(colour: str) -> str:
+    from partialfair.pages.palette import TONES
+
+    return next((name for name, tone in TONES.items() if tone.light == colour.lower()), "ink")
+
+
+def _intervals(project: Project) -> dict[tuple[str, str], str]:
+    found = {}
+    for name in project.config.params.exhibits[FRONTIER].experiments:
+        for dataset, run in project.config.experiment(name).runs.items():
+            found[name, dataset] = f", I = {style.interval_title(run.interval)}"
+    return found
+
+
+def _short(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return round(value, 4) if math.isfinite(value) else None
+
+
+def _cards(project: Project) -> list[dict[str, Any]]:
+    path = project.root / "docs" / "differences.yaml"
+    if not path.is_file():
+        return []
+    entries = [Card.model_validate(entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    found = []
+    for entry in entries:
+        shown = project.exhibits.get(entry.exhibit)
+        if shown is None or entry.paper not in project.papers:
+            continue
+        picture = f"exhibits/{shown.name}.png" if "png" in shown.files else ""
+        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": papers.short(entry.paper)})
+    return found

@@ -1,0 +1,176 @@
+"""A page per paper: its central claim and verdict, all its numbers in a picture, its claims, its exhibits."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from partialfair.grid.papers import Paper
+from partialfair.pages import cells
+from partialfair.reporting.site import card, strip
+from partialfair.reporting.site.card import Entry
+from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
+from partialfair.reporting.site.project import OWN, Project, Shown
+from partialfair.verdicts.verdict import are_near
+
+SHORT = {
+    "partial_fairness": "Partial fairness", "auc_fairness": "AUC fairness", "plada": "PLADA",
+    "stochastic_benchmark": "Stochastic benchmark", "dp_postprocessing": "DP post-processing",
+}  # fmt: skip
+
+
+def short(name: str) -> str:
+    """Return what a paper is called in tables."""
+    return SHORT.get(name, name.replace("_", " ").capitalize())
+
+
+NOT_YET = "reports/verdicts.json has not been written yet."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a paper, as ``verdicts.json`` has it.
+
+    Attributes:
+        name: its folder.
+        paper: what its folder says of it.
+        word: of its central claim, a key of ``card.WORDS``.
+        because: the reason, in a sentence.
+        evidence: how the comparisons came out that the verdict rests on, in words.
+        claims: how many there are by outcome, and ``total``.
+        numbers: the same of numbers that could have failed, with ``counted`` for all of them.
+    """
+
+    name: str
+    paper: Paper
+    word: str
+    because: str
+    evidence: str
+    claims: Mapping[str, int]
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, project: Project, name: str) -> "Verdict":
+        """Gather it; undecided as long as there is no such file."""
+        about, found = project.papers[name], project.verdicts.get(name)
+        if found is None:
+            return cls(name, about, "cannot tell", NOT_YET, "", {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
+        counted = sentence(found["because"])
+        evidence = " ".join(sentence(f"{word}: {places}") for word, places in found.get("where", {}).items() if places)
+        because = f"{found['explanation']} {counted}" if found["explanation"] else counted
+        return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"])
+
+    @property
+    def short(self) -> str:
+        """What the paper is called in tables."""
+        return short(self.name)
+
+    @property
+    def tone(self) -> str:
+        """How its verdict is coloured."""
+        return card.WORDS[self.word]
+
+    @property
+    def central(self) -> str:
+        """The central claim without its places in the paper, which stand in brackets at its end."""
+        return re.sub(r"\s*\([^()]*\)\.?$", "", self.paper.central_claim).rstrip(".") + "."
+
+    @property
+    def counts(self) -> tuple[str, str]:
+        """How many claims hold and numbers agree, each as a phrase."""
+        claims, numbers = self.claims, self.numbers
+        held = f"{claims['holds']} of {claims['total']} claims hold"
+        held += f", {claims['partly']} in part" if claims.get("partly") else ""
+        near = f", {are_near(numbers['near'])}" if numbers.get("near") else ""
+        return held, f"{numbers['agrees']} of {numbers['counted']} numbers agree{near}" if numbers["counted"] else ""
+
+
+def sentence(words: str) -> str:
+    """Return words as a sentence."""
+    return words[:1].upper() + words[1:].rstrip(".") + "." if words else ""
+
+
+def markdown(project: Project) -> str:
+    """Return the table of all papers that the README shows."""
+    lines = ["| paper | verdict | what came out as printed | because |", "|---|---|---|---|"]
+    for name in project.papers:
+        one = Verdict.of(project, name)
+        counts = "; ".join(filter(None, one.counts))
+        because = " ".join(one.because.split()).replace("|", "\\|")
+        lines.append(f"| [{one.short}](papers/{name}/README.md) | **{one.word}** | {counts} | {because} |")
+    return "\n".join(lines) + "\n"
+
+
+def html(project: Project, name: str, root: str = "../") -> str:
+    """Return the body of a paper's page, below its title.
+
+    Args:
+        project: the checkout.
+        name: the paper's folder.
+        root: relative address of the site's first page.
+    """
+    entries = project.of_paper(name)
+    verdict = Verdict.of(project, name)
+    numbers = [entry for entry in entries if entry.kind == "number"]
+    template = cells.environment().get_template("site/paper.html.j2")
+    return str(
+        template.render(
+            root=root, name=name, verdict=verdict, paper=verdict.paper,
+            strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
+            beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
+            tally=card.tally(numbers), tones=card.TONES, claims=claims(project, name), measured=measured,
+            questions=grouped([entry for entry in entries if entry.kind == "question"]),
+            exhibits=exhibits(project, name), settings=card.tally(e for e in entries if e.kind == "setting"),
+        )
+    )  # fmt: skip
+
+
+def claims(project: Project, name: str) -> list[Claim]:
+    """Return the claims of a paper in its own order, each with its verdict and its comparisons."""
+    own = grouped([entry for entry in project.of_paper(name) if entry.kind == CLAIM])
+    listed = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
+    found = [replace(one, **_said(listed.get(one.entries[0].claim, {}))) for one in own]
+    order = list(listed)
+    return sorted(
+        found, key=lambda one: order.index(one.entries[0].claim) if one.entries[0].claim in listed else len(order)
+    )
+
+
+def _said(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"verdict": entry.get("verdict", ""), "central": bool(entry.get("central"))}
+
+
+def grouped(entries: Sequence[Entry]) -> list[Claim]:
+    """Return sentences with the lines that test them, in the order of the lines."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.claim or entry.published, []).append(entry)
+    return [Claim(members[0].published, members) for members in found.values()]
+
+
+def exhibits(project: Project, name: str) -> list[dict[str, Any]]:
+    """Return the exhibits of a paper, those with variants once; settings as printed come last."""
+    own = [
+        shown for shown in project.exhibits.values() if shown.paper == name and project.base(shown.name) == shown.name
+    ]
+    own.sort(key=lambda shown: shown.kind == "settings")
+    return [_exhibit(project, shown) for shown in own]
+
+
+def beyond(project: Project) -> list[dict[str, Any]]:
+    """Return what belongs to no paper: what this project asked by itself."""
+    own = [shown for shown in project.exhibits.values() if shown.paper == OWN]
+    return [_exhibit(project, shown) for shown in own]
+
+
+def _exhibit(project: Project, shown: Shown) -> dict[str, Any]:
+    family = project.variants(shown)
+    lines = [entry for one in family or [shown] for entry in project.lines(one)]
+    return {
+        "shown": shown,
+        "picture": "png" in shown.files,
+        "tally": card.tally(lines),
+        "variants": len(family),
+        "table": shown.file("html").is_file(),
+    }

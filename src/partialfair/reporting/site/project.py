@@ -1,0 +1,156 @@
+"""What every page of the site is made from: the grid, the papers, the scorecard, and the files of the exhibits."""
+
+import csv
+import json
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from partialfair.grid.config import Config, load_config
+from partialfair.grid.papers import Paper, paper
+from partialfair.reporting.site import card
+from partialfair.reporting.site.card import Entry
+
+FORMATS = ("csv", "svg", "pdf", "png")
+OWN = "own"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One exhibit.
+
+    Attributes:
+        name: its key in the grid, and the name of its page.
+        paper: the folder of its paper; ``own`` for what goes beyond the papers.
+        title, caption, kind, section: as the grid has them.
+        published: key under which its numbers are published.
+        folder: where its files lie.
+        experiments: whose results it shows.
+    """
+
+    name: str
+    paper: str
+    title: str
+    caption: str
+    kind: str
+    section: str
+    published: str
+    folder: Path
+    experiments: tuple[str, ...]
+
+    def file(self, suffix: str) -> Path:
+        """Return the path of one of its files, there or not."""
+        return self.folder / f"{self.name}.{suffix}"
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Its files that can be had, by format."""
+        return {suffix: self.file(suffix) for suffix in FORMATS if self.file(suffix).is_file()}
+
+    @property
+    def short(self) -> str:
+        """Its title without the name of the paper, which a page of the paper need not repeat."""
+        head, _, rest = self.title.partition(", ")
+        return rest if rest.startswith(("Figure", "Table")) and not head.startswith(("Figure", "Table")) else self.title
+
+
+class Project:
+    """A checkout with committed results.
+
+    Args:
+        root: its folder.
+        params: the grid, relative to it.
+    """
+
+    def __init__(self, root: Path, params: str | Path = "params.yaml") -> None:
+        self.root = root
+        self.config: Config = load_config(root / params)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """All lines of the scorecard."""
+        return card.load(self.root / self.config.reports / "scorecard.csv")
+
+    @cached_property
+    def verdicts(self) -> dict[str, dict[str, Any]]:
+        """What ``verdicts.json`` says of each paper, by its folder; nothing before it has been written."""
+        path = self.root / self.config.reports / "verdicts.json"
+        found = json.loads(path.read_text(encoding="utf-8"))["papers"] if path.is_file() else []
+        return {entry["paper"]: entry for entry in found}
+
+    @cached_property
+    def papers(self) -> dict[str, Paper]:
+        """Papers that have a folder, those of the grid's order first."""
+        names = dict.fromkeys(e.paper for e in self.config.experiments.values())
+        return {
+            name: paper(name, self.root) for name in names if (self.root / "papers" / name / "paper.yaml").is_file()
+        }
+
+    @cached_property
+    def exhibits(self) -> dict[str, Shown]:
+        """Exhibits that have been drawn, in the grid's order."""
+        found = {name: self._shown(name) for name in self.config.params.exhibits}
+        return {name: own for name, own in found.items() if own.files or own.file("html").is_file()}
+
+    def _shown(self, name: str) -> Shown:
+        entry = self.config.params.exhibits[name]
+        more: dict[str, Any] = entry.model_extra or {}
+        experiments = tuple(entry.experiments or self.config.experiments)
+        section = str(more.get("section") or "")
+        own = self.config.experiment(experiments[0]).paper
+        return Shown(
+            name, OWN if section or own not in self.papers else own, entry.title, str(more.get("caption") or ""),
+            entry.kind, section, str(more.get("published") or name), self.root / "reports" / name, experiments,
+        )  # fmt: skip
+
+    def of_paper(self, name: str) -> list[Entry]:
+        """Lines of the scorecard of one paper."""
+        return [entry for entry in self.entries if entry.paper == name]
+
+    def lines(self, shown: Shown) -> list[Entry]:
+        """Lines of the scorecard that an exhibit answers."""
+        own = {shown.name, shown.published}
+        return [e for e in self.entries if e.exhibit in own and (self.page(e) == shown.name or e.exhibit == shown.name)]
+
+    @cached_property
+    def _pages(self) -> dict[tuple[str, str], str]:
+        found: dict[tuple[str, str], str] = {}
+        for name, own in self.exhibits.items():
+            paper_of = self.config.experiment(own.experiments[0]).paper
+            found.setdefault((paper_of, own.published), name)
+        return {**found, **{(self.config.experiment(o.experiments[0]).paper, n): n for n, o in self.exhibits.items()}}
+
+    def page(self, entry: Entry) -> str:
+        """Return the exhibit whose page shows a line of the scorecard; empty if there is none."""
+        found = self._pages.get((entry.paper, entry.exhibit), "")
+        return found or (entry.exhibit if entry.exhibit in self.exhibits else "")
+
+    def variants(self, shown: Shown) -> list[Shown]:
+        """Return the exhibits that show the same in other ways, the first one first; none if there is only one."""
+        base = self.base(shown.name)
+        family = [own for name, own in self.exhibits.items() if name == base or self.base(name) == base]
+        return family if len(family) > 1 else []
+
+    def base(self, name: str) -> str:
+        """Return the exhibit that another is a variant of, by name; itself if there is none."""
+        heads = [other for other in self.exhibits if name.startswith(f"{other}_")]
+        return min(heads, key=len, default=name)
+
+    @cached_property
+    def revision(self) -> tuple[str, str]:
+        """Commit and date of the committed scorecard; empty where git does not know it."""
+        command = ["git", "log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv"]
+        try:
+            done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return "", ""
+        commit, _, date = done.stdout.strip().partition(" ")
+        return commit, date
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Read a CSV as text by column."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))

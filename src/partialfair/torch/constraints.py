@@ -1,0 +1,228 @@
+"""The constraints of the linear solvers as functions of a batch of scores that come out of any network.
+
+Source: Partial fairness paper, sections 2 and 5: thresholds theta are trained along with the network, and shares above
+them are smoothed by the clipped linear function. Values keep the graph of the scores.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from partialfair import plugins
+from partialfair.constraints.program import NONE, HingeProgram, Side, Term
+from partialfair.constraints.stratum_means import LossMeans, sampled
+from partialfair.errors import ConfigError, DataError
+
+Table = tuple[Tensor, Tensor, Tensor]
+
+
+class BatchConstraint(nn.Module):  # type: ignore[misc]
+    """Values ``f`` (m,) of the constraints ``f <= 0`` of a family, on the scores of a batch.
+
+    Families with thresholds (partial statistical parity) have them as a parameter ``thetas``: pass ``parameters()`` to
+    the optimiser together with those of the network. Rows of a group (or of a label of a group) that a batch lacks say
+    nothing; constraints on them are 0 for that batch.
+
+    Args:
+        n_groups: number of groups, at least 2.
+        constraint: name of a family on smoothed shares, for instance "partial_statistical_parity",
+            "partial_demographic_parity", "partial_equal_opportunity" or "partial_equalized_odds", or on mean losses:
+            "loss_parity", "loss_equal_opportunity", "loss_equalized_odds".
+        interval: disjoint pairs of ranks (0 = highest score), or one such list per group.
+        kappa: tolerance.
+        kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
+        grid: number of ranks of partial statistical parity.
+        width: scores between which the smoothed share rises from 0 to 1; below 1 it is nearer to the indicator.
+
+    Attributes:
+        thetas: (P,) thresholds; empty for families without.
+        labels: m texts that name the constraints.
+
+    Raises:
+        PluginError: no such family.
+        ConfigError: a family, interval, kappa or width that cannot be used.
+    """
+
+    def __init__(
+        self,
+        n_groups: int,
+        constraint: str = "partial_statistical_parity",
+        *,
+        interval: Any = ((0.0, 1.0),),
+        kappa: float = 0.1,
+        kappa_scale: str = "relative",
+        grid: int = 10,
+        width: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if not width > 0:
+            raise ConfigError(f"width is {width}; use a positive number")
+        # One row of every group and label says which stratum such rows belong to, and what the constraints are.
+        group, label = np.repeat(np.arange(n_groups), 2).astype(np.int16), np.tile([-1.0, 1.0], n_groups)
+        options = {"interval": interval, "kappa": kappa, "kappa_scale": kappa_scale, "grid": grid}
+        means = sampled(plugins.load("constraints", constraint).build(group, label, **options))
+        if means is None:
+            raise ConfigError(f"constraint {constraint!r} compares all pairs of rows, which batches cannot give")
+        self.n_groups, self.width, self.labels = n_groups, width, means.labels
+        self.of_losses = isinstance(means, LossMeans)
+        self.thetas = nn.Parameter(torch.as_tensor(means.start * width, dtype=torch.get_default_dtype()))
+        member = np.zeros((2 * n_groups, means.n_strata))
+        stratum = means.row_stratum
+        member[stratum >= 0, stratum[stratum >= 0]] = 1
+        self.needs_labels = self.of_losses or bool((member[::2] != member[1::2]).any())
+        self._register("member", _floats(member))
+        if isinstance(means, LossMeans):
+            sides, n_features = _loss_sides(means), 1
+        else:
+            program: HingeProgram = means.program  # type: ignore[attr-defined]
+            sides, n_features = (program.convex, program.concave), program.shift.size
+            self._register("moves", torch.as_tensor(np.maximum(program.aux_index, 0)))
+            self._register("moving", _floats(program.aux_index != NONE))
+            self._register("shift", _floats(program.shift * width))
+        scale = 1.0 if self.of_losses else width
+        for part, values in zip(_PARTS, _table(sides, scale, means.n_strata, n_features), strict=True):
+            self._register(part, values)
+        self._register("used", _floats(_used(sides, means.n_strata)))
+
+    def forward(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
+        """Values (m,) of scores (n,), group codes (n,) and, for families that look at labels, labels (n,).
+
+        Args:
+            scores: scores with their graph, one column at most.
+            group: codes 0..G-1.
+            y: labels, positive where larger than 0.
+
+        Raises:
+            DataError: lengths that differ, a code out of range, or labels missing.
+        """
+        convex, concave = self.parts(scores, group, y)
+        return convex - concave
+
+    def parts(
+        self, scores: Tensor, group: Tensor, y: Tensor | None = None, thetas: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Two functions (m,), convex in scores and thresholds, whose difference the values are.
+
+        Args:
+            scores, group, y: see :meth:`forward`.
+            thetas: (P,) thresholds in place of the module's own.
+        """
+        scores = scores.reshape(-1)
+        cells, positive = self._cells(scores, group, y)
+        try:
+            member = self.member.index_select(0, cells).to(scores.dtype)  # (n, S)
+        except (IndexError, RuntimeError) as error:
+            raise DataError(
+                f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
+            ) from error
+        counts = member.sum(dim=0)
+        if positive is not None and self.of_losses:
+            target = positive.to(scores.dtype)
+            features = nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")[:, None]
+        else:
+            thetas = self.thetas if thetas is None else thetas
+            thresholds = thetas[self.moves] * self.moving + self.shift if thetas.numel() else self.shift
+            features = torch.relu(scores[:, None] - thresholds.to(scores.dtype))
+        complete = bool(counts.all())
+        means = (member.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
+        found = nn.functional.pad(means.reshape(-1), (0, 1))[self.place] + self.constant  # (2 m, J, L)
+        found = found.squeeze(2) if found.shape[2] == 1 else found.amax(dim=2)
+        sides = (self.weight * found).sum(dim=1).view(2, -1)
+        if not complete:
+            sides = sides * (self.used @ (counts == 0).to(self.used.dtype) == 0)
+        return sides[0], sides[1]
+
+    def violation(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
+        """Largest value of a batch, not below 0."""
+        return self(scores, group, y).max().clamp(min=0)
+
+    def _cells(self, scores: Tensor, group: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Group and label (n,) of every row as one number, and whether the label is positive."""
+        codes = group.reshape(-1)
+        if codes.shape != scores.shape or (y is not None and y.shape.numel() != scores.numel()):
+            raise DataError(f"scores has {scores.numel()} rows; pass as many group codes and labels")
+        cells = 2 * codes.long()
+        if y is not None:
+            positive = y.reshape(-1) > 0
+            return cells + positive, positive
+        if self.needs_labels:
+            raise DataError("this constraint compares rows of one label; pass the labels y")
+        return cells, None
+
+    def _register(self, name: str, values: Tensor) -> None:
+        self.register_buffer(name, values, persistent=False)
+
+
+class Multipliers(nn.Module):  # type: ignore[misc]
+    """The method of multipliers on batches: what to add to the loss, and the update after each step.
+
+    Args:
+        n_constraints: m.
+        penalty: weight of the quadratic term.
+        rate: share of the penalty by which multipliers follow the values of a batch; small, because batches are noisy.
+
+    Attributes:
+        values: (m,) multipliers.
+    """
+
+    values: Tensor
+
+    def __init__(self, n_constraints: int, penalty: float = 10.0, rate: float = 0.1) -> None:
+        super().__init__()
+        self.penalty, self.rate = penalty, rate
+        self.register_buffer("values", torch.zeros(n_constraints))
+
+    def forward(self, constraints: Tensor) -> Tensor:
+        """Rockafellar's term for inequalities, of constraint values (m,) with their graph."""
+        shifted = torch.relu(self.values + self.penalty * constraints)
+        return (shifted.square() - self.values.square()).sum() / (2 * self.penalty)
+
+    def update(self, constraints: Tensor) -> None:
+        """Move the multipliers by the values (m,) of a batch; they stay at 0 or above."""
+        self.values.add_(self.rate * self.penalty * constraints.detach()).clamp_(min=0)
+
+
+_PARTS = ("weight", "place", "constant")
+
+
+def _table(sides: tuple[Side, Side], width: float, n_strata: int, n_features: int) -> Table:
+    """Weights (2 m, J), places in the flat means (S Q + 1,) and constants (2 m, J, L) of both parts at a width."""
+    terms, choices = (max(side.subset.shape[axis] for side in sides) for axis in (1, 2))
+    weights, places, constants = [], [], []
+    for side in sides:
+        m, more, others = len(side.weight), terms - side.subset.shape[1], choices - side.subset.shape[2]
+        place = np.where(side.subset == NONE, n_strata * n_features, side.subset * n_features + side.threshold)
+        constant = np.concatenate([side.constant, np.full((m, side.subset.shape[1], others), -np.inf)], axis=2)
+        wide = ((0, 0), (0, more), (0, 0))
+        weights.append(np.pad(side.weight / width, wide[:2]))
+        constants.append(np.pad(constant * width, wide))
+        places.append(np.pad(place, (*wide[:2], (0, others)), constant_values=n_strata * n_features))
+    return _floats(np.concatenate(weights)), torch.as_tensor(np.concatenate(places)), _floats(np.concatenate(constants))
+
+
+def _used(sides: tuple[Side, Side], n_strata: int) -> Any:
+    """Which strata (m, S) a constraint looks at."""
+    found = np.zeros((len(sides[0].weight), n_strata), bool)
+    for side in sides:
+        rows, _, _ = np.nonzero(side.subset >= 0)
+        found[rows, side.subset[side.subset >= 0]] = True
+    return found
+
+
+def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
+    """Positive entries of the matrix, and negative ones with the slack."""
+
+    def side(weights: Any, slack: float) -> Side:
+        terms: list[list[Term]] = [
+            [(float(w), [(s, 0, 0.0)]) for s, w in enumerate(row) if w] + [(1.0, [(NONE, NONE, slack)])]
+            for row in weights
+        ]
+        return Side.from_terms(terms)
+
+    return side(np.maximum(means.matrix, 0), 0.0), side(np.maximum(-means.matrix, 0), means.slack)
+
+
+def _floats(values: Any) -> Tensor:
+    return torch.as_tensor(values, dtype=torch.get_default_dtype())

@@ -1,0 +1,90 @@
+"""Numbers that a claim takes from the CSV of an exhibit, by seed."""
+
+import math
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from partialfair.verdicts.claim import FromTable
+
+Values = dict[int, float]
+
+
+@cache
+def _of(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
+    return pd.read_csv(path)
+
+
+def read(root: Path, source: FromTable) -> pd.DataFrame | None:
+    """The table, or ``None`` before the exhibit has been drawn."""
+    path = root / "reports" / source.exhibit / f"{source.exhibit}.csv"
+    return _of(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+def unreadable(root: Path, source: FromTable) -> str:
+    """Why a table cannot be read as the claim needs it; empty if it can."""
+    table = read(root, source)
+    if table is None:
+        return f"{source.exhibit} has not been drawn"
+    absent = [name for name in source.columns if name not in table]
+    return f"{source.exhibit}.csv has no column {', '.join(absent)}; draw it anew" if absent else ""
+
+
+def _rows(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
+    """Rows of one method of an exhibit's table."""
+    table = read(root, source)
+    if table is None or unreadable(root, source):
+        return pd.DataFrame(columns=[name for name in (source.value, source.seed, source.x) if name])
+    wanted = source.where | ({source.method: method} if method else {}) | ({"dataset": dataset} if dataset else {})
+    for column, value in wanted.items():
+        table = table[table[column] == value]
+    return table[table[source.value].notna()]
+
+
+def runs(root: Path, source: FromTable, dataset: str, method: str) -> dict[int, pd.DataFrame]:
+    """Rows by seed; a table without seeds is one run."""
+    rows = _rows(root, source, dataset, method)
+    if source.seed is None:
+        return {0: rows} if len(rows) else {}
+    return {int(seed): own for seed, own in rows.groupby(source.seed, sort=True)}
+
+
+def values(
+    root: Path, source: FromTable, dataset: str, method: str, end: float = math.inf, most: Values | None = None
+) -> Values:
+    """The number by seed, of a curve up to ``end``, where the column ``ends`` is at most ``most`` at the seed."""
+    found = {}
+    for seed, own in runs(root, source, dataset, method).items():
+        own = part(own, source, end)
+        if most is not None and source.ends is not None:
+            own = own[own[source.ends] <= most.get(seed, math.nan) + 1e-12]
+        numbers = own[source.value]
+        if source.first is not None:
+            numbers = numbers.abs() if source.first == "magnitude" else numbers.clip(lower=0.0)
+        if len(numbers):
+            reduce = {"last": lambda n: n.iloc[-1], "spread": lambda n: n.max() - n.min()}.get(source.reduce)
+            found[seed] = float(reduce(numbers) if reduce else getattr(numbers, source.reduce)())
+    return found
+
+
+def part(rows: pd.DataFrame, source: FromTable, end: float) -> pd.DataFrame:
+    """The rows of one run that count."""
+    if source.x is not None and len(rows):
+        rows = rows[rows[source.x] <= end].sort_values(source.x)
+        rows = rows[rows[source.x] >= source.after * rows[source.x].max()]
+    for column, limit in source.within.items():
+        rows = rows[rows[column] <= limit]
+    return rows
+
+
+def in_common(root: Path, source: FromTable, dataset: str, methods: list[str]) -> list[Values]:
+    """The numbers of two methods at equal work, or where both reach what the two runs of a seed end with."""
+    both = [runs(root, source, dataset, name) for name in methods]
+    end, most = math.inf, None
+    if source.common and source.x is not None and all(both):
+        end = min(float(own[source.x].max()) for found in both for own in found.values())
+    if source.ends is not None and source.x is not None:
+        last = [{s: float(own.sort_values(source.x)[source.ends].iloc[-1]) for s, own in f.items()} for f in both]
+        most = {seed: max(last[0][seed], last[1][seed]) for seed in last[0].keys() & last[1].keys()}
+    return [values(root, source, dataset, name, end, most) for name in methods]

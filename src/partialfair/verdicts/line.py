@@ -1,0 +1,97 @@
+"""Lines of the scorecard, and the words that each kind of line may end with."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from partialfair.errors import ConfigError
+
+Kind = Literal["number", "claim", "question", "setting"]
+NUMBERS = ("agrees", "near", "differs", "by construction", "repeated", "measured", "not run")
+CLAIMS = ("holds", "dominated", "fails", "undecided", "not run")
+SETTINGS = ("as stated", "differs from the paper", "not run")
+WORDS: dict[str, tuple[str, ...]] = {
+    "number": NUMBERS, "claim": CLAIMS, "question": (*CLAIMS, *NUMBERS[:3]), "setting": SETTINGS,
+}  # fmt: skip
+"""Verdicts by kind of line."""
+JUDGED = ("agrees", "near", "differs")
+"""Verdicts of numbers that count, if the line has power."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of ``scorecard.csv``, column by column; see docs/scorecard.md.
+
+    Attributes:
+        section: where the paper says it.
+        kind: number and claim count for the paper; question (ours) and setting (data, protocol) never do.
+        claim: short name of a sentence.
+        against: what a method is compared with.
+        published: a number, or the sentence that stands in its place.
+        reproduced, ci_low, ci_high: what was measured, with its interval over n seeds.
+        noise: largest difference that noise explains: of two such means, or of a declared source.
+        tolerance: of a number, how far off is near; of a claim, the margin. Stated in advance unless the note says so.
+        power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was.
+        nulls: what null models get.
+        test, statistic, p_value: what decided a claim; p corrected for its family.
+        detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
+            or the effect that was measured.
+    """
+
+    paper: str
+    exhibit: str
+    dataset: str = ""
+    algorithm: str = ""
+    constraint: str = ""
+    interval: str = ""
+    setting: str = ""
+    metric: str = ""
+    published: float | str = ""
+    kind: Kind = "number"
+    section: str = ""
+    claim: str = ""
+    against: str = ""
+    reproduced: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n: int | None = None
+    noise: float | None = None
+    tolerance: float | None = None
+    verdict: str = "not run"
+    power: Literal["", "yes", "no"] = ""
+    nulls: str = ""
+    test: str = ""
+    statistic: float | None = None
+    p_value: float | None = None
+    detectable: float | None = None
+    seeds_needed: int | None = None
+    note: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The line by column; a number that there is none of is left out.
+
+        Raises:
+            ConfigError: the verdict is none of its kind.
+        """
+        check(self.kind, self.verdict)
+        return {name: value for name, value in asdict(self).items() if value is not None and value == value}
+
+
+def check(kind: str, verdict: str) -> None:
+    """Refuse a verdict that a kind of line cannot have.
+
+    Raises:
+        ConfigError: naming both.
+    """
+    if verdict not in WORDS[kind]:
+        valid = ", ".join(WORDS[kind])
+        raise ConfigError(f"scorecard: a {kind} cannot be {verdict!r}; its verdicts are {valid}")
+
+
+COLUMNS = ("counts", *(field.name for field in fields(Line)))
+
+
+def counts(line: dict[str, Any]) -> bool:
+    """Whether a line counts for its paper: a claim, or a number that a wrong answer could have failed."""
+    if line["kind"] == "claim":
+        return True
+    return bool(line["kind"] == "number" and line["verdict"] in JUDGED and line.get("power") == "yes")

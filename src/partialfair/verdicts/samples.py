@@ -1,0 +1,341 @@
+"""What a claim compares, seed by seed: numbers that are positive where the claim's method is the better one."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_effect
+from partialfair.metrics.statistics.frontier import Points, accuracy_at
+from partialfair.verdicts import exhibit_tables as tables
+from partialfair.verdicts import frontiers
+from partialfair.verdicts.claim import LARGER, Claim, Side
+from partialfair.verdicts.evidence import Evidence
+from partialfair.verdicts.exhibit_tables import Values
+from partialfair.verdicts.results import Results, Setting
+
+COVERED = 0.8
+"""Share of the seeds at which both sides have models on either side of a level of fairness, for it to be compared."""
+
+
+class Place(NamedTuple):
+    """Where a claim looks: an experiment's dataset, or a dataset of an exhibit's table."""
+
+    experiment: str
+    dataset: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One comparison.
+
+    Attributes:
+        effects: the claim holds where all are positive: one, or one per level of fairness or pair of methods.
+        average: what is shown of them.
+        against: what the method is compared with, in words.
+        metric: what the numbers are.
+        note: the measured means, and where they were compared.
+        reason: why there is no comparison; empty if there is one.
+        dominated: every model of the other side is beaten in both respects.
+        scores: (seeds, settings) numbers whose trend is tested, in place of effects.
+    """
+
+    effects: tuple[Effect, ...] = ()
+    average: Effect = field(default_factory=lambda: mean_effect([]))
+    against: str = ""
+    metric: str = ""
+    note: str = ""
+    reason: str = ""
+    dominated: bool = False
+    scores: NDArray[np.float64] | None = None
+
+
+def places(evidence: Evidence[Any], claim: Claim) -> Iterator[Place]:
+    """Where a claim is decided, one line or more each."""
+    if claim.table is not None:
+        table = tables.read(evidence.root, claim.table)
+        known = list(table["dataset"].dropna().unique()) if table is not None and "dataset" in table else [""]
+        yield from (Place("", str(name)) for name in claim.datasets or known)
+        return
+    experiments = claim.experiments[:1] if claim.over == "experiments" else claim.experiments
+    for experiment in experiments:
+        for dataset in evidence.config.experiment(experiment).runs:
+            if not claim.datasets or dataset in claim.datasets:
+                yield Place(experiment, dataset)
+
+
+def sign_of(claim: Claim) -> int:
+    """1 if larger is better, -1 if smaller is."""
+    if claim.better is not None:
+        return 1 if claim.better == "larger" else -1
+    return 1 if claim.metric in LARGER else -1
+
+
+# --- numbers of one side -----------------------------------------------------------------------------------------
+
+
+def values(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> tuple[Values, str]:
+    """The compared number by seed, or none and the reason."""
+    if claim.table is not None:
+        found = tables.values(evidence.root, claim.table, place.dataset, side.method or claim.method)
+        return found, "" if found else f"{claim.table.exhibit} has no rows of {side.method or claim.method}"
+    setting, reason = setting_of(evidence.results, claim, place, side)
+    if setting is None:
+        return {}, reason
+    return _metric_values(evidence, claim, setting), evidence.results.reason(setting)
+
+
+def setting_of(results: Results, claim: Claim, place: Place, side: Side) -> tuple[Setting | None, str]:
+    """The runs of a side: those of its tolerance, of the only one by default."""
+    experiment, method = side.experiment or place.experiment, side.method or claim.method
+    kappa = side.kappa if side.kappa is not None else claim.kappa
+    every = frontiers.settings_of(results, frontiers.Side(experiment, method), place.dataset)
+    found = [one for one in every if kappa is None or math.isinf(one.kappa) or math.isclose(one.kappa, kappa)]
+    if len(found) == 1:
+        return found[0], ""
+    where = f"{method} on {place.dataset} in {experiment}" + (f" at kappa {kappa:g}" if kappa is not None else "")
+    return None, f"no run of {where}" if not found else f"{where} has several tolerances; the claim names none"
+
+
+def _metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Values:
+    if claim.metric in evidence.results.runs.columns:
+        own = evidence.results.runs_of(setting)
+        found = dict(zip(own["seed"].astype(int), own[claim.metric].astype(float), strict=True))
+    else:
+        found = evidence.values(setting, claim.metric, claim.rows)
+    return {seed: abs(v) if claim.absolute else v for seed, v in found.items() if not math.isnan(v)}
+
+
+# --- comparisons ---------------------------------------------------------------------------------------------------
+
+
+def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Sample:
+    """The method against one other side: its advantage, at a tolerance or at equal fairness."""
+    label = _label(evidence, claim, place, side)
+    if claim.at_equal is not None:
+        return _at_equal(evidence, claim, place, side, label)
+    own = Side(method=claim.method)
+    found = [values(evidence, claim, place, one) for one in (own, side)]
+    (one, why), (two, why_not) = found
+    if claim.table is not None and (claim.table.common or claim.table.ends):
+        methods = [claim.method, side.method or claim.method]
+        one, two = tables.in_common(evidence.root, claim.table, place.dataset, methods)
+    if not one or not two:
+        return Sample(against=label, metric=_name(claim), reason=why or why_not or "no run gives this number")
+    effect = _effect(claim, one, two)
+    note = f"means {np.mean(list(one.values())):.4g} and {np.mean(list(two.values())):.4g}"
+    return Sample((effect,), effect, label, _name(claim), note)
+
+
+def _effect(claim: Claim, one: Values, two: Values) -> Effect:
+    sign = sign_of(claim)
+    if claim.pairing == "none":
+        return welch_effect([sign * v for v in one.values()], [sign * v for v in two.values()])
+    return mean_effect([sign * (one[seed] - two[seed]) for seed in sorted(one.keys() & two.keys())])
+
+
+def steadiness(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Sample:
+    """How much less the method's number varies than the other's: over seeds, experiments or tolerances.
+
+    Over seeds: absolute deviations from the median, paired (Brown and Forsythe 1974). Otherwise the standard
+    deviation of each seed's numbers.
+    """
+    label = _label(evidence, claim, place, side)
+    spreads = [_spread(evidence, claim, place, one) for one in (Side(method=claim.method), side)]
+    if not all(spreads):
+        return Sample(against=label, metric=_name(claim), reason="not all the runs have a value")
+    one, two = spreads
+    effect = mean_effect([two[seed] - one[seed] for seed in sorted(one.keys() & two.keys())])
+    shown = " and ".join(f"{np.mean(list(found.values())):.4g}" for found in spreads)
+    return Sample((effect,), effect, label, f"spread of {_name(claim)} over {claim.over}", f"mean spreads {shown}")
+
+
+def _spread(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Values:
+    if claim.over == "seeds":
+        found, _ = values(evidence, claim, place, side)
+        middle = float(np.median(list(found.values()))) if found else math.nan
+        return {seed: abs(value - middle) for seed, value in found.items()}
+    columns = _along(evidence, claim, place, side)
+    seeds = set.intersection(*(set(one) for one in columns)) if columns else set()
+    return {seed: float(np.std([one[seed] for one in columns], ddof=1)) for seed in seeds} if len(columns) > 1 else {}
+
+
+def _along(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> list[Values]:
+    """The number at every experiment of the claim, or at every tolerance from the loosest to the tightest."""
+    if claim.over == "experiments":
+        return [values(evidence, claim, Place(name, place.dataset), side)[0] for name in claim.experiments]
+    pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
+    settings = frontiers.settings_of(evidence.results, pair, place.dataset)
+    return [_metric_values(evidence, claim, one) for one in sorted(settings, key=lambda s: -s.kappa)]
+
+
+def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
+    """The number from the loosest tolerance to the tightest, or along the claim's experiments."""
+    columns = _along(evidence, claim, place, Side(method=claim.method))
+    if claim.over == "kappa":  # the unconstrained model is the loosest
+        start = _start(evidence, claim, place)
+        columns = [start, *columns] if start else columns
+    name = f"{_name(claim)} along {claim.over}"
+    seeds = sorted(set.intersection(*(set(one) for one in columns))) if columns else []
+    if len(columns) < 2 or not seeds:
+        return Sample(metric=name, reason="fewer than two settings have values at one seed")
+    scores = np.array([[one[seed] for one in columns] for seed in seeds]) * (1 if claim.trend == "rises" else -1)
+    effect = mean_effect(scores[:, -1] - scores[:, 0])
+    note = "means " + ", ".join(f"{np.mean(list(one.values())):.4g}" for one in columns)
+    return Sample((effect,), effect, "", name, note, scores=scores)
+
+
+def _start(evidence: Evidence[Any], claim: Claim, place: Place) -> Values:
+    settings = frontiers.settings_of(evidence.results, frontiers.Side(place.experiment, claim.start), place.dataset)
+    return _metric_values(evidence, claim, settings[0]) if settings and claim.start != claim.method else {}
+
+
+def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
+    """How far the number stays on the better side of the limit."""
+    found, reason = values(evidence, claim, place, Side(method=claim.method))
+    if not found or claim.limit is None:
+        return Sample(
+            against=f"limit {claim.limit:g}", metric=_name(claim), reason=reason or "no run gives this number"
+        )
+    effect = mean_effect([sign_of(claim) * (value - claim.limit) for value in found.values()])
+    return Sample(
+        (effect,), effect, f"limit {claim.limit:g}", _name(claim), f"mean {np.mean(list(found.values())):.4g}"
+    )
+
+
+def rate(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
+    """How much faster the number falls along x than the power that is claimed: slopes of logarithms, by seed."""
+    source, slopes = claim.table, []
+    if source is None or source.x is None or claim.limit is None:
+        return Sample(reason="a rate needs a table with x")
+    for own in tables.runs(evidence.root, source, place.dataset, claim.method).values():
+        part = tables.part(own[own[source.x] > 0], source, math.inf)
+        part = part[part[source.value] > 0]
+        if len(part) > 2:
+            slopes.append(float(np.polyfit(np.log(part[source.x]), np.log(part[source.value]), 1)[0]))
+    if not slopes:
+        return Sample(metric=_name(claim), reason=f"{source.exhibit} has no curve of {claim.method}")
+    effect = mean_effect([-slope - claim.limit for slope in slopes])
+    note = f"falls as {source.x}^{np.mean(slopes):.2f}"
+    return Sample((effect,), effect, f"{source.x}^-{claim.limit:g}", _name(claim), note)
+
+
+def ordered(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
+    """Every method of a set against every one of the next set."""
+    found = {name: values(evidence, claim, place, Side(method=name))[0] for name in chain(*claim.order)}
+    words = " before ".join("{" + ", ".join(evidence.label(n) for n in names) + "}" for names in claim.order)
+    absent = [name for name, own in found.items() if not own]
+    if absent:
+        return Sample(against=words, metric=_name(claim), reason=f"no values of {', '.join(absent)}")
+    pairs = [(a, b) for one, two in pairwise(claim.order) for a in one for b in two]
+    effects = [_effect(claim, found[a], found[b]) for a, b in pairs]
+    weakest = min(range(len(pairs)), key=lambda k: effects[k].mean)
+    means = ", ".join(f"{evidence.label(name)} {np.mean(list(own.values())):.4g}" for name, own in found.items())
+    note = f"means {means}; the closest call is {' and '.join(map(evidence.label, pairs[weakest]))}"
+    return Sample(tuple(effects), effects[weakest], words, _name(claim), note)
+
+
+def _at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, label: str) -> Sample:
+    """Advantage at levels of fairness inside the range in which both sides were trained."""
+    equal = claim.at_equal
+    assert equal is not None
+    violation = equal.metric or frontiers.metric_of(evidence, place.experiment)
+    name = f"{_name(claim)} at equal 1 - {violation}"
+    one, two = (_points(evidence, claim, place, which, violation) for which in (Side(method=claim.method), side))
+    seeds = sorted(one.keys() & two.keys())
+    if not seeds:
+        pairs = [
+            (s.experiment or place.experiment, s.method or claim.method) for s in (Side(method=claim.method), side)
+        ]
+        absent = [pair for pair, points in zip(pairs, (one, two), strict=True) if not points]
+        reasons = [frontiers.missing(evidence, frontiers.Side(*pair), place.dataset) for pair in absent]
+        return Sample(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
+    levels = _levels(claim, *_common_range([(one[seed][0], two[seed][0]) for seed in seeds]))
+    words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
+    if not len(levels):
+        start = _points(evidence, claim, place, Side(method=claim.start), violation, constrained=False)
+        if all(_beaten(two[seed], one[seed], start.get(seed)) for seed in seeds):
+            return Sample(against=label, metric=name, reason=f"every model is beaten; {words}", dominated=True)
+        return Sample(against=label, metric=name, reason=f"no level of fairness at which both were trained: {words}")
+    gains = np.array([_gain(one[seed], two[seed], levels) for seed in seeds])
+    gains = gains[~np.isnan(gains).all(axis=1)]
+    effects = tuple(mean_effect(gains[:, k]) for k in range(len(levels)))
+    average = mean_effect(np.nanmean(gains, axis=1))
+    note = f"{len(levels)} levels of fairness from {levels[0]:.3f} to {levels[-1]:.3f}; {words}"
+    if equal.every and len(levels) > 1:
+        weakest = min(range(len(levels)), key=lambda k: effects[k].mean)
+        note += f"; smallest at {levels[weakest]:.3f} ({effects[weakest].mean:+.4f})"
+    return Sample(effects if equal.every else (average,), average, label, name, note)
+
+
+def _points(
+    evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str, constrained: bool = True
+) -> dict[int, Points]:
+    """(1 - violation, signed number) of a side's models by seed; without the unconstrained one if ``constrained``."""
+    pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
+    models: dict[int, list[tuple[float, float]]] = {}
+    for setting in frontiers.settings_of(evidence.results, pair, place.dataset):
+        if constrained and math.isinf(setting.kappa):
+            continue
+        number = _metric_values(evidence, claim, setting)
+        for seed, gap in evidence.values(setting, violation, claim.rows).items():
+            if not math.isnan(gap) and seed in number:
+                models.setdefault(seed, []).append((1 - gap, sign_of(claim) * number[seed]))
+    return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in models.items()}
+
+
+def _common_range(fairness: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
+    """Range of fairness inside which both sides were trained at four of five seeds, from both sides' models by seed."""
+    lows = sorted(max(float(one.min()), float(two.min())) for one, two in fairness)
+    highs = sorted((min(float(one.max()), float(two.max())) for one, two in fairness), reverse=True)
+    place = math.ceil(COVERED * len(fairness)) - 1
+    return lows[place], highs[place]
+
+
+def _gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Advantage of the first frontier at levels of fairness; NaN where a seed has no models on both sides of it."""
+    low, high = max(one[0].min(), two[0].min()), min(one[0].max(), two[0].max())
+    inside = (levels >= low - 1e-12) & (levels <= high + 1e-12)
+    return np.where(inside, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
+
+
+def _range_words(points: Mapping[int, Points], seeds: list[int]) -> str:
+    """Range of fairness of a side's models, median over seeds."""
+    low, high = (float(np.median([pick(points[s][0]) for s in seeds])) for pick in (np.min, np.max))
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _levels(claim: Claim, low: float, high: float) -> NDArray[np.float64]:
+    """Levels of fairness inside a range."""
+    equal = claim.at_equal
+    assert equal is not None
+    low, high = max(low, equal.fairer_than), min(high, equal.less_fair_than)
+    if isinstance(equal.levels, int):
+        return np.linspace(low, high, equal.levels) if low < high else np.empty(0)
+    wanted = np.sort(1 - np.array(equal.levels, np.float64))
+    return wanted[(wanted >= low - 1e-12) & (wanted <= high + 1e-12)]
+
+
+def _beaten(points: Points, by: Points, start: Points | None) -> bool:
+    """Whether each point is reached in both respects, and surpassed in one, by some point of the others."""
+    fair, good = (np.concatenate([a, b]) for a, b in zip(by, start or (np.empty(0), np.empty(0)), strict=True))
+    return all(
+        bool(np.any((fair >= f) & (good >= g) & ((fair > f) | (good > g)))) for f, g in zip(*points, strict=True)
+    )
+
+
+def _label(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:
+    """The other side in words."""
+    method = side.method or claim.method
+    parts = [evidence.label(method) if claim.table is None else method]
+    parts += [f"in {side.experiment}"] if side.experiment not in (None, place.experiment) else []
+    parts += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
+    return " ".join(parts)
+
+
+def _name(claim: Claim) -> str:
+    return claim.metric or (claim.table.value if claim.table is not None else "")

@@ -1,0 +1,150 @@
+"""What the lines of the scorecard say of a paper as a whole; nothing here looks anywhere but at the lines."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from partialfair.grid.papers import paper
+from partialfair.verdicts.line import CLAIMS, JUDGED, NUMBERS, counts
+
+ANSWERS = {
+    "holds": "The central claim holds here",
+    "partly": "The central claim holds here in part",
+    "does not hold": "The central claim does not hold here",
+    "cannot tell": "Whether the central claim holds cannot be told from these runs",
+}
+"""Verdicts on a paper, as sentences begin."""
+IN_FAVOUR = ("holds", "dominated")
+Lines = Sequence[Mapping[str, Any]]
+
+
+def state(lines: Lines) -> str:
+    """What the comparisons of one or more claims say together.
+
+    ``holds`` if every one holds, or its other side is dominated; ``partly`` if some do; ``fails`` if none does and the
+    opposite of one is decided; ``undecided`` or ``not run`` otherwise.
+    """
+    found = {str(line["verdict"]) for line in lines}
+    if found and found <= {*IN_FAVOUR}:
+        return "holds"
+    for verdict, answer in (
+        ("holds", "partly"),
+        ("dominated", "partly"),
+        ("fails", "fails"),
+        ("undecided", "undecided"),
+    ):
+        if verdict in found:
+            return answer
+    return "not run"
+
+
+def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
+    """Every claim with its state and how its comparisons were decided, in the order of the paper's file."""
+    grouped: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        if line["kind"] == kind:
+            grouped.setdefault(str(line.get("claim") or line["published"]), []).append(line)
+    return [
+        {
+            "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
+            "exhibit": members[0]["exhibit"], "verdict": state(members), "comparisons": _tally(members, CLAIMS),
+        }
+        for name, members in grouped.items()
+    ]  # fmt: skip
+
+
+def numbers(lines: Lines) -> dict[str, int]:
+    """How the paper's numbers were decided; ``counted`` have power, those without are counted apart."""
+    own = [line for line in lines if line["kind"] == "number"]
+    judged = [line for line in own if counts(dict(line))]
+    found = {name: sum(line["verdict"] == name for line in judged) for name in JUDGED}
+    apart = [line.get("power") for line in own if line["verdict"] in JUDGED and line.get("power") != "yes"]
+    other = _tally(own, NUMBERS)
+    rest = {name: other[name] for name in NUMBERS if name not in JUDGED}
+    powerless = {"no power": apart.count("no"), "no null model": len(apart) - apart.count("no")}
+    return {"counted": len(judged)} | found | powerless | rest
+
+
+def _tally(lines: Lines, words: Iterable[str]) -> dict[str, int]:
+    found = Counter(str(line["verdict"]) for line in lines)
+    return {word: found[word] for word in words}
+
+
+def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path()) -> dict[str, Any]:
+    """Everything a first screen says of a paper.
+
+    Args:
+        name: the paper.
+        lines: its lines of the scorecard.
+        central: ids of the claims that its verdict rests on.
+        root: the project's root.
+    """
+    about, every = paper(name, root), claims(lines)
+    rests_on = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
+    answer = {"fails": "does not hold", "undecided": "cannot tell", "not run": "cannot tell"}
+    verdict = answer.get(state(rests_on), state(rests_on))
+    tally = Counter(entry["verdict"] for entry in every)
+    found = {
+        "paper": name, "title": about.title, "link": about.link, "year": about.year,
+        "central_claim": about.central_claim, "verdict": verdict,
+        "claims": {"total": len(every)} | {w: tally[w] for w in ("holds", "partly", "fails", "undecided", "not run")},
+        "comparisons": _tally([line for line in lines if line["kind"] == "claim"], CLAIMS),
+        "central_comparisons": _tally(rests_on, CLAIMS),
+        "numbers": numbers(lines),
+        "settings": _tally([line for line in lines if line["kind"] == "setting"],
+                           ("as stated", "differs from the paper", "not run")),
+        "questions": len(claims(lines, "question")),
+        "because": because(rests_on), "where": where(rests_on),
+        "explanation": about.verdict if verdict == about.expects else "",
+        "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
+    }  # fmt: skip
+    return found | {"sentence": sentence(found)}
+
+
+def because(lines: Lines) -> str:
+    """How the comparisons of the central claim were decided, and where the opposite was, in words."""
+    if not lines:
+        return "no claim of the paper is marked as central"
+    found = _tally(lines, CLAIMS)
+    holds = f"{found['holds'] + found['dominated']} of {len(lines)} comparisons hold"
+    one = {"fails": "fails", "undecided": "is undecided", "not run": "was not run"}
+    more = {"fails": "fail", "undecided": "are undecided", "not run": "were not run"}
+    parts = [f"{n} {(one if n == 1 else more)[word]}" for word in one if (n := found[word])]
+    against = [line for line in lines if line["verdict"] == "fails"]
+    return ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines)}" if against else "")
+
+
+def where(lines: Lines) -> dict[str, str]:
+    """By verdict, the datasets and other sides of some lines, in words."""
+    found = {word: [line for line in lines if line["verdict"] == word] for word in CLAIMS}
+    return {word: _where(own, lines) for word, own in found.items() if own}
+
+
+def _where(lines: Lines, every: Lines) -> str:
+    """Datasets of some lines, with what they are compared with where a dataset's lines differ."""
+    words = []
+    for dataset in dict.fromkeys(str(line["dataset"]) for line in lines):
+        own = [line for line in lines if line["dataset"] == dataset]
+        whole = len(own) == sum(line["dataset"] == dataset for line in every)
+        others = ", ".join(dict.fromkeys(str(line["against"]) for line in own if line.get("against")))
+        title = dataset.replace("_", " ") or "all"
+        words.append(title if whole or not others or len(own) > 4 else f"{title}: {others}")
+    return "; ".join(words) if any(":" in word for word in words) else ", ".join(words)
+
+
+def are_near(count: int) -> str:
+    """How many numbers are near, with their verb."""
+    return f"{count} {'is' if count == 1 else 'are'} near"
+
+
+def sentence(found: Mapping[str, Any]) -> str:
+    """The verdict in one sentence."""
+    claimed, counted = found["claims"], found["numbers"]
+    text = f"{ANSWERS[found['verdict']]}: {claimed['holds']} of {claimed['total']} claims hold"
+    if claimed["partly"]:
+        text += f" and {claimed['partly']} hold in part"
+    if counted["counted"]:
+        near = f" and {are_near(counted['near'])}" if counted["near"] else ""
+        text += f"; {counted['agrees']} of {counted['counted']} numbers that could have failed agree{near}"
+    return f"{text}. Because: {found['because']}."
