@@ -17,7 +17,6 @@ DATASETS ?=
 PAPER ?=
 ifneq ($(PAPER),)
 export PARTIALFAIR_PARAMS := papers/$(PAPER)/grid.yaml
-GRID := --config params=$(PARTIALFAIR_PARAMS)
 endif
 # What Snakemake's own report is on: everything, or demo_pages.
 PAGES ?= pages
@@ -28,14 +27,18 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster test-faults resume data paper report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-cluster test-faults test-mutation resume data paper report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minutes
-	snakemake --cores $(CORES) demo
-	@python -m partialfair summary demo
+# In a folder of its own, since times, machine and revision stand in its results: those that are committed stay as they are.
+DEMO := demo
+demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minutes -> demo/
+	@mkdir -p $(DEMO)
+	@ln -sf $(addprefix $(CURDIR)/,Snakefile workflow profiles src papers params.yaml requirements.lock) $(DEMO)
+	@cd $(DEMO) && PARTIALFAIR_AGAIN="make demo" python -m partialfair run demo --cores $(CORES)
+	@cd $(DEMO) && python -m partialfair summary demo | sed 's,^page: ,&$(DEMO)/,'
 
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	pytest -n 2 --dist loadscope $(ARGS)
@@ -43,34 +46,45 @@ test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DAT
 test-faults: $(VENV)/.ready  ## the long tests of faults: the workflow killed at 20 random moments, full disks, two runs at once
 	PARTIALFAIR_KILLS=20 pytest -n 2 --dist loadscope tests/faults/test_kills.py tests/faults/test_storage.py $(ARGS)
 
+test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"
+	python -m tests.mutation.run $(ARGS)
+
 test-cluster: $(VENV)/.ready  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
 	tests/cluster/run.sh $(ARGS)
 
 resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the jobs it left, unlock, repeat its command
 	@python -m partialfair resume $(ARGS)
 
+# Brought by the workflow's own rule, so that every raw file has its record.
 data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for some
-	python -m partialfair data fetch $(DATASETS)
+	snakemake --cores $(CORES) --quiet all --config datasets="$(DATASETS)" $(if $(PAPER),params=$(PARTIALFAIR_PARAMS)) -- raw
 	python -m partialfair data verify $(DATASETS)
+	@python -m partialfair data fetch --extras $(DATASETS) > /dev/null \
+		|| echo "make: a file that only documents a dataset could not be had; nothing is made from it" >&2
 
 # One call of Snakemake makes everything. The results are recorded for the audit as they are: DVC checksums them and runs
-# nothing; its stages are those of the whole grid.
+# nothing; its stages are those of the whole grid. Afterwards `snakemake -n` and `dvc status` have nothing to say.
 paper: data $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
-	snakemake --cores $(CORES) paper $(GRID)
-	if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then dvc commit --quiet --force $(STAGES); fi
+	@PARTIALFAIR_AGAIN="make paper$(if $(PAPER), PAPER=$(PAPER))" python -m partialfair run paper --cores $(CORES)
+	@if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then \
+		dvc commit --quiet --force $(STAGES) $$(for f in data/raw/*/*.dvc; do [ ! -e "$${f%.dvc}" ] || echo "$$f"; done); fi
 	@python -m partialfair summary
 
+# The demo's pages are where `make demo` made them.
 report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)
-	snakemake --cores $(CORES) --allowed-rules exhibit_page $(PAGES) -- $(PAGES)
-	snakemake --report reports/snakemake.html $(PAGES)
+	cd $(if $(filter demo_pages,$(PAGES)),$(DEMO),.) && snakemake --cores $(CORES) --allowed-rules exhibit_page $(PAGES) -- $(PAGES) \
+		&& snakemake --report reports/snakemake.html $(PAGES)
 
-# Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it.
+# Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it, and an edited exhibit
+# for its stage's. At the end every metric is computed again from its model, and some runs, drawn at random, are trained
+# again: RETRAIN=20 for more of them.
+RETRAIN ?= 5
 audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated
 	python -m partialfair verify --damage
 	dvc repro $(STAGES)
-	python -m partialfair verify
+	python -m partialfair verify --deep --complete --retrain $(RETRAIN)
 
-docs: $(VENV)/.ready  ## the documentation site -> site/index.html, offline; warnings are errors
+docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -b html -d .cache/docs docs site
 
 lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's own checks
@@ -90,12 +104,12 @@ bench: $(VENV)/.torch  ## measure the solvers side by side -> reports/benchmarks
 	python tests/benchmarks/run.py $(ARGS)
 
 # The first Python of these that can be used, or nothing.
-PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' > /dev/null 2>&1 && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' > /dev/null 2>&1 && echo $$p && break; done)
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "partialfair needs Python 3.11 or 3.12, and none is on the PATH; install one, or say make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || { echo "$(PYTHON) is not Python 3.11 or 3.12; say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "partialfair needs Python 3.11, 3.12 or 3.13, and none is on the PATH; install one, or say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13; say make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 # uv installs the lock in seconds where pip takes minutes. The lock has a checksum for every file and holds no torch:
@@ -128,4 +142,4 @@ lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
-	rm -rf site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,7 +6,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))  # this source runs, whatever else is installed
+sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
 from partialfair.grid import paths
 from partialfair.grid.config import load_config

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests import needs
+
 BINARIES = ("chromium", "chromium-browser", "google-chrome")
 # Without these, Chromium talks to its maker at every start.
 QUIET = (
@@ -22,7 +24,7 @@ def chromium(profile: Path) -> Iterator[Any]:
     binary = next(filter(None, map(shutil.which, BINARIES)), None)
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver on the PATH (Debian: apt install chromium chromium-driver)")
+        needs.lack("browser", "no Chromium with its driver on the PATH (Debian: apt install chromium chromium-driver)")
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = binary

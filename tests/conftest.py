@@ -1,33 +1,52 @@
 """Fixtures shared by all tests; those that read real data need the folder named by PARTIALFAIR_DATA_MIRROR."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from partialfair import plugins
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.jobs.prepare import fetch
 from partialfair.tables.dataset import Dataset
-from tests import network
+from tests import needs, network
+
+NO_DATA = f"no real data: {MIRROR_VARIABLE} names no folder"
+
+
+settings.register_profile("no time limit", deadline=None)  # an example that is slow on a busy machine is no failure
+settings.load_profile("no time limit")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Started in the background of a script, pytest and all its children would ignore interrupts, which tests send.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", f"real_data: reads published datasets from the folder named by {MIRROR_VARIABLE}"
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get(MIRROR_VARIABLE):
-        return
-    unavailable = [item for item in items if item.get_closest_marker("real_data")]
-    if unavailable:
-        config.hook.pytest_deselected(items=unavailable)
-        items[:] = [item for item in items if not item.get_closest_marker("real_data")]
+def lacks_data(item: pytest.Item) -> bool:
+    """Whether a test reads real data that are not here."""
+    return item.get_closest_marker("real_data") is not None and not os.environ.get(MIRROR_VARIABLE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in filter(lacks_data, items):
+        if not needs.is_demanded("data"):  # a mark, so that the summary names the test
+            item.add_marker(pytest.mark.skip(reason=NO_DATA))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if lacks_data(item):
+        needs.lack("data", NO_DATA)
 
 
 @pytest.fixture(scope="session", autouse=True)

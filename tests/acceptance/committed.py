@@ -34,6 +34,13 @@ def exhibit(name: str) -> pd.DataFrame:
     return pd.read_csv(REPORTS / name / f"{name}.csv")
 
 
+@cache
+def scorecard(paper: str) -> pd.DataFrame:
+    """The lines of a paper."""
+    found = pd.read_csv(REPORTS / "scorecard.csv", keep_default_na=False)
+    return found[found.paper == paper]
+
+
 def means(experiment: str, names: list[str], split: str = "test") -> pd.DataFrame:
     """Means over seeds, by (dataset, algorithm, kappa) and metric."""
     found = metrics(experiment)

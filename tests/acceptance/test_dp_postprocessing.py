@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
@@ -21,7 +22,7 @@ from partialfair.metrics import get
 from partialfair.models.grid_predictor import group_weights
 from partialfair.models.level_mixture import shares_of_levels
 from partialfair.tables.dataset import Dataset
-from tests.acceptance.committed import differs, means, runs
+from tests.acceptance.committed import means, metrics, runs, scorecard
 
 RANGES = {"law_school_gpa": (0.0, 1.0), "adult_age": (0.17, 0.9), "communities_crime": (0.01, 1.0)}
 GRID = [2.0**-power for power in (0, 1, 2, 4, 5, 6, 7, 8, 10, 16, 32, 64, 128, 512)]
@@ -286,21 +287,17 @@ def test_bands_of_the_reduction(name: str, kind: int) -> None:
 ORDER = ("dp_acsa2", "dp_acsa", "dp_sgd3_acsa", "dp_released")
 
 
-def law_risks(eps: float) -> list[float]:
-    return [row(experiment, "dp_law_released", eps)[0] for experiment in ORDER]
+def law_risks(eps: float, metric: str = "risk") -> list[float]:
+    found = [metrics(experiment) for experiment in ORDER]
+    assert all((one.metric == metric).any() for one in found)
+    own = [one[(one.metric == metric) & (one.dataset == "dp_law_released") & (one.kappa == eps)] for one in found]
+    return [float(one[(one.algorithm == "dp_postproc") & (one.split == "test")].value.mean()) for one in own]
 
 
-@pytest.mark.parametrize(
-    "eps",
-    [
-        differs(eps, measured="SGD3 with AC-SA^2 .01223 at 2^-32, above AC-SA .01208: sampling of the optimiser")
-        if eps == 2.0**-32
-        else eps
-        for eps in TINY
-    ],
-)
+@pytest.mark.parametrize("eps", TINY[:-1])  # Law School has no 2^-512
 def test_order_of_the_optimisers_at_each_tiny_tolerance(eps: float) -> None:
-    acsa2, acsa, *sgd3 = law_risks(eps)
+    """Means over five draws of rows: one draw each leaves the order at one tolerance to chance."""
+    acsa2, acsa, *sgd3 = law_risks(eps, "risk_repeat_mean")
     assert acsa2 > acsa > max(sgd3)
 
 
@@ -310,13 +307,26 @@ def test_order_of_the_optimisers_at_tiny_tolerances() -> None:
     assert acsa2 > acsa > max(sgd3)
 
 
+def mappings(found: pd.DataFrame) -> pd.Series:
+    """Norms of the gradient mapping; tables collected before certificates had columns of their own hold them as KKT."""
+    return found.gradient_mapping if "gradient_mapping" in found else found.kkt_residual
+
+
 @pytest.mark.parametrize("experiment", ["dp_paper", "dp_calibrated", "dp_paper_beta400", "dp_paper_beta1000"])
 def test_certificates_of_the_exact_runs(experiment: str) -> None:
     found = runs(experiment)
     found = found[found.algorithm == "dp_postproc"]
-    assert (found.status == "ok").all() and found.kkt_residual.max() <= 1e-6
+    assert (found.status == "ok").all() and mappings(found).max() <= 1e-6
 
 
 def test_exact_runs_with_four_groups_are_certified_or_say_that_they_are_not() -> None:
     found = runs("dp_synthetic_exact")
-    assert ((found.kkt_residual <= 1e-6) == (found.status == "ok")).all()
+    assert ((mappings(found) <= 1e-6) == (found.status == "ok")).all()
+
+
+def test_no_other_optimiser_or_tolerance_gets_a_number_that_counts() -> None:
+    """With another optimiser's results, or those of the next tolerance, every such line would turn away from agrees."""
+    lines = scorecard("dp_postprocessing")
+    figures = lines[lines.exhibit.str.startswith(("fig2", "fig3", "fig4_released")) & (lines.counts == "yes")]
+    agreeing = figures[(figures.verdict == "agrees") & figures.metric.isin(["risk", "ks_unfairness_s0"])]
+    assert len(agreeing) >= 10 and not agreeing.nulls.str.contains("agrees").any()

@@ -1,8 +1,11 @@
 """The choice among candidates: order, ties, limits, and what is not finite."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from partialfair.algorithms import tuning
 from partialfair.algorithms.tuning import ACCURATE_WITHIN, AUC_WITHIN, VALIDATION_ACCURACY, Choice, Rule, select
 from partialfair.errors import NotEstimableError
 
@@ -38,3 +41,22 @@ def test_it_orders_as_sorting_tuples_does():
         wanted = min((-a, v, i) for i, (a, v) in enumerate(zip(accuracy[:n], violation[:n], strict=True)))[2]
         found = select({"validation_accuracy": accuracy[:n], "violation": violation[:n]}, VALIDATION_ACCURACY)
         assert found.index == wanted
+
+
+def test_a_candidate_needs_all_its_qualities_to_be_finite():
+    qualities = {"validation_accuracy": [0.9, 0.8], "violation": [np.nan, 0.0]}
+    assert tuning.select(qualities, tuning.VALIDATION_ACCURACY).index == 1
+
+
+def test_beyond_the_limit_equal_excess_gives_way_to_the_more_accurate():
+    qualities = {"validation_accuracy": [0.7, 0.8, 0.9], "violation": [0.2, 0.2, 0.3]}
+    assert tuning.select(qualities, tuning.ACCURATE_WITHIN, limit=0.1) == tuning.Choice(1, False)
+
+
+def test_a_score_of_zero_is_a_negative_decision():
+    class Given:
+        def scores(self, X, group):
+            return np.array([0.0, 0.0, 1e-9, -1e-9])
+
+    rows = SimpleNamespace(X=None, group=None, y=np.array([-1.0, -1.0, 1.0, 1.0]))
+    assert tuning.accuracy(Given(), rows) == 0.75

@@ -51,7 +51,7 @@ def test_plot_marks_the_choice(frame: pd.DataFrame) -> None:
     assert len(axis.patches) == len(found.table)
     top = axis.patches[-1]
     assert (top.get_x(), top.get_x() + top.get_width()) == pytest.approx(found.interval)
-    texts = [text.get_text() for text in axis.texts]
+    texts = [text.get_text().strip() for text in axis.texts]
     assert sum("suggested" in text for text in texts) == 1
     assert f"positive rate {found.positive_rate:.3f}" in texts
 

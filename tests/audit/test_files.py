@@ -31,6 +31,7 @@ def test_csv_parquet_and_arrays_give_the_same_numbers(frame: pd.DataFrame, csv: 
     expected = audit_scores(frame["s"], frame["sex"], frame["y"], replicates=10).to_dict()
     for path in (csv, parquet, semicolon):
         found = audit_file(path, score="s", group="sex", label="y", replicates=10).to_dict()
+        assert len(found.pop("file_sha256")) == 64 and found.pop("date").endswith("+00:00")
         assert found | {"source": ""} == expected | {"source": ""}, path.name
 
 

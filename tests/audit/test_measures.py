@@ -92,6 +92,15 @@ def test_joined_columns_keep_counts_threshold_and_nearly_the_spread(frame: pd.Da
     assert share.max() < 0.01
 
 
+def test_the_level_is_that_of_the_quantiles(frame: pd.DataFrame) -> None:
+    """Accuracy has the percentile interval, so that a lower level is inside a higher one by what the draws say."""
+    results = {level: audit_scores(*columns(frame), interval=I, replicates=40, level=level) for level in (0.5, 0.95)}
+    half, most = (results[level].measured.quality["accuracy"] for level in (0.5, 0.95))
+    assert most.low < half.low < half.value < half.high < most.high
+    half, most = (results[level].measured.overall["sp"] for level in (0.5, 0.95))
+    assert most.low < half.low <= half.value <= half.high < most.high
+
+
 def test_equal_seeds_give_equal_results_and_other_seeds_others(frame: pd.DataFrame) -> None:
     texts = [audit_scores(*columns(frame), seed=seed, replicates=20).to_json() for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]

@@ -98,7 +98,7 @@ def dry_runs(folder: Path) -> Result:
         f"{processor:.1f} s of processor time; slope of log time against log jobs {exponent(points[1:]):.2f} from "
         f"{points[1][0]:,.0f} on"
     )
-    return result("dry_run_20000_seconds", points[-1][1], "s", "<= 60", how, points, "jobs")
+    return result("dry_run_20000_seconds", points[-1][1], "s", "<= 40", how, points, "jobs")
 
 
 def job_overhead(folder: Path) -> Result:
@@ -123,7 +123,7 @@ def job_overhead(folder: Path) -> Result:
         f"job): "
         "start of Python, imports, Snakemake's own work, reading and writing"
     )
-    return result("job_overhead_seconds", spent, "s", "<= 1", how)
+    return result("job_overhead_seconds", spent, "s", "<= 0.3", how)
 
 
 def run() -> list[Result]:

@@ -75,7 +75,7 @@ def test_relative_slack_is_kappa_times_the_length_of_the_interval():
 
 
 @pytest.mark.parametrize("name", FUSED)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_convex_parts_are_convex_and_majorants_touch(name, seed):
     rng, group, y, scores = rows(seed)
@@ -135,6 +135,27 @@ def test_ranks_are_equally_spaced_along_a_union():
     assert np.allclose(rank_grid(((0.05, 0.3),), 5), [0.05, 0.1, 0.15, 0.2, 0.25])
     assert np.allclose(rank_grid(((0.0, 1.0),), 20)[1:6], rank_grid(((0.05, 0.3),), 5))
     assert np.allclose(rank_grid(((0.0, 0.1), (0.4, 0.6)), 6), [0.0, 0.05, 0.4, 0.45, 0.5, 0.55])
+
+
+def test_a_closed_grid_covers_both_ends():
+    assert np.allclose(rank_grid(((0.1, 0.3),), 4, True), [0.1, 0.15, 0.2, 0.25, 0.3])
+    assert np.allclose(rank_grid(((0.2, 0.4),), 2, True, 0.12), [0.08, 0.1, 0.2, 0.3, 0.4])
+    assert np.allclose(rank_grid(((0.2, 0.4),), 2, True, 0.1), [0.1, 0.2, 0.3, 0.4])
+    assert np.allclose(rank_grid(((0.7, 1.0),), 3, True, 0.05), [0.65, 0.7, 0.8, 0.9]), "all rows are counted at 1"
+    assert np.allclose(rank_grid(((0.1, 0.3),), 2, True, 5.0), [0.1, 0.2, 0.3]), "there are no ranks below 0"
+    union = rank_grid(((0.0, 0.1), (0.4, 0.6)), 6, True, 0.35)
+    assert np.allclose(union, 0.05 * np.arange(13)), "the end of one pair, and what lies below the next"
+
+
+@pytest.mark.parametrize(
+    ("scale", "interval", "count"),
+    [("absolute", ((0.3, 0.6),), 6), ("relative", ((0.3, 0.6),), 4), ("absolute", [[(0.3, 0.6)], [(0.2, 0.5)]], 4)],
+)
+def test_below_the_interval_ranks_are_covered_where_kappa_is_a_difference_of_ranks(scale, interval, count):
+    _, group, y, _ = rows(0)
+    options = {"interval": interval, "kappa": 0.2, "grid": 3, "kappa_scale": scale}
+    assert psp.build(group, y, **options).n_aux == 3
+    assert psp.build(group, y, **options, closed=True).n_aux == count
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def check_loss(build, options, seed):
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_every_loss_keeps_the_contract(name, options, seed):
     check_loss(plugins.load("losses", name).build, options, seed)

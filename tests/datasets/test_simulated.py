@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from partialfair.datasets import simulated
@@ -72,7 +72,6 @@ def test_accuracy_and_moments_converge(drawn, weights: np.ndarray) -> None:
         assert deviations[code] == pytest.approx(h[drawn.group == code].std(), abs=0.03)
 
 
-@settings(deadline=None)
 @given(weights=vectors, interval=intervals)
 def test_maxima_equal_a_dense_grid(weights: np.ndarray, interval: list) -> None:
     slopes = weights.reshape(2, 7)[:, 1:]

@@ -57,10 +57,14 @@ REAL_DATA = {"tutorial.md"}
 ELSEWHERE = {"cluster.md": "tests/cluster", "audit-trail.md": "the tests of the audit trail"}
 """Pages whose commands are run by tests of their own; their Python blocks run here."""
 
+NEEDS = {"boosting.md": "lightgbm"}
+"""Pages that need an optional package which the lock does not hold."""
+
 OVERVIEWS = {"README.md", "CONTRIBUTING.md"}
 """Pages whose commands stand for themselves, without the files they speak of."""
 
-WRITTEN = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "papers"]  # those are made of READMEs
+MADE = {"papers", "exhibits"}  # pages that the build writes
+WRITTEN = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name not in MADE]
 PAGES = sorted([*WRITTEN, *(ROOT / "papers").glob("*/README.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 LANGUAGES = {
     "python",
@@ -69,10 +73,15 @@ LANGUAGES = {
     "text",
     "{toctree}",
     "{dataset}",
+    "{measured}",
     "{settings}",
     "{verbs}",
     "{metrics}",
     "{kinds}",
+    "{home}",
+    "{gallery}",
+    "{explorer}",
+    "{costs}",
     "{eval-rst}",
 }
 
@@ -103,6 +112,8 @@ PAGES_WITH_CODE = [
 
 @pytest.mark.parametrize("path", PAGES_WITH_CODE)
 def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.name in NEEDS:
+        pytest.importorskip(NEEDS[path.name])
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     shutil.copytree(ROOT / "papers", tmp_path / "papers")
@@ -182,12 +193,14 @@ def read_yaml(page: Page, code: str) -> None:
 
 
 def compare(page: Page, expected: str) -> None:
-    """Compare what the block before printed with what the page shows; decimal numbers to two per cent."""
+    """Compare what the block before printed with what the page shows; decimal numbers to one unit of the last digit."""
     found, wanted = NUMBER.findall(page.printed), NUMBER.findall(expected)
     assert len(found) == len(wanted), f"{page.name} shows\n{expected}\nbut the code prints\n{page.printed}"
     for one, other in zip(found, wanted, strict=True):
         if re.fullmatch(r"-?\d+\.\d+", other):
-            assert float(one) == pytest.approx(float(other), rel=0.02, abs=0.002), f"{page.name}: {one}, shown {other}"
+            unit = 10.0 ** -len(other.partition(".")[2])
+            message = f"{page.name}: {one}, shown {other}; write it anew: python -m tests.docs.examples"
+            assert abs(float(one) - float(other)) < 1.5 * unit, message
         else:
             assert one == other, page.name
 
@@ -195,7 +208,7 @@ def compare(page: Page, expected: str) -> None:
 def test_a_page_that_shows_another_number_is_noticed() -> None:
     page = Page("made up", Path(), {}, "accuracy 0.900\n")
     compare(page, "accuracy 0.901\n")
-    for other in ("accuracy 0.870\n", "auc 0.900\n", "accuracy\n"):
+    for other in ("accuracy 0.903\n", "auc 0.900\n", "accuracy\n"):
         with pytest.raises(AssertionError):
             compare(page, other)
 

@@ -36,4 +36,4 @@ def test_every_figure_kind_has_a_picture_that_exists(page):
 
 
 def test_the_page_asks_for_the_list():
-    assert "{kinds}" in (DOCS / "exhibits.md").read_text(encoding="utf-8")
+    assert "{kinds}" in (DOCS / "exhibit-kinds.md").read_text(encoding="utf-8")

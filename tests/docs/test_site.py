@@ -1,9 +1,6 @@
 """The documentation site builds offline without a warning, needs nothing from the network and has no broken link."""
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +9,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from partialfair import plugins
-from tests.browser import chromium, emulate
 from tests.workflow.project import ROOT
 
 pytestmark = pytest.mark.slow
@@ -45,20 +41,6 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site; without a network, as far as proxies are concerned."""
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(out / "trees")]
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    done = subprocess.run(
-        [*command, str(ROOT / "docs"), str(out / "html")],
-        env={**os.environ, **nowhere}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-4000:]
-    return out / "html"
-
-
-@pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path) for path in sorted(site.rglob("*.html"))}
 
@@ -80,6 +62,8 @@ def broken(pages: dict[Path, Page], site: Path) -> Iterator[str]:
                 target = target / "index.html"
             if not target.exists():
                 yield f"{path.name} links to {address}, which is not there"
+            elif target.stem.endswith("-explorer"):
+                continue  # its fragment is a choice of rows
             elif parts.fragment and target.suffix == ".html" and parts.fragment not in pages[target].anchors:
                 yield f"{path.name} links to {address}, which has no such anchor"
 
@@ -119,14 +103,3 @@ def test_a_broken_link_is_noticed(site: Path, pages: dict[Path, Page], tmp_path:
         found
     )
     assert "index.html links to #missing, which has no such anchor" in found
-
-
-def test_pages_load_without_complaint_and_fit_a_phone(site: Path, tmp_path: Path) -> None:
-    with chromium(tmp_path / "profile") as browser:
-        for name in ("index.html", "tutorial.html", "partial-fairness.html", "scorecard.html", "algorithms/idca.html"):
-            emulate(browser, width=390, height=800)
-            browser.get((site / name).as_uri())
-            severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-            assert severe == [], (name, severe)
-            width = browser.execute_script("return document.documentElement.scrollWidth")
-            assert width <= 395, f"{name} is {width} pixels wide on a phone of 390"

@@ -1,7 +1,6 @@
 """What is fitted: the optimum without constraints, a satisfied constraint with them, and refusals."""
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ from scipy.stats import ks_2samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from partialfair.algorithms.contract import Fit, Task
-from partialfair.algorithms.linear.alm import ALM
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
 
@@ -42,7 +39,8 @@ def kept(scores: np.ndarray, low: float, high: float) -> np.ndarray:
     return ranked[int(np.ceil(low * scores.size)) : int(np.ceil(high * scores.size))]
 
 
-@pytest.mark.parametrize("solver", ["alm", "idca"])
+@pytest.mark.filterwarnings("ignore:the constraint is not satisfied")
+@pytest.mark.parametrize("solver", ["ranks", "alm", "idca"])
 def test_the_constraint_holds_on_the_training_rows(rows: Any, solver: str) -> None:
     low, high = 0.1, 0.5
     gaps = {}
@@ -54,10 +52,13 @@ def test_the_constraint_holds_on_the_training_rows(rows: Any, solver: str) -> No
         scores = model.decision_function(rows.X, sensitive_features=rows.group)
         parts = [kept(scores[rows.group == name], low, high) for name in ("F", "M")]
         gaps[kappa] = ks_2samp(*parts).statistic
-    # kappa bounds the smoothed shares at the grid; the distance of indicators between grid points is a little larger.
-    assert gaps[np.inf] > 0.4 and gaps[0.1] < 0.27
-    assert model.status_ == "ok" and model.certificate_.max_violation < 5e-3
-    assert model.thresholds_.shape == (11 if solver == "alm" else 10,)  # alm constrains the end of the interval, too
+    assert gaps[np.inf] > 0.4 and model.train_violation_ == pytest.approx(gaps[0.1], abs=1e-12)
+    if solver == "idca":  # it bounds smoothed shares at a grid; the distance of indicators is larger, and it says so
+        assert 0.1 < gaps[0.1] < 0.27 and model.status_.startswith("tolerance missed: sp is 0.")
+        assert model.thresholds_.shape == (10,)
+    else:
+        assert gaps[0.1] <= 0.1 + 1e-4 and model.status_ == "ok"
+        assert model.thresholds_.shape == ((16,) if solver == "alm" else (0,))
 
 
 def test_partial_demographic_parity_holds_at_the_decision_threshold(rows: Any) -> None:
@@ -66,7 +67,7 @@ def test_partial_demographic_parity_holds_at_the_decision_threshold(rows: Any) -
     rates = [np.mean(labels[rows.group == name] == "yes") for name in ("F", "M")]
     free = PartialFairClassifier(constraint=None).fit(rows.X, rows.y, sensitive_features=rows.group)
     loose = free.predict(rows.X, sensitive_features=rows.group)
-    assert abs(rates[0] - rates[1]) < 0.08
+    assert abs(rates[0] - rates[1]) <= 0.02 + 1e-9
     assert abs(np.mean(loose[rows.group == "F"] == "yes") - np.mean(loose[rows.group == "M"] == "yes")) > 0.25
 
 
@@ -89,7 +90,7 @@ def test_frontier_is_monotone_in_the_loss_and_warm_starts_agree_with_cold_ones(r
     table = path.table
     assert list(table["kappa"]) == [np.inf, 0.3, 0.1, 0.05]
     assert all(a <= b + 1e-5 for a, b in itertools.pairwise(table["objective"]))
-    assert table["train_sp"].is_monotonic_decreasing
+    assert table["train_sp"].is_monotonic_decreasing and (table["train_sp"] <= table["kappa"] + 1e-4).all()
     assert (table["status"] == "ok").all()
     assert {"validation_accuracy", "validation_sp", "true_violation", "surrogate_violation"} <= set(table.columns)
     scores = path.estimators[-1].decision_function(rows.X, sensitive_features=rows.group)
@@ -114,7 +115,12 @@ def test_kappa_path_of_one_equals_fit_on_the_same_rows(rows: Any) -> None:
         ({"constraint": "partial_statistical_party"}, ["did you mean 'partial_statistical_parity'"]),
         ({"solver": "idaca"}, ["did you mean 'idca'"]),
         ({"solver": "idca", "validation_fraction": 1.5}, ["validation_fraction is 1.5"]),
-        ({"solver_options": {"roundz": 3}}, ["roundz", "settings are"]),
+        ({"solver": "alm", "solver_options": {"roundz": 3}}, ["roundz", "settings are"]),
+        ({"solver_options": {"rounds": 3}}, ["solver_options", "'ranks' has no settings", "solver='alm'"]),
+        ({"C": 0}, ["C is 0", "positive"]),
+        ({"solver": "ranks", "uses_group": False}, ["'ranks'", "the group known at prediction"]),
+        ({"solver": "parity"}, ["'parity'", "whole range"]),
+        ({"solver": "thresholds"}, ["'thresholds'", "demographic parity"]),
         ({"interval": [[(0, 1)], [(0, 1)], [(0, 1)]]}, ["3 groups", "2"]),
     ],
 )
@@ -161,21 +167,3 @@ def test_idca_is_repeatable_with_a_seed(rows: Any) -> None:
         for seed in (3, 3, 4)
     ]
     assert np.array_equal(fits[0], fits[1]) and not np.array_equal(fits[0], fits[2])
-
-
-def test_a_fit_that_its_neighbour_leads_astray_begins_anew(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the direct solver ends infeasible from a neighbour's solution, the solver's own start is taken."""
-    stuck = []
-    real = ALM.fit
-
-    def fit(self: ALM, task: Task, settings: Any, start: Any = None) -> Fit:
-        found = real(self, task, settings, start)
-        if start is None:
-            return found
-        stuck.append(task.kappa)
-        return replace(found, failure="held by its start")
-
-    monkeypatch.setattr(ALM, "fit", fit)
-    estimator = PartialFairClassifier(interval=[(0.1, 0.4)], kappa_scale="absolute")
-    path = frontier(estimator, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3, 0.1])
-    assert stuck == [0.1] and list(path.table["status"]) == ["ok", "ok"]

@@ -1,21 +1,25 @@
-"""The post-processing regressor: scikit-learn's checks, the constraint on unlabeled rows, streams, and refusals."""
+"""The parity regressor: scikit-learn's checks, the tolerance with the group and without, streams, and refusals."""
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ks_2samp
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from partialfair.estimators import DemographicParityRegressor, InputError
+from partialfair.estimators import DemographicParityRegressor, InputError, UnconstrainedWarning
 from partialfair.metrics import get
 
 CHECKS = [
-    pytest.param(own, check, id=check.func.__name__)
-    for own, check in estimator_checks_generator(DemographicParityRegressor())
+    pytest.param(own, check, id=f"{'aware' if own.uses_group else 'blind'}-{check.func.__name__}")
+    for uses_group in (False, True)
+    for own, check in estimator_checks_generator(DemographicParityRegressor(uses_group=uses_group))
     if check.func.__name__ != "check_array_api_input"
 ]
 
@@ -45,7 +49,9 @@ def test_predictions_of_groups_agree_without_asking_for_the_group(groups: int) -
     unlabeled, _, _ = drawn(900, 1, groups)
     test = drawn(1500, 2, groups)
     loose = DemographicParityRegressor(epsilon=np.inf).fit(X, y, sensitive_features=group, X_unlabeled=unlabeled)
-    tight = DemographicParityRegressor(epsilon=0.0).fit(X, y, sensitive_features=group, X_unlabeled=unlabeled)
+    tight = DemographicParityRegressor(epsilon=0.0, tolerance="atom").fit(
+        X, y, sensitive_features=group, X_unlabeled=unlabeled
+    )
     assert tight.gradient_mapping_ < 1e-6 and not loose.multipliers_.any()
     before, after = unfairness(loose, *test), unfairness(tight, *test)
     assert before > 0.15 and after < before / 3
@@ -55,30 +61,126 @@ def test_predictions_of_groups_agree_without_asking_for_the_group(groups: int) -
     assert list(tight.groups_) == ["a", "b", "c"][:groups]
 
 
+def distance(values: np.ndarray, group: np.ndarray) -> float:
+    return max(ks_2samp(values[group == a], values[group == b]).statistic for a, b in combinations(np.unique(group), 2))
+
+
+@pytest.mark.parametrize(("n", "groups"), [(700, 2), (700, 3), (12_000, 2)])
+def test_epsilon_is_the_distance_between_groups_and_predictions_keep_to_it(n: int, groups: int) -> None:
+    X, y, group = drawn(n, 0, groups)
+    model = DemographicParityRegressor(epsilon=0.06).fit(X, y, sensitive_features=group)
+    assert 0.05 < model.ks_ <= 0.06 + 1e-6 < 0.25 < model.base_ks_ and model.multipliers_.any()
+    assert model.atoms_.size <= 101 and model.status_ == "ok"
+    probabilities = model.group_classifier_.predict_proba(X)
+    shares = probabilities.T @ model.predict_distribution(X).probabilities / probabilities.sum(axis=0)[:, None]
+    assert model.ks_ == pytest.approx(np.ptp(np.cumsum(shares, axis=1), axis=0).max(), abs=1e-12)
+    predicted, free = model.predict(X), LinearRegression().fit(X, y).predict(X)
+    assert model.train_ks_ == pytest.approx(distance(predicted, group), abs=1e-12)
+    assert model.train_ks_ < 0.06 + model.sampling_band_ < distance(free, group)
+    assert np.array_equal(model.predict(X), predicted)  # draws repeat themselves, in any order of the rows
+    order = np.random.default_rng(0).permutation(n)
+    assert np.array_equal(model.predict(X[order]), predicted[order])
+    spread = np.abs(predicted - model.predict(X, lots=np.random.default_rng(0).random(n)))
+    assert 0 < np.quantile(spread, 0.9) < 0.15 * np.ptp(free)  # the lots move a prediction by few atoms
+
+
+def test_other_seeds_and_lots_give_other_draws_and_unusable_lots_are_refused() -> None:
+    X, y, group = drawn(600, 0)
+    one, other = (DemographicParityRegressor(random_state=k).fit(X, y, sensitive_features=group) for k in (1, 2))
+    assert not np.array_equal(one.predict(X), other.predict(X))
+    lots = np.full(600, 0.5)
+    np.testing.assert_allclose(one.predict(X, lots=lots), other.predict(X, lots=lots))
+    for wrong in (lots[:5], lots + 0.5):
+        with pytest.raises(InputError, match="600 numbers from 0 to below 1"):
+            one.predict(X, lots=wrong)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_with_the_group_predictions_keep_to_epsilon_at_less_risk(groups: int) -> None:
+    X, y, group = drawn(3000, 0, groups)
+    test = drawn(3000, 1, groups)
+    risks = []
+    for epsilon in (0.0, 0.06, 0.15):
+        model = DemographicParityRegressor(epsilon=epsilon, uses_group=True).fit(X, y, sensitive_features=group)
+        assert model.train_ks_ == model.ks_ <= epsilon + 2e-3 < 0.25 < model.base_ks_ and model.status_ == "ok"
+        predicted = model.predict(test[0], sensitive_features=test[2])
+        assert distance(predicted, test[2]) < epsilon + 1.5 * model.sampling_band_
+        assert np.array_equal(model.predict(test[0], sensitive_features=test[2]), predicted)
+        risks.append(np.mean((predicted - test[1]) ** 2))
+    assert risks[0] > 1.2 * risks[1] > 1.2**2 * risks[2]
+    blind = DemographicParityRegressor(epsilon=0.06).fit(X, y, sensitive_features=group)
+    assert risks[1] < 0.7 * np.mean((blind.predict(test[0]) - test[1]) ** 2)
+    assert model.score(*test[:2], sensitive_features=test[2]) == pytest.approx(1 - risks[2] / test[1].var())
+    with pytest.raises(InputError, match="pass the groups"):
+        model.predict(test[0])
+    with pytest.raises(InputError, match="'z' in row 0"):
+        model.predict(test[0][:1], sensitive_features=["z"])
+
+
+def test_what_is_returned_is_what_the_status_speaks_of() -> None:
+    X, y, group = drawn(3000, 0)
+    with pytest.warns(ConvergenceWarning, match="use prediction='sample'"):
+        means = DemographicParityRegressor(prediction="mean", beta=1.0, n_half_atoms=15).fit(
+            X, y, sensitive_features=group
+        )
+    assert means.ks_ < 0.05 + 1e-6 and means.train_ks_ > 0.15 and means.status_.startswith("tolerance missed")
+    two = np.random.default_rng(0).random((3000, 1)) < np.where(group == "b", 0.7, 0.3)[:, None]  # rows of two kinds
+    two = two.astype(float)
+    with pytest.warns(ConvergenceWarning, match="rows may repeat: pass lots"):
+        same = DemographicParityRegressor(uses_group=True).fit(two, two.ravel(), sensitive_features=group)
+    assert same.train_ks_ > 0.15
+    lots = np.random.default_rng(1).random(3000)
+    assert distance(same.predict(two, sensitive_features=group, lots=lots), group) < 0.08
+
+
+def test_a_tolerance_that_allows_everything_is_said_to() -> None:
+    X, y, group = drawn(400, 0)
+    with pytest.warns(UserWarning, match="nothing is constrained.*0.[4-9]"):
+        DemographicParityRegressor(epsilon=0.9).fit(X, y, sensitive_features=group)
+
+
 def test_any_fitted_models_and_data_frames() -> None:
     X, y, group = drawn(500, 0)
     frame = pd.DataFrame(X, columns=["u", "v", "w"])
     regressor = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
     classifier = LogisticRegression().fit(X, group)
-    model = DemographicParityRegressor(regressor, classifier, epsilon=0.001, prefit=True).fit(frame, y)
+    model = DemographicParityRegressor(regressor, classifier, epsilon=0.02, prefit=True).fit(frame, y)
     assert model.regressor_ is regressor and list(model.feature_names_in_) == ["u", "v", "w"]
     assert unfairness(model, frame, y, group) < 0.12
-    assert clone(model).get_params()["epsilon"] == 0.001
+    assert clone(model).get_params()["epsilon"] == 0.02
 
 
 def test_a_stream_of_unlabeled_rows_adapts_the_predictor() -> None:
     X, y, group = drawn(500, 0)
-    model = DemographicParityRegressor(epsilon=0.002, random_state=0).fit(X, y, sensitive_features=group)
-    model.multipliers_ = np.zeros_like(model.multipliers_)
-    before = unfairness(model, *drawn(1500, 2))
-    for seed in range(10, 14):
-        model.partial_fit(drawn(400, seed)[0], steps=20_000)
-    assert unfairness(model, *drawn(1500, 2)) < 0.5 * before
+    model = DemographicParityRegressor(random_state=0).fit(X, y, sensitive_features=group)
+    moved = [
+        X_ + np.array([1.0, 0.0, 0.0]) * (group_ == "b")[:, None] for X_, _, group_ in (drawn(4000, 2), drawn(4000, 3))
+    ]
+    before = distance(model.predict(moved[1]), drawn(4000, 3)[2])
+    for rows in np.array_split(moved[0], 4):
+        model.partial_fit(rows)
+    assert distance(model.predict(moved[1]), drawn(4000, 3)[2]) < before - 0.05
+    kept = model._grid.kept
+    assert len(kept[0]) == 4500  # the rows of fit are among them
+
+
+def test_a_stream_with_groups_makes_nearly_the_maps_of_all_rows() -> None:
+    X, y, group = drawn(6000, 0)
+    regressor = LinearRegression().fit(X, y)
+    settings: dict[str, Any] = {"regressor": regressor, "prefit": True, "uses_group": True}
+    whole = DemographicParityRegressor(**settings).fit(X, y, sensitive_features=group)
+    stream = DemographicParityRegressor(**settings)
+    for part in np.array_split(np.arange(6000), 3):
+        stream.partial_fit(X[part], y[part], sensitive_features=group[part])
+    gap = whole.predict(X, sensitive_features=group) - stream.predict(X, sensitive_features=group)
+    assert np.abs(gap).mean() < 0.02 * y.std()
+    assert stream.shares_ == pytest.approx(whole.shares_)
 
 
 def test_kinds_of_prediction_and_tolerances_per_group() -> None:
     X, y, group = drawn(400, 3)
-    model = DemographicParityRegressor(epsilon=[0.02, 0.001], random_state=0).fit(X, y, sensitive_features=group)
+    model = DemographicParityRegressor(epsilon=[0.02, 0.001], tolerance="atom", prediction="mean", random_state=0)
+    model.fit(X, y, sensitive_features=group)
     distribution = model.predict_distribution(X)
     np.testing.assert_allclose(distribution.probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(model.predict(X), distribution.probabilities @ model.atoms_)
@@ -87,22 +189,32 @@ def test_kinds_of_prediction_and_tolerances_per_group() -> None:
     assert model.atoms_[0] == y.min() and model.atoms_[-1] == y.max()
 
 
-def test_without_groups_it_is_the_regressor_on_a_grid() -> None:
-    X, y, _ = drawn(2000, 4)
-    model = DemographicParityRegressor(beta=1e4, n_half_atoms=100).fit(X, y)
-    inside = (LinearRegression().fit(X, y).predict(X) > y.min()) & (LinearRegression().fit(X, y).predict(X) < y.max())
-    np.testing.assert_allclose(model.predict(X)[inside], LinearRegression().fit(X, y).predict(X)[inside], atol=0.05)
+@pytest.mark.parametrize("uses_group", [False, True])
+def test_where_nothing_is_constrained_it_is_the_regressor(uses_group: bool) -> None:
+    X, y, group = drawn(400, 4)
+    free = LinearRegression().fit(X, y).predict(X)
+    with pytest.warns(UnconstrainedWarning, match="pass the groups"):
+        model = DemographicParityRegressor(uses_group=uses_group).fit(X, y)
+    assert np.array_equal(model.predict(X), free)
+    with pytest.warns(UserWarning, match="nothing is constrained"):
+        model = DemographicParityRegressor(epsilon=0.9, uses_group=uses_group).fit(X, y, sensitive_features=group)
+    found = model.predict(X, sensitive_features=group)
+    base = LinearRegression().fit(np.column_stack([X, group == "b"]), y).predict(np.column_stack([X, group == "b"]))
+    np.testing.assert_allclose(found, base if uses_group else free)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prediction": "median"}, "choose from mean, mode, sample"),
+        ({"prediction": "median"}, "choose from sample, mean, mode"),
+        ({"tolerance": "rank"}, "choose from ks, atom"),
+        ({"epsilon": [0.1, 0.1]}, "which only tolerance='atom' takes"),
         ({"epsilon": -0.1}, "give 0 or a positive number"),
-        ({"epsilon": [0.1, 0.1, 0.1]}, "3 entries for 2 groups"),
+        ({"epsilon": [0.1, 0.1, 0.1], "tolerance": "atom"}, "3 entries for 2 groups"),
         ({"beta": 0.0}, "beta is 0.0"),
         ({"bounds": (1.0, 1.0)}, "smallest and the largest"),
         ({"prefit": True}, "there is no regressor"),
+        ({"uses_group": True, "tolerance": "atom"}, "use tolerance='ks' with uses_group"),
     ],
 )
 def test_unusable_settings_are_refused(options: dict[str, Any], message: str) -> None:

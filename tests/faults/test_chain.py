@@ -1,22 +1,25 @@
 """`partialfair verify`: an untouched run is whole; whatever is changed by hand is named, with a remedy."""
 
 import copy
+import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from partialfair.provenance import Chain, Fault, verify
-from partialfair.tables.files import sealed
-from tests.faults.lab import RAW, RUN, SPLIT, TABLE, Lab, params
+from partialfair.tables.files import sealed, sha256
+from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, params
 
 pytestmark = pytest.mark.slow
 
 
-def checked(lab: Lab, monkeypatch: pytest.MonkeyPatch, **options: bool) -> Chain:
+def checked(lab: Lab, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Chain:
     monkeypatch.chdir(lab.folder)
     return verify("params.yaml", "demo", **options)
 
@@ -93,6 +96,7 @@ TAMPERED = {
     "figure": ("reports/tradeoff/tradeoff.png", flip_pixel, Fault.DAMAGED, ["not what the results give", "exhibit"]),
     "page": ("reports/demo/index.html", change_text("</body>", " </body>"), Fault.DAMAGED, ["line", "snakemake"]),
     "main numbers": ("reports/demo/metrics.json", change_text("0.", "0.1"), Fault.DAMAGED, ["metrics.json", "delete"]),
+    "card": (f"{RUN}/model_card.md", change_text("Status: **ok**", "Status: **best**"), Fault.DAMAGED, ["its text"]),
     "scorecard": ("reports/demo/scorecard.csv", flip_pixel, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
 }
 
@@ -181,3 +185,95 @@ def test_results_that_record_nothing_are_outdated(spoilt: Lab, monkeypatch: pyte
     path.write_text(json.dumps({key: value for key, value in content.items() if key not in ("seal", "inputs")}))
     found = checked(spoilt, monkeypatch, reports=False).breaks[0]
     assert found.fault is Fault.OUTDATED and "does not record what it was made from" in found.problem
+
+
+def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
+    """A fresh clone has the reports, but neither raw files nor tables nor runs."""
+    spoilt.run("git", "init", "--quiet")
+    spoilt.run("git", "add", "--force", "reports")
+    spoilt.run(
+        "git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "Results"
+    )
+    for folder in ("data/processed", "data/runs"):
+        shutil.rmtree(spoilt.path(folder))
+    spoilt.path(RAW).unlink()
+    done = spoilt.cli("verify", "demo")
+    assert done.returncode == 0, done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("whole: ") and "0 breaks" in last
+    assert "not here: 1 raw file, 1 table, 1 split, 2 models, 2 metrics" in last
+    assert "not here: 1 collected table, 1 exhibit, 1 scorecard" in last.replace(
+        "not followed, as what they were made from is ", ""
+    )
+    assert spoilt.cli("verify", "demo", "--complete").returncode == 1
+    flip_pixel(spoilt.path("reports/tradeoff/tradeoff.png"))
+    done = spoilt.cli("verify", "demo")
+    assert done.returncode == 1 and "BROKEN reports/tradeoff/tradeoff.png: damaged: it is not as" in done.stdout
+
+
+def test_part_of_the_runs_is_no_reason_to_accuse_what_was_drawn_from_all(
+    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(spoilt.path(RUN))
+    chain = checked(spoilt, monkeypatch)
+    assert chain.is_whole and chain.absent["model"] == 1 and chain.unfollowed["exhibit"] == 1
+
+
+def test_files_that_no_job_makes_are_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    strays = [f"{RUN}/notes.txt", "data/runs/demo/loans/alm/kappa=0.3/seed=0/model.npz", "reports/tradeoff/old.png"]
+    strays.append("reports/tradeoff/tradeoff.html")  # an exhibit could have one, this one has none
+    for file in strays:
+        spoilt.path(file).parent.mkdir(parents=True, exist_ok=True)
+        spoilt.path(file).write_bytes(b"x")
+    found = checked(spoilt, monkeypatch).breaks
+    assert sorted(entry.path for entry in found) == sorted(strays)
+    assert {entry.fault for entry in found} == {Fault.FOREIGN}
+
+
+def test_an_edited_exhibit_is_damaged_and_one_that_would_be_drawn_otherwise_now_is_outdated(
+    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC's record tells the two apart, before `dvc repro` would adopt the edit."""
+    listed = [path for path in spoilt.path("reports").rglob("*") if path.is_file()]
+    entries = [
+        {
+            "md5": hashlib.md5(path.read_bytes()).hexdigest(),
+            "relpath": path.relative_to(spoilt.path("reports")).as_posix(),
+        }
+        for path in listed
+    ]
+    cache = spoilt.path(".dvc/cache/files/md5/ab/cd.dir")
+    cache.parent.mkdir(parents=True)
+    cache.write_text(json.dumps(entries))
+    spoilt.path("dvc.lock").write_text("stages: {report: {outs: [{path: reports, md5: abcd.dir}]}}\n")
+    assert checked(spoilt, monkeypatch, damage=True).is_whole
+    csv = spoilt.path("reports/tradeoff/tradeoff.csv")
+    drawn = csv.read_bytes()
+    csv.write_bytes(drawn.replace(b"0.", b"0.1", 1))
+    found = checked(spoilt, monkeypatch, damage=True).breaks
+    assert [(entry.path, entry.fault) for entry in found] == [("reports/tradeoff/tradeoff.csv", Fault.DAMAGED)]
+    content = copy.deepcopy(params())
+    content["experiments"]["demo"]["title"] = "Another"
+    csv.write_bytes(drawn)
+    spoilt.write_params(content)
+    assert checked(spoilt, monkeypatch, damage=True).is_whole
+    faults = {entry.fault for entry in checked(spoilt, monkeypatch).breaks}
+    assert faults == {Fault.OUTDATED}
+
+
+def test_a_sample_is_trained_again(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model put in place of the trained one, with records and metrics to match, is found by training alone."""
+    chain = checked(spoilt, monkeypatch, again=2)
+    assert chain.is_whole and [link.stage for link in chain.links].count("retrained") == 2
+    model, fit = spoilt.path(f"{RUN}/model.npz"), spoilt.path(f"{RUN}/fit.json")
+    change_array("weights", shift)(model)
+    record = json.loads(fit.read_text())
+    record["outputs"]["model.npz"] = sha256(model)
+    fit.write_text(json.dumps(sealed(record), indent=1, sort_keys=True) + "\n")
+    assert spoilt.cli("evaluate", *JOB).returncode == 0
+    assert checked(spoilt, monkeypatch, deep=True, reports=False).is_whole
+    found = checked(spoilt, monkeypatch, reports=False, again=2).breaks
+    assert [(entry.path, entry.fault) for entry in found] == [(f"{RUN}/model.npz", Fault.DAMAGED)]
+    record["versions"]["machine"] = "another"
+    fit.write_text(json.dumps(sealed(record), indent=1, sort_keys=True) + "\n")
+    assert "machine another, here" in str(checked(spoilt, monkeypatch, reports=False, again=2).breaks[0])

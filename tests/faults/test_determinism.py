@@ -1,30 +1,47 @@
-"""Same seeds, same numbers: whatever the number of threads, and however often it is run.
+"""Same seeds, same bits: with compiled kernels new or stored, in whatever order loaded, on other processors.
 
-The kernels of this package are single-threaded and add in a fixed order, so they cannot depend on threads. The linear
-algebra library that NumPy calls may split large products among threads and add in another order; where it does, the
-difference is bounded here.
+The kernels of this package are single-threaded and state the order of their sums. The linear algebra library that NumPy
+calls may split large products among threads and add in another order; where it does, the difference is bounded here.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from partialfair import plugins
+from partialfair.tables import processor
+from tests import needs
 from tests.faults.lab import LIMIT, ROOT
 
 pytestmark = pytest.mark.slow
 
 FIT = """
-import sys, hashlib
+import hashlib, importlib, os, pkgutil, sys
+from partialfair.tables import processor
+processor.settle()
 import numpy as np
+import partialfair
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.metrics import evaluate_all
 
+if os.environ.get("LOAD_EVERYTHING_FIRST"):
+    loaded = 0
+    for module in pkgutil.walk_packages(partialfair.__path__, "partialfair."):
+        if ".kernels." not in module.name and ".models." not in module.name and ".tables." not in module.name:
+            continue
+        for kernel in vars(importlib.import_module(module.name)).values():
+            if hasattr(kernel, "py_func") and kernel.__module__ == module.name:
+                for signature, *_ in kernel._cache._cache_file._load_index():
+                    kernel.compile(signature)
+                    loaded += 1
+    assert loaded >= 10, loaded
 data = simulated.load(rows=20000)
 split = make_split(data, 0)
 for name, settings, kappa in (
@@ -43,16 +60,51 @@ for name, settings, kappa in (
     print(name, "metrics", hashlib.sha256(repr(sorted(values.items())).encode()).hexdigest()[:16])
 """
 
+HASWELL = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}
+"""Kernels for a processor without AVX-512; empty features are those of that processor, not of this one."""
+PYTORCH = ("deep_idca", "deep_unconstrained")
+"""Networks trained by PyTorch: last digits differ, whatever its libraries are told."""
+QEMU = shutil.which("qemu-x86_64")
+ON_X86 = pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
 
-def fitted(threads: int, kernels: Path) -> list[str]:
-    """Weights and metrics of three algorithms, fitted by a process with so many threads."""
+
+def printed(command: list[str], kernels: Path | None, threads: int, variables: dict[str, str]) -> list[str]:
+    """What a Python process prints that has so many threads and this folder of kernels, by default the usual one."""
     count = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": str(kernels), **count}
-    done = subprocess.run(
-        [sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
-    )
+    folder = {"NUMBA_CACHE_DIR": str(kernels)} if kernels else {}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **folder, **count, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
+
+
+def fitted(kernels: Path, threads: int = 1, **variables: str) -> list[str]:
+    """Weights and metrics of three algorithms."""
+    found = printed([sys.executable, "-c", FIT], kernels, threads, variables)
+    assert len(found) == 6
+    return found
+
+
+def every_algorithm(
+    kernels: Path | None = None, emulated: tuple[str, ...] = (), without: tuple[str, ...] = (), **variables: str
+) -> list[str]:
+    """A line per algorithm with a hash of its scores."""
+    command = [*emulated, sys.executable, "-m", "tests.faults.every_algorithm", *without]
+    found = printed(command, kernels, 1, variables)
+    assert [line.split()[0] for line in found] == [name for name in plugins.names("algorithms") if name not in without]
+    return found
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two folders, of kernels for this processor and for Haswell; empty at first."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def compiled(kernels: Path) -> list[str]:
+    """The fits of a process that has compiled every kernel it called."""
+    return fitted(kernels / "here")
 
 
 def largest_difference(one: list[str], two: list[str]) -> float:
@@ -67,10 +119,38 @@ def largest_difference(one: list[str], two: list[str]) -> float:
     return largest
 
 
-def test_fits_agree_between_threads_and_between_new_and_stored_kernels(tmp_path: Path) -> None:
-    compiled = fitted(1, tmp_path)  # the kernels are compiled by this process, the others load them
-    one, two = fitted(1, tmp_path), fitted(2, tmp_path)
-    assert largest_difference(one, two) <= 1e-9
-    # IDCA computes in single precision; a process that compiles its kernels rounds otherwise than one that loads them.
-    assert largest_difference(compiled, one) <= 1e-7
-    assert [line for line in compiled if "idca" not in line] == [line for line in one if "idca" not in line]
+def test_stored_kernels_give_the_bits_of_new_ones(compiled: list[str], kernels: Path) -> None:
+    assert fitted(kernels / "here") == compiled
+
+
+def test_the_order_in_which_kernels_are_loaded_changes_no_bit(compiled: list[str], kernels: Path) -> None:
+    assert fitted(kernels / "here", LOAD_EVERYTHING_FIRST="1") == compiled
+
+
+def test_two_threads_change_no_weight_by_more_than_1e_9(compiled: list[str], kernels: Path) -> None:
+    assert largest_difference(compiled, fitted(kernels / "here", threads=2)) <= 1e-9
+
+
+@pytest.fixture(scope="module")
+def here() -> list[str]:
+    """Every algorithm on this processor."""
+    return every_algorithm()
+
+
+@ON_X86
+def test_kernels_for_another_processor_give_the_same_bits(here: list[str], kernels: Path) -> None:
+    assert every_algorithm(kernels / "haswell", **HASWELL) == here
+
+
+@pytest.fixture
+def emulator() -> str:
+    """Path of QEMU for programs of this kind of machine."""
+    return QEMU or needs.lack("emulator", "no qemu-x86_64 here (apt-get install qemu-user)")
+
+
+@ON_X86
+def test_an_emulated_haswell_gives_the_same_bits(emulator: str, here: list[str], kernels: Path) -> None:
+    """NumPy, OpenBLAS and the C library then find another processor than this one."""
+    every_algorithm(kernels / "haswell", **HASWELL)  # compiled here, because compilers are slow in an emulator
+    found = every_algorithm(kernels / "haswell", (emulator, "-cpu", "Haswell"), PYTORCH, **HASWELL)
+    assert found == [line for line in here if line.split()[0] not in PYTORCH]

@@ -188,7 +188,7 @@ def test_inputs_from_the_future_do_not_stop_the_workflow(lab: Lab, finished: Lab
 
 def test_too_little_memory_is_a_sentence(lab: Lab) -> None:
     text = lab.path("params.yaml").read_text()
-    lab.path("params.yaml").write_text(text.replace("datasets:\n", "datasets:\n  simulated:\n    rows: 200000000\n", 1))
+    lab.path("params.yaml").write_text(text.replace("datasets:\n", "datasets:\n  simulated:\n    rows: 100000000\n", 1))
     command = "ulimit -v 3000000; exec python -m partialfair data prepare simulated --out big.npz"
     told(lab.run("bash", "-c", command, OMP_NUM_THREADS="1"), "out of memory", "mem_mb", "run the same command again")
     assert not lab.path("big.npz").exists() and not lab.leftovers()

@@ -95,7 +95,8 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
     from partialfair.errors import PartialFairError
     from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit
-    from partialfair.jobs.scorecard import write_scorecard
+    from partialfair.reporting import answers
+    from partialfair.verdicts import scorecard
 
     root = _with_papers(root)
     config = load_config(root / "params.yaml")
@@ -111,7 +112,7 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
         print(name, flush=True)
     if not only:
         try:
-            write_scorecard(config, out, root)
+            scorecard.write(answers.lines(config, root), out / "scorecard.csv")
         except PartialFairError as error:
             (out / "scorecard.csv").write_text(f"refused: {error}\n", encoding="utf-8")
 

@@ -65,6 +65,18 @@ REFUSED = [
     (f"{SIMULATED}/algorithms/alm", ["small"], ["algorithms.alm.0 is 'small'", "positive number"]),
     (f"{SIMULATED}/algorithms/alm", [True], ["algorithms.alm.0 is True", "positive number"]),
     (f"{SIMULATED}/algorithms/alm", [0.1, 0.1], ["algorithms.alm is [0.1, 0.1]", "twice"]),
+    (f"{SIMULATED}/algorithms/alm", [0.1, "1e-1"], ["algorithms.alm is [0.1, '1e-1']", "0.1 stands twice"]),
+    (f"{SIMULATED}/algorithms/alm", [0.1, "0.1"], ["0.1 stands twice"]),
+    (f"{SIMULATED}/algorithms/alm", [1, 1.0], ["1.0 stands twice"]),
+    (f"{SIMULATED}/algorithms/alm", [" 0.3 "], ["algorithms.alm.0 is ' 0.3 '", "positive number"]),
+    (f"{SIMULATED}/algorithms/alm", ["1_0"], ["algorithms.alm.0 is '1_0'", "positive number"]),
+    (f"{SIMULATED}/algorithms/alm", ["\uff11"], ["algorithms.alm.0", "positive number"]),
+    ("datasets/simulated", {"rows": -1}, ["datasets.simulated.rows is -1", "from 1 to"]),
+    ("datasets/simulated", {"rows": 10**12}, ["datasets.simulated.rows is 1000000000000", "from 1 to"]),
+    ("threads", 10**6, ["threads is 1000000", "less than or equal to 1024"]),
+    ("experiments/demo/grid", 10**9, ["experiments.demo.grid is 1000000000", "less than"]),
+    ("bootstrap/replicates", 10**12, ["bootstrap.replicates is 1000000000000", "less than"]),
+    ("include", ["params.yaml"], ["include: the file names itself"]),
     (f"{SIMULATED}/algorithms/alm", [], ["algorithms.alm is []"]),
     (f"{SIMULATED}/algorithms/alm", 0.1, ["algorithms.alm is 0.1", "list"]),
     (f"{SIMULATED}/algorithms", {}, ["runs.simulated.algorithms is {}"]),
@@ -100,6 +112,7 @@ REFUSED = [
     ("exhibits/table1", {"kind": "table", "experiments": ["dmo"]}, ["exhibits.table1.experiments", "'demo'"]),
 ]
 REFUSED_BY_PLUGIN = [
+    (f"{SIMULATED}/algorithms/alm", [2], ["algorithms.alm is 2: on the absolute scale", "below 1"]),
     ("algorithms/idca", {"inner_stesp": [20]}, ["algorithms.idca.inner_stesp: unknown key", "'inner_steps'"]),
     ("algorithms/idca", {"inner_steps": "many"}, ["algorithms.idca.inner_steps is 'many'"]),
     ("algorithms/alm", {"tolerance": -1.0}, ["algorithms.alm.tolerance is -1.0"]),
@@ -220,3 +233,9 @@ def test_loading_imports_no_heavy_package():
     code = f"{load}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_list_as_a_key_is_one_sentence(tmp_path: Path):
+    (tmp_path / "params.yaml").write_text("seeds: [0]\n? [a, b]\n: 1\n")
+    with pytest.raises(ConfigError, match=r"line 2: key \['a', 'b'\] is a list or mapping; give a name"):
+        load_config(tmp_path / "params.yaml")

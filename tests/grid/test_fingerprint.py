@@ -136,7 +136,7 @@ def test_importing_the_same_name_from_another_module_changes_the_closures_that_h
 
 def test_a_word_in_the_model_card_outdates_no_evaluation(source: Path, before: dict[str, str]):
     assert (
-        substitute(source / "partialfair" / "jobs", {"A satisfied constraint is": "A constraint that is met is"}) == 1
+        substitute(source / "partialfair" / "cards", {"A satisfied constraint is": "A constraint that is met is"}) == 1
     )
     assert not {"evaluation", "idca"} & changed_by(source, before)
 

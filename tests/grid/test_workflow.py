@@ -1,8 +1,13 @@
 """What the rules ask of the grid."""
 
+import json
+from types import SimpleNamespace
+
+import pytest
+
 from partialfair import plugins
 from partialfair.datasets.named import named_dataset
-from partialfair.grid import paths
+from partialfair.grid import fingerprint, paths, workflow
 from partialfair.grid.config import load_config
 from partialfair.grid.workflow import Grid
 from tests.workflow.project import ROOT
@@ -26,3 +31,67 @@ def test_every_declared_raw_file_has_a_dataset():
         spec = plugins.load("datasets", dataset).SPEC
         for file in spec.files:
             assert grid.dataset_of(f"{spec.directory(paths.RAW).as_posix()}/{file.name}")
+
+
+def test_make_data_brings_every_raw_file_that_dvc_tracks():
+    """Else `dvc status` would miss it for ever; those that tables need come by the workflow's rule, with a record."""
+    config = load_config(ROOT / "params.yaml")
+    grid = Grid(config)
+    tracked = {str(path.relative_to(ROOT))[: -len(".dvc")] for path in (ROOT / "data/raw").glob("*/*.dvc")}
+    declared = set()
+    for dataset in config.datasets:
+        spec = named_dataset(dataset, config.dataset_options(dataset)).spec
+        declared |= {f"{spec.directory(paths.RAW).as_posix()}/{file.name}" for file in spec.files}
+    assert tracked and tracked <= declared
+    assert set(grid.raw()) <= tracked
+    assert grid.raw(["bank"]) == ["data/raw/bank/bank-additional-full.csv"]
+
+
+class Wildcards(dict[str, str]):
+    """The wildcards of a job, as rules hand them over."""
+
+    __getattr__ = dict.__getitem__
+
+
+def test_what_a_rule_records_is_the_fingerprint_of_its_own_job():
+    """Jobs share what they agree in; a text of another job, or another text, would train everything anew."""
+    config = load_config(ROOT / "params.yaml")
+    grid = Grid(config)
+    for job in config.jobs():
+        parts = {"experiment": job.experiment, "dataset": job.dataset, "algorithm": job.algorithm}
+        of = Wildcards(parts, kappa=job.kappa_text, seed=str(job.seed))
+        assert config.job_of(of) == job
+        for rule, wanted in ((grid.run, fingerprint.run), (grid.evaluation, fingerprint.evaluation)):
+            due = wanted(config, job)
+            assert json.loads(rule.settings(of)) == due.settings and rule.code(of) == due.code
+
+
+class FakeJob:
+    """What the command of a job is made from."""
+
+    def __init__(self) -> None:
+        self.rule, self.params, self.resources, self.made = SimpleNamespace(shellcmd="make"), object(), object(), 0
+
+    def command(self) -> str:
+        self.made += 1
+        return f"{id(self)} {id(self.params)} {id(self.resources)}"
+
+
+def test_a_command_is_made_once_until_something_in_it_changes():
+    asked = workflow._asked_in_a_row(FakeJob.command)
+    one, other = FakeJob(), FakeJob()
+    assert [asked(one), asked(one)] == [FakeJob.command(one)] * 2 and one.made == 2
+    one.params = object()
+    assert asked(one) == FakeJob.command(one)
+    one.resources = object()
+    assert asked(one) == FakeJob.command(one)
+    assert asked(other) == FakeJob.command(other) and asked(one) == FakeJob.command(one)
+
+
+def test_snakemake_reads_the_parameters_of_a_function_where_they_are_kept():
+    common = pytest.importorskip("snakemake.common")
+    grid = Grid(load_config(ROOT / "params.yaml"))
+    assert set(common.get_function_params(grid.run.settings)) == {"self", "wildcards"}
+    assert set(common.get_function_params(workflow.folder_of)) == {"wildcards", "output"}
+    kept = workflow.folder_of._overwrite_params  # type: ignore[attr-defined]
+    assert common.get_function_params(workflow.folder_of) is kept

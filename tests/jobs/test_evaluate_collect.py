@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair import metrics
+from partialfair import metrics, seeding
 from partialfair.errors import DataError
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.jobs.collect import collect
 from partialfair.jobs.evaluate import evaluate
+from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset, Split
@@ -107,6 +108,24 @@ class TestEvaluate:
         assert list(result["bootstrap"]) == ["test"]
         for name, (low, high) in result["bootstrap"]["test"].items():
             assert low <= result["splits"]["test"][name] <= high
+
+    def test_options_of_the_bootstrap_and_the_stream_of_the_seed_are_used(self, folder):
+        run_evaluate(folder)
+        table = pq.read_table(folder / "run/scores.parquet").to_pandas().query("split == 'test'")
+        columns = [table[name].to_numpy() for name in ("score", "y", "group")]
+        for level, replicates, seed in ((0.9, 20, 0), (0.5, 20, 0), (0.9, 30, 0), (0.9, 20, 1)):
+            write_run(folder, folder / "run", seed=0)
+            fit = json.loads((folder / "run/fit.json").read_text()) | {"seed": seed}
+            write_json(folder / "run/fit.json", fit)
+            result = run_evaluate(folder, bootstrap={"replicates": replicates, "level": level})
+            stream = seeding.generator("bootstrap", "small", seed, "test")
+            expected = bootstrap(*columns, INTERVAL, stream, replicates, level)
+            assert result["bootstrap"]["test"] == {name: list(ends) for name, ends in expected.items()}
+
+    def test_decisions_are_made_at_the_threshold(self, folder):
+        result = run_evaluate(folder, threshold=0.4)
+        table = pq.read_table(folder / "run/scores.parquet").to_pandas().query("split == 'test'")
+        assert result["splits"]["test"]["positive_rate"] == np.mean(table["score"] > 0.4) < np.mean(table["score"] > 0)
 
     def test_two_evaluations_write_equal_bytes(self, folder):
         contents = []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
+from partialfair.datasets import sources
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, DataError, PluginError
@@ -49,6 +50,13 @@ def test_missing_raw_file_names_the_command(tmp_path: Path, monkeypatch: pytest.
     ]  # fmt: skip
 
 
+def test_a_file_that_several_datasets_read_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "check", lambda file, path: None)
+    options = {"again": {"module": "a9a"}}
+    checked = prepare.verify(["a9a", "again"], tmp_path, options)
+    assert [path.name for path in checked] == ["a9a", "a9a.t"]
+
+
 def test_files_that_are_not_the_declared_ones_are_not_prepared(tmp_path: Path) -> None:
     (tmp_path / "bank").mkdir()
     (tmp_path / "bank" / "bank-additional-full.csv").write_text('"age";"job"\n')
@@ -62,7 +70,7 @@ def test_options_choose_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return folder / f"psam_{state}.csv"
 
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(plugins.load("datasets", "acs_income"), "_person_file", person_file)
+    monkeypatch.setattr(plugins.load("datasets", "acs_income"), "person_file", person_file)
     options = {"acs_income": {"source": "pums", "states": ["OK"]}}
     fetched = prepare.fetch("acs_income", tmp_path, options)
     assert [file.path.name for file in fetched] == ["psam_OK.csv"]

@@ -36,7 +36,7 @@ def test_ties_count_one_half():
     assert auc_between(scores, first | True, first | True) == 0.5
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_sets_that_part_the_rows_give_the_usual_auc(seed):
     _, scores, y, group = sample(seed)
@@ -46,7 +46,7 @@ def test_sets_that_part_the_rows_give_the_usual_auc(seed):
     assert intra == pytest.approx(own[0] - own[1], abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(sorted(PRESETS)))
 def test_increasing_transforms_change_nothing(seed, name):
     _, scores, y, group = sample(seed)
@@ -56,7 +56,7 @@ def test_increasing_transforms_change_nothing(seed, name):
         assert signed_gap(scores, y, group, PRESETS[name], protected=1) == pytest.approx(-before, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(sorted(PRESETS)))
 def test_the_kernel_of_the_selection_equals_the_metric(seed, name):
     _, scores, y, group = sample(seed)

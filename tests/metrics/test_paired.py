@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from partialfair.metrics.statistics.paired import equivalence_p, increasing_trend, paired_difference
+from partialfair.metrics.statistics.effect import mean_effect
+from partialfair.metrics.statistics.paired import increasing_trend, paired_difference
+from partialfair.verdicts.claim_tests import TESTS
+from partialfair.verdicts.samples import Sample
 
 values = st.lists(st.integers(-999, 999).map(lambda x: x / 1000), min_size=3, max_size=8)  # as accuracies are
 
@@ -33,7 +36,8 @@ def test_difference_is_that_of_scipy(samples):
 def test_equivalence_is_that_of_statsmodels(samples):
     for first, second in zip(*samples, strict=True):
         expected = ttost_paired(first, second, -0.005, 0.005)[0]
-        assert equivalence_p(first, second, 0.005) == pytest.approx(expected)
+        found, _ = TESTS["similar"].decide(Sample((mean_effect(first - second),)), 0.005)
+        assert found == pytest.approx(expected)
 
 
 @given(values, st.integers(0, 10))
@@ -65,7 +69,6 @@ def test_missing_seeds_and_a_single_one():
     assert found.n == 2 and found.mean == pytest.approx(0.15)
     alone = paired_difference([0.5, math.nan], [0.4, 0.5])
     assert alone.n == 1 and not alone.tested and not alone.ahead
-    assert math.isnan(equivalence_p([0.5], [0.4], 0.1))
 
 
 def test_trend_is_that_of_scipy_and_needs_three_columns():

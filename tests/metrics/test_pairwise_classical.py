@@ -12,7 +12,7 @@ from partialfair.errors import PluginError
 from partialfair.metrics import registry
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.booleans())
 def test_areas_equal_sklearn(seed, ties):
     scores, y, group = oracles.sample(seed, ties=ties)
@@ -22,7 +22,7 @@ def test_areas_equal_sklearn(seed, ties):
     assert metrics.get("gauc")(scores, y, group, [(0, 1)]) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.sampled_from([-0.5, 0.0, 0.3]))
 def test_rates_equal_a_confusion_matrix(seed, threshold):
     scores, y, group = oracles.sample(seed)

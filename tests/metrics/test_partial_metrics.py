@@ -99,7 +99,7 @@ def test_intervals_per_group():
 
 
 class TestProperties:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.integers(0, 10_000), interval_strategy)
     def test_range_and_symmetry(self, seed, interval):
         scores, y, group = oracles.sample(seed)
@@ -112,7 +112,7 @@ class TestProperties:
             assert 0 <= found <= 1, name
             assert swapped[name] == pytest.approx(found, abs=1e-12), name
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(st.integers(0, 10_000), interval_strategy)
     def test_monotone_transforms_leave_rank_metrics(self, seed, interval):
         scores, y, group = oracles.sample(seed)
@@ -121,7 +121,7 @@ class TestProperties:
                 before, after = (value(name, s, y, group, interval) for s in (scores, transform(scores)))
                 assert after == pytest.approx(before, abs=1e-12), name
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(st.integers(0, 10_000), interval_strategy, st.randoms(use_true_random=False))
     def test_order_of_rows_is_irrelevant(self, seed, interval, random):
         scores, y, group = oracles.sample(seed)
@@ -131,7 +131,7 @@ class TestProperties:
         after, _ = evaluate_all(scores[order], y[order], group[order], interval)
         assert after == pytest.approx(before, abs=1e-12)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.integers(0, 10_000))
     def test_absolute_and_relative_scale_differ_by_the_length(self, seed):
         scores, y, group = oracles.sample(seed)

@@ -25,7 +25,7 @@ def one_hot(values: np.ndarray, atoms: np.ndarray) -> Predictions:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_numbers_and_degenerate_distributions_agree(seed: int) -> None:
     random = np.random.default_rng(seed)
     atoms = np.sort(random.random(6))
@@ -66,7 +66,7 @@ def test_expectations_are_what_sampling_tends_to() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_two_groups_are_tied_by_their_sizes(seed: int) -> None:
     found, y, group = sample(seed, k=2)
     zero, one = (get(f"ks_group_{code}")(found, y, group, FULL) for code in (0, 1))

@@ -91,6 +91,19 @@ class TestResampling:
 
 
 class TestBootstrap:
+    @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+    def test_interval_is_made_of_quantiles_of_its_level_and_of_their_reflection(self, level):
+        scores, y, group = oracles.sample(1, n=200)
+        only = ("accuracy", "sp", "dp")
+        values = bootstrap_replicates(scores, y, group, INTERVAL, np.random.default_rng(0), 50, only=only)
+        found = bootstrap(scores, y, group, INTERVAL, np.random.default_rng(0), 50, level, only=only)
+        for name in only:
+            low, high = np.quantile(values[name], [0.5 - level / 2, 0.5 + level / 2])
+            if name != "accuracy":
+                middle = metrics.get(name)(scores, y, group, INTERVAL)
+                low, high = max(0, min(low, 2 * middle - high)), min(1, max(high, 2 * middle - low))
+            assert found[name] == pytest.approx((low, high)), name
+
     def test_same_stream_same_interval(self):
         scores, y, group = oracles.sample(1, n=200)
         draws = [

@@ -31,7 +31,7 @@ def table(weights):
     return np.concatenate([weights, np.zeros((*weights.shape[:-1], 1))], axis=-1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(2, 200),

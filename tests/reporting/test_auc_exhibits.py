@@ -3,14 +3,15 @@
 import dataclasses
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from partialfair.grid.config import load_config
 from partialfair.reporting import auc_points, exhibit
-from partialfair.reporting.kinds import auc_findings
-from partialfair.verdicts import scorecard
+from partialfair.verdicts import claim_tests
+from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.results import Results
 
 GRID = Path(__file__).parents[2] / "papers" / "auc_fairness" / "grid.yaml"
@@ -51,14 +52,6 @@ def context(tmp_path):
     return make
 
 
-def statement(test, algorithm="sfls", against=("proxy_lagrangian",), **more):
-    made = {
-        "id": "x", "source": "test", "statement": "text", "test": test, "algorithm": algorithm,
-        "against": list(against), "experiments": [EXPERIMENT], "datasets": ["a9a"], "gaps": [0.05, 0.1, 0.15],
-    }  # fmt: skip
-    return auc_findings.Statement(**made | more)
-
-
 def test_points_have_means_and_standard_errors(context):
     lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.lines(context("auc_figure1"))}
     line, pairs = lines["sfls", 0.1], np.array(MODELS["sfls", 0.1])
@@ -79,36 +72,58 @@ def test_figure_and_table_are_written(context):
     assert "0.8903 / 0.100" in text and "Level-set (SFLS)" in text
 
 
-def test_frontiers_are_read_at_equal_gaps(context):
-    found = auc_points.auc_at(context("auc_figure1"), EXPERIMENT, "a9a", "sfls", np.array([0.005, 0.055, 0.24]))
-    assert np.isnan(found[0][0])
-    assert found[0][1] == pytest.approx(0.88)
-    assert found[0][2] == pytest.approx(0.90)
+def frontier(test="better", method="sfls", against=("proxy_lagrangian",), **more):
+    made = {
+        "id": "x", "section": "6", "sentence": "text", "test": test, "method": method, "against": list(against),
+        "experiments": [EXPERIMENT], "datasets": ["a9a"], "metric": "auc", "start": "auc_unconstrained",
+        "at_equal": {"levels": [0.03, 0.05, 0.08], "every": False},
+    }  # fmt: skip
+    return Claim.model_validate(made | more)
 
 
 @pytest.mark.parametrize(
     ("made", "verdict"),
     [
-        (statement("behind"), "reproduced"),
-        (statement("behind", "proxy_lagrangian", ["sfls"]), "differs"),
-        (statement("ahead"), "differs"),
-        (statement("ahead", "proxy_lagrangian", ["sfls"]), "reproduced"),
-        (statement("equivalent", margin=0.02), "reproduced"),
-        (statement("equivalent", margin=0.001), "differs"),
-        (statement("trades", against=()), "reproduced"),
-        (statement("unreachable", against=()), "differs"),
-        (statement("ahead", against=["mean_gap_line"]), "not run"),
-        (statement("ahead", gaps=[0.001]), "not run"),
+        (frontier("worse"), "holds"),
+        (frontier("worse", "proxy_lagrangian", ["sfls"]), "fails"),
+        (frontier("better"), "fails"),
+        (frontier("better", "proxy_lagrangian", ["sfls"]), "holds"),
+        (frontier("similar", margin=0.02), "holds"),
+        (frontier("similar", margin=0.001), "fails"),
+        (frontier("worse", against=["auc_unconstrained"], at_equal=None, kappa=0.01), "holds"),
+        (frontier("better", against=["mean_gap_line"]), "not run"),
+        (frontier("better", at_equal={"levels": [0.001]}), "not run"),
+        # Between the least fair trained model and the unconstrained one nothing is compared.
+        (frontier("better", at_equal={"levels": [0.15, 0.2]}), "not run"),
     ],
 )
 def test_verdicts_are_computed(context, made, verdict):
-    (line,) = auc_findings.lines(context("auc_findings", statements=[made]))
-    assert line["verdict"] == verdict, line["note"]
-    (entry,) = auc_findings.scorecard_lines(context("auc_findings", statements=[made]))
-    assert entry["verdict"] == verdict and set(entry) <= set(scorecard.COLUMNS)
+    (line,) = claim_tests.lines(context("auc_findings"), [made])
+    assert line.verdict == verdict, line.note
 
 
 def test_one_seed_decides_nothing(context):
     models = {key: found[:1] for key, found in MODELS.items()}
-    (line,) = auc_findings.lines(context("auc_findings", models, statements=[statement("behind")]))
-    assert line["verdict"] == "not run" and "one seed" in line["note"]
+    (line,) = claim_tests.lines(context("auc_findings", models), [frontier("worse")])
+    assert line.verdict == "undecided" and "one seed" in line.note
+
+
+def test_one_model_far_below_does_not_flatten_the_others():
+    """Models of Figure 2: one point at .76 below a bundle within .02, and a bundle that spreads evenly."""
+    bundle = [0.90, 0.899, 0.895, 0.89, 0.886, 0.884, 0.882]
+    assert auc_points.scale_floor([*bundle, 0.76]) == 0.882
+    assert auc_points.scale_floor([*bundle, 0.50, 0.46]) == 0.882
+    assert auc_points.scale_floor([0.9, 0.88, 0.86, 0.84, 0.82, 0.80]) == 0.80
+    assert auc_points.scale_floor([0.9, 0.5]) == 0.5, "two models: neither is the odd one"
+
+
+def test_a_long_bar_does_not_flatten_the_panel(context):
+    """The scale is that of the points; a bar of a tenth on a panel of a fiftieth is cut."""
+    models = MODELS | {("sfls", 0.03): [(0.03, 0.80), (0.04, 0.88), (0.03, 0.95)]}
+    made = context("auc_figure1", models)
+    panel = auc_points._panel(made, "a9a", EXPERIMENT, first=True)
+    figure, axis = plt.subplots()
+    panel.finish(axis)
+    low, high = axis.get_ylim()
+    plt.close(figure)
+    assert high - low < 0.06

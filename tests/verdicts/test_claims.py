@@ -1,6 +1,7 @@
 """Claims get each of the verdicts where results are planted that deserve it."""
 
 import csv
+import dataclasses
 import math
 
 import numpy as np
@@ -9,13 +10,15 @@ import pytest
 import synthetic
 import yaml
 
-from partialfair.errors import DataError
+from partialfair.errors import ConfigError
 from partialfair.grid.config import load_config
+from partialfair.reporting import exhibit
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds import accuracy_difference, claims, hypervolume
-from partialfair.verdicts import claim, claim_tests, scorecard
+from partialfair.reporting.kinds import accuracy_difference, hypervolume
+from partialfair.verdicts import claim, claim_tests
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
+from partialfair.verdicts.line import COLUMNS
 from partialfair.verdicts.results import Results
 from tests.workflow.project import ROOT
 
@@ -67,171 +70,284 @@ def context(config, shift=lambda job, fairness: 0.0, kept=lambda job: True, nois
     return Context(config, "claims", {"tolerance": TOLERANCE, "title": "Claims"} | options, results, ROOT, None)
 
 
-def entry(test, experiments, against=()):
-    return Claim(
-        id="x", exhibit="figure1", statement="It is better", test=test, algorithm="idca", against=list(against),
-        experiments=experiments,
-    )  # fmt: skip
+EQUAL = {"levels": 10}
+GRID20 = {"method": "idca", "against": [{"experiment": "psp_grid20"}], "kappa": 0.1, "margin": 0.01}
+CURVES = {"exhibit": "curves", "value": "loss", "method": "series", "x": "step"}
 
 
-def findings(context, claim):
-    return list(claim_tests.TESTS[claim.test](context, claim))
+def entry(test="better", **more):
+    made = {
+        "id": "x", "section": "7.2", "sentence": "It is better", "test": test, "method": "idca",
+        "experiments": ["psp"], "metric": "accuracy",
+    }  # fmt: skip
+    return Claim.model_validate(made | more)
 
 
-class TestEverywhere:
-    claim = entry("everywhere", ["psp", "pdp"], BASELINES)
+def decided(context, *claims):
+    return list(claim_tests.lines(context, claims))
 
-    def test_reproduced_where_it_is_ahead_at_every_level(self, config):
-        ahead = context(config, lambda job, _: 0.01 * (job.algorithm == "idca"))
-        found = findings(ahead, self.claim)
-        assert len(found) == 8 and all(f.holds for f in found)
-        assert all(f.low > 0 and f.p < 0.025 for f in found)
-        assert all("ahead at 10 of 10 levels" in f.note for f in found)
 
-    def test_differs_where_it_is_ahead_on_a_part_only_and_the_note_says_where(self, config):
+def words(context, *claims):
+    """Verdicts, without repetition."""
+    return {line.verdict for line in decided(context, *claims)}
+
+
+def gain(by, **fields):
+    """Accuracy that is larger by a number for jobs with these attributes."""
+    return lambda job, _: by * all(getattr(job, name) == value for name, value in fields.items())
+
+
+class TestBetter:
+    claim = entry(against=BASELINES, at_equal=EQUAL)
+
+    def test_holds_where_it_is_ahead_at_every_level(self, config):
+        found = decided(context(config, gain(0.01, algorithm="idca")), self.claim)
+        assert len(found) == 4 and {line.verdict for line in found} == {"holds"}
+        assert all(line.ci_low > 0 and line.p_value < 0.025 for line in found)
+        assert {line.against for line in found} == {"Group AUC", "Inter-group"}
+
+    def test_one_level_behind_is_enough_to_fail(self, config):
         crossing = context(config, lambda job, fair: (0.8 - fair) / 20 if job.algorithm == "idca" else 0.0)
-        for found in findings(crossing, self.claim):
-            assert found.holds is False and found.p > 0.9
-            assert "ahead at" in found.note and "behind at" in found.note and "(fairness 0." in found.note
+        assert words(crossing, self.claim) == {"fails"}
+        ahead_on_average = self.claim.model_copy(update={"at_equal": claim.Equal(levels=10, every=False)})
+        assert words(crossing, ahead_on_average) <= {"holds", "undecided"}
+        only_the_fair_part = self.claim.model_copy(update={"at_equal": claim.Equal(levels=5, less_fair_than=0.75)})
+        assert words(crossing, only_the_fair_part) == {"holds"}
 
-    def test_differs_where_nothing_is_decided(self, config):
-        for found in findings(context(config, noise=0.003), self.claim):
-            assert found.holds is False and "undecided at" in found.note
+    def test_undecided_says_what_could_have_been_seen(self, config):
+        for line in decided(context(config, noise=0.003), self.claim):
+            assert line.verdict == "undecided" and line.detectable > 0
+            assert line.seeds_needed is None or line.seeds_needed > len(SEEDS)
+
+    def test_an_effect_below_the_margin_fails(self, config):
+        small = context(config, gain(-1e-4, algorithm="idca"), noise=1e-5)
+        assert words(small, self.claim) == {"fails"}
+        assert words(context(config, noise=1e-5), entry(against=BASELINES, at_equal=EQUAL, margin=0.001)) == {"fails"}
 
     def test_not_run_with_the_reason(self, config):
         failed = context(config, kept=lambda job: job.algorithm != "group_auc")
-        by_setting = {f.setting: f for f in findings(failed, self.claim) if f.dataset == "a9a"}
-        assert by_setting["against Group AUC"].holds is None
-        assert by_setting["against Group AUC"].note == "group_auc in pdp: 5 of 5 seeds without a value: it diverged"
-        assert by_setting["against Inter-group"].holds is False
+        by_other = {line.against: line for line in decided(failed, self.claim) if line.dataset == "a9a"}
+        assert by_other["Group AUC"].verdict == "not run"
+        assert by_other["Group AUC"].note == "group_auc in psp: 5 of 5 seeds without a value: it diverged"
+        assert by_other["Inter-group"].verdict != "not run"
 
-    def test_missing_algorithm(self, config):
-        (found,) = {
-            f.note for f in findings(context(config), entry("everywhere", ["psp"], ["ssg"])) if f.dataset == "a9a"
-        }
-        assert found == "no runs of ssg on a9a in psp"
+    def test_the_unconstrained_model_is_no_end_of_the_compared_range(self, config):
+        low = context(config, kept=lambda job: job.algorithm != "group_auc" or job.kappa < 0.09)
+        (line,) = (one for one in decided(low, self.claim) if (one.dataset, one.against) == ("a9a", "Group AUC"))
+        assert "levels of fairness from 0.83" in line.note  # where the least fair model of Group AUC was trained
 
-    @pytest.mark.parametrize(("own", "stand_in", "says_so"), [("alm", "idca", True), ("idca", "inter_group", False)])
-    def test_stand_in_is_looked_at_where_there_are_no_runs_and_the_note_says_so(self, config, own, stand_in, says_so):
-        ahead = context(config, lambda job, _: 0.01 * (job.algorithm == "idca"))
-        stood_in = self.claim.model_copy(update={"algorithm": own, "stand_in": stand_in})
-        for found in findings(ahead, stood_in):
-            assert found.holds
-            assert found.note.startswith("IDCA in place of Augmented Lagrangian; ahead") == says_so
+    def test_no_common_range_is_not_run_and_worse_everywhere_is_dominated(self, config):
+        def apart(shift):
+            kept = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
+            return context(
+                config, lambda job, _: shift * (job.algorithm == "group_auc"),
+                lambda job: kept.get(job.algorithm, lambda k: True)(job.kappa) and job.dataset == "a9a",
+            )  # fmt: skip
 
-    def test_failed_seeds_are_left_out(self, config):
-        partly = context(config, lambda job, _: 0.01 * (job.algorithm == "idca"), kept=lambda job: job.seed > 1)
-        assert all(f.holds for f in findings(partly, self.claim))
+        claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
+        assert words(apart(0.0), claimed) == {"not run"}
+        assert words(apart(-0.1), claimed) == {"dominated"}
+        assert words(apart(-0.1), claimed.model_copy(update={"test": "worse"})) == {"not run"}
+
+    def test_a_single_tolerance_is_compared_as_it_stands(self, config):
+        ahead = context(config, gain(0.01, algorithm="idca"))
+        assert words(ahead, entry(against=BASELINES, kappa=0.1)) == {"holds"}
+        found = decided(ahead, entry(against=BASELINES))
+        assert all("several tolerances" in line.note for line in found)
+
+    def test_smaller_is_better_of_a_violation(self, config):
+        fairer = context(config)
+        metrics = fairer.results.metrics
+        own = (metrics["algorithm"] == "idca") & (metrics["metric"] == "rank_gap")
+        metrics.loc[own, "value"] -= 0.01 + 1e-4 * metrics["seed"]
+        assert words(fairer, entry(metric="rank_gap", against=BASELINES, kappa=0.1)) == {"holds"}
+        assert words(fairer, entry("worse", metric="rank_gap", against=BASELINES, kappa=0.1)) == {"fails"}
 
 
-class TestOnAverage:
-    claim = entry("on_average", ["psp", "psp_full"])
+class TestMargins:
+    @pytest.mark.parametrize(
+        ("shift", "similar", "at_least"),
+        [(0.0, "holds", "holds"), (0.004, "holds", "holds"), (-0.02, "fails", "holds"), (0.02, "fails", "fails")],
+    )
+    def test_follow_the_numbers(self, config, shift, similar, at_least):
+        planted = context(config, gain(shift, experiment="psp_grid20"))
+        assert words(planted, entry("similar", **GRID20)) == {similar}
+        assert words(planted, entry("at_least", **GRID20)) == {at_least}
 
-    @pytest.mark.parametrize(("gain", "holds"), [(0.01, True), (-0.01, False), (0.0, False)])
-    def test_follows_the_numbers(self, config, gain, holds):
-        planted = context(config, lambda job, _: gain * (job.experiment == "psp"))
-        assert [f.holds for f in findings(planted, self.claim)] == [holds, holds]
+    def test_equality_is_not_inferred_from_noise(self, config):
+        assert words(context(config, noise=0.05), entry("similar", **GRID20)) <= {"undecided", "fails"}
 
-    def test_published_pairs_are_compared_in_the_same_way(self, config):
-        printed = Claim(**(self.claim.model_dump() | {"exhibit": "table3"}))
-        notes = [f.note for f in findings(context(config), printed)]
-        assert all("the published pairs themselves give" in note for note in notes)
+    def test_a_margin_that_came_later_is_said(self, config):
+        later = entry("similar", **GRID20, margin_later="0.005 was too small")
+        assert all("set after a first look" in line.note for line in decided(context(config), later))
+
+    def test_deterministic_runs_are_decided_by_the_margin(self, config):
+        one = dict(GRID20, pairing="single")
+        first = context(config, gain(0.02, experiment="psp_grid20"), noise=0.0)
+        metrics = first.results.metrics
+        first = dataclasses.replace(first, results=Results(metrics[metrics["seed"] == 0], pd.DataFrame()))
+        assert words(first, entry("similar", **one)) == {"fails"} and words(first, entry("worse", **one)) == {"holds"}
+        assert words(first, entry("similar", **dict(one, pairing="seed"))) == {"undecided"}
+
+
+class TestOthers:
+    def test_monotone_along_kappa_and_experiments(self, config):
+        falls = entry("monotone", over="kappa", trend="falls", metric="rank_gap")
+        assert words(context(config), falls) == {"holds"}
+        assert words(context(config), entry("monotone", over="kappa", trend="rises", metric="rank_gap")) == {"fails"}
+        lengths = {"length1": 0.1, "length3": 0.3, "length5": 0.5}
+        along = {"over": "experiments", "experiments": list(lengths), "kappa": 0.1}
+        planted = context(config, lambda job, _: -0.02 * lengths.get(job.experiment, 0))
+        assert words(planted, entry("monotone", trend="falls", **along)) == {"holds"}
+
+    def test_steadier(self, config):
+        rng = np.random.default_rng(3)
+        loose = context(config, lambda job, _: 0.05 * rng.normal() * (job.algorithm == "group_auc"))
+        over = {"over": "experiments", "experiments": ["psp", "pdp"], "kappa": 0.1, "datasets": ["a9a"]}
+        assert words(loose, entry("steadier", against=["group_auc"], **over)) <= {"holds", "undecided"}
+        assert words(loose, entry("steadier", method="group_auc", against=["idca"], **over)) <= {"fails", "undecided"}
+        seeds = {"kappa": 0.1, "datasets": ["a9a"]}
+        (line,) = decided(loose, entry("steadier", against=["group_auc"], **seeds))
+        assert line.reproduced > 0.01 and "mean spreads" in line.note
+
+    def test_ordered(self, config):
+        shifts = {"idca": 0.02, "inter_group": 0.01}
+        planted = context(config, lambda job, _: shifts.get(job.algorithm, 0.0))
+        right = entry("ordered", method="", order=[["idca"], ["inter_group"], ["group_auc"]], kappa=0.1)
+        assert words(planted, right) == {"holds"}
+        wrong = entry("ordered", method="", order=[["inter_group"], ["idca", "group_auc"]], kappa=0.1)
+        (line, _) = decided(planted, wrong)
+        assert line.verdict == "fails" and "closest call is Inter-group and IDCA" in line.note
+
+    def test_bound(self, config):
+        assert words(context(config), entry("bound", limit=0.7, kappa=0.1)) == {"holds"}
+        assert words(context(config), entry("bound", limit=0.9, kappa=0.1)) == {"fails"}
+
+
+class TestTables:
+    """Claims on the CSV of an exhibit."""
+
+    @pytest.fixture
+    def curves(self, config, tmp_path):
+        rows = []
+        for seed in range(4):
+            for step in range(1, 41):
+                for method, power in (("fast", 1.0), ("slow", 0.4)):
+                    value = (1 + 0.01 * seed) * step**-power
+                    rows.append({"series": method, "seed": seed, "step": step, "loss": value, "gap": 1 / step})
+        (tmp_path / "reports/curves").mkdir(parents=True)
+        pd.DataFrame(rows).to_csv(tmp_path / "reports/curves/curves.csv", index=False)
+        return Context(config, "claims", {}, Results(pd.DataFrame(), pd.DataFrame()), tmp_path, tmp_path)
+
+    def claim(self, test, method, table=(), **more):
+        source = CURVES | dict(table)
+        return entry(test, method=method, metric="", experiments=[], table=source, better="smaller", **more)
+
+    def test_better_over_the_second_half(self, curves):
+        assert words(curves, self.claim("better", "fast", {"after": 0.5}, against=["slow"])) == {"holds"}
+        assert words(curves, self.claim("better", "slow", {"after": 0.5}, against=["fast"])) == {"fails"}
+
+    def test_rate(self, curves):
+        assert words(curves, self.claim("rate", "fast", limit=1.0, margin=0.05)) == {"holds"}
+        assert words(curves, self.claim("rate", "slow", limit=1.0, margin=0.05)) == {"fails"}
+
+    def test_equal_work_and_equal_infeasibility(self, curves):
+        path = curves.root / "reports/curves/curves.csv"
+        table = pd.read_csv(path)
+        # The slow one runs on for much longer, and would win by that alone.
+        longer = table[table["series"] == "slow"].assign(step=lambda t: t["step"] + 40, loss=0.001)
+        pd.concat([table, longer]).to_csv(path, index=False)
+        least = {"reduce": "min"}
+        assert words(curves, self.claim("better", "fast", least, against=["slow"])) == {"fails"}
+        assert words(curves, self.claim("better", "fast", least | {"common": True}, against=["slow"])) == {"holds"}
+        ends = {"reduce": "min", "ends": "gap"}
+        assert words(curves, self.claim("better", "fast", ends, against=["slow"])) == {"fails"}
+
+    def test_a_table_that_is_not_there(self, curves):
+        (line,) = decided(curves, self.claim("better", "fast", {"exhibit": "other"}, against=["slow"]))
+        assert line.verdict == "not run" and "other has not been drawn" in line.note
+
+
+class TestFamilies:
+    def test_p_values_are_corrected_for_the_number_of_lines(self, config):
+        planted = context(config, gain(0.0015, algorithm="idca"), noise=0.001)
+        alone = [entry(id=name, against=[name], kappa=0.1) for name in BASELINES]
+        together = [one.model_copy(update={"family": "both"}) for one in alone]
+        single, family = (sum(line.p_value for line in decided(planted, *claims)) for claims in (alone, together))
+        assert family > single
+
+    def test_holm(self):
+        from partialfair.metrics.statistics.effect import holm
+
+        assert holm([0.01, math.nan, 0.04, 0.03]) == pytest.approx([0.03, math.nan, 0.06, 0.06], nan_ok=True)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ({"test": "better"}, "against"),
+            ({"test": "similar", "against": ["group_auc"]}, "margin"),
+            ({"test": "bound"}, "limit"),
+            ({"test": "monotone"}, "trend"),
+            ({"test": "ordered"}, "order"),
+            ({"test": "better", "against": ["alm"], "kind": "question", "central": True}, "cannot be central"),
+        ],
+    )
+    def test_what_a_test_cannot_decide(self, more, said):
+        with pytest.raises(ValueError, match=said):
+            entry(**more)
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ({"against": ["grup_auc"]}, "unknown algorithm 'grup_auc'; did you mean 'group_auc'"),
+            ({"experiments": ["pssp"]}, "unknown experiment 'pssp'"),
+            ({"datasets": ["a9"]}, "unknown dataset 'a9'"),
+            ({"metric": "risk"}, "does not say which is better"),
+        ],
+    )
+    def test_names_that_the_grid_does_not_have(self, config, tmp_path, more, said):
+        (tmp_path / "papers/partial_fairness").mkdir(parents=True)
+        written = entry(against=["group_auc"]).model_dump(exclude_defaults=True) | more
+        (tmp_path / "papers/partial_fairness/claims.yaml").write_text(yaml.safe_dump([written]))
+        with pytest.raises(ConfigError, match=said):
+            claim.check(config, lambda name: ("loss",), tmp_path)
+
+    def test_faulty_file(self, tmp_path):
+        (tmp_path / "papers" / "p").mkdir(parents=True)
+        (tmp_path / "papers/p/claims.yaml").write_text("- {id: x, exhibit: y}\n")
+        with pytest.raises(ConfigError, match="papers/p/claims.yaml: claims.0.section"):
+            claim.load("p", tmp_path)
+
+
+class TestLines:
+    def test_every_line_names_section_and_test(self, config):
+        for line in decided(context(config), entry(against=BASELINES, at_equal=EQUAL)):
+            row = line.row()
+            assert row["section"] == "7.2" and row["test"] and row["published"] == "It is better"
+            assert (row["interval"], row["constraint"]) == ("0.05-0.3", "partial_statistical_parity") or (
+                row["dataset"] != "a9a"
+            )
+            assert set(row) <= set(COLUMNS)
+
+    def test_claims_of_an_experiment_that_is_not_in_the_grid_are_not_run(self, config):
+        (line,) = decided(context(config), entry(against=BASELINES, experiments=["acs"]))
+        assert line.verdict == "not run" and line.note == "the grid has no experiment acs"
+        (line,) = decided(context(config), entry(absent="no such data", experiments=[]))
+        assert line.verdict == "not run" and line.note == "no such data"
+
+    def test_stored_claims(self):
+        shipped = load_config(ROOT / "params.yaml")
+        exhibit.check_exhibits(shipped)
+        stored = claim.load("partial_fairness", ROOT)
+        assert {c.exhibit for c in stored} >= {"figure1", "table4"} and any(c.central for c in stored)
+        assert claim.load("no_such_paper", ROOT) == ()
 
     def test_experiment_without_an_unconstrained_model_takes_that_of_another(self, config):
         planted = context(config, kept=lambda job: (job.experiment, job.algorithm) != ("psp_grid20", "unconstrained"))
         own = start_of(planted, "psp_grid20", "a9a", "rank_gap")
         assert own == start_of(planted, "psp", "a9a", "rank_gap") and len(own) == 5
-
-
-class TestEquivalent:
-    claim = entry("equivalent", ["psp", "psp_grid20"])
-
-    @pytest.mark.parametrize(("shift", "holds"), [(0.0, True), (0.004, True), (0.012, False), (-0.012, False)])
-    def test_margin(self, config, shift, holds):
-        planted = context(config, lambda job, _: shift * (job.experiment == "psp_grid20"))
-        found = {f.metric: f for f in findings(planted, self.claim) if f.dataset == "a9a"}
-        assert found["difference of accuracy"].holds is holds
-        assert found["difference of accuracy"].estimate == pytest.approx(shift, abs=4e-4)
-        assert found["difference of 1 - rank_gap"].holds is True
-
-    def test_equality_is_not_inferred_from_noise(self, config):
-        planted = context(config, noise=0.02)
-        assert not any(f.holds for f in findings(planted, self.claim) if f.metric == "difference of accuracy")
-
-    def test_no_margin_no_verdict(self, config):
-        found = findings(context(config, tolerance={}), self.claim)
-        assert {f.holds for f in found} == {None} and "no tolerance" in found[0].note
-
-    def test_one_bad_kappa_is_enough(self, config):
-        planted = context(config, lambda job, _: 0.02 * (job.experiment == "psp_grid20" and job.kappa == 0.1))
-        found = {f.dataset: f for f in findings(planted, self.claim) if f.metric == "difference of accuracy"}
-        assert found["a9a"].holds is False and "largest difference at kappa 0.1" in found["a9a"].note
-
-
-class TestBestRanked:
-    claim = entry("best_ranked", ["psp", "pdp"], BASELINES)
-
-    def test_reproduced_only_against_the_clearly_worse_one(self, config):
-        shifts = {"idca": 0.02, "inter_group": 0.01}
-        planted = context(config, lambda job, _: shifts.get(job.algorithm, 0.0), reference_accuracy=REFERENCE)
-        found = {f.setting: f for f in findings(planted, self.claim)}
-        assert found["against Group AUC"].holds is True and found["against Group AUC"].estimate == 2
-        assert found["against Inter-group"].holds is False and found["against Inter-group"].estimate == 1
-        assert "4 pairs of dataset and constraint" in found["against Inter-group"].note
-
-    def test_worse_is_not_reproduced_however_sure(self, config):
-        planted = context(config, lambda job, _: -0.02 * (job.algorithm == "idca"), reference_accuracy=REFERENCE)
-        assert not any(f.holds for f in findings(planted, self.claim))
-
-    def test_two_algorithms_are_too_few(self, config):
-        planted = context(config, kept=lambda job: job.algorithm != "group_auc")
-        found = findings(planted, self.claim)
-        assert {f.holds for f in found} == {None} and "left out for missing runs: group_auc" in found[0].note
-
-
-class TestFallsWithLength:
-    claim = entry("falls_with_length", ["length5", "length1", "length3"])
-
-    @pytest.mark.parametrize(("slope", "holds"), [(0.02, True), (-0.02, False), (0.0, False)])
-    def test_follows_the_numbers(self, config, slope, holds):
-        lengths = {"length1": 0.1, "length3": 0.3, "length5": 0.5}
-        planted = context(config, lambda job, _: -slope * lengths.get(job.experiment, 0))
-        found = findings(planted, self.claim)
-        assert [f.holds for f in found] == [holds, holds]
-        assert all("0.1: " in f.note and f.note.index("0.1: ") < f.note.index("0.5: ") for f in found)
-
-    def test_missing_interval(self, config):
-        planted = context(config, kept=lambda job: job.experiment != "length3")
-        assert all(f.holds is None and "length3: 5 of 5" in f.note for f in findings(planted, self.claim))
-
-
-class TestScorecardLines:
-    def test_statement_stands_where_the_number_would(self, config, monkeypatch):
-        monkeypatch.setattr(claims, "load", lambda paper, root: (entry("everywhere", ["psp"], BASELINES),))
-        lines = claims.scorecard_lines(context(config, lambda job, _: 0.01 * (job.algorithm == "idca")))
-        assert {line["verdict"] for line in lines} == {"reproduced"}
-        first = lines[0]
-        assert (first["published"], first["exhibit"], first["claim"]) == ("It is better", "figure1", "x")
-        assert (first["interval"], first["constraint"]) == ("0.05-0.3", "partial_statistical_parity")
-        assert first["test"].startswith("paired t") and first["statistic"] > 0
-        assert set(first) <= set(scorecard.COLUMNS)
-
-    def test_claims_of_an_experiment_that_is_not_in_the_grid_are_not_run(self, config, monkeypatch):
-        monkeypatch.setattr(claims, "load", lambda paper, root: (entry("everywhere", ["acs"], BASELINES),))
-        (line,) = claims.scorecard_lines(context(config))
-        assert line["verdict"] == "not run" and line["note"] == "params.yaml has no experiment acs"
-
-    def test_stored_claims_of_the_main_paper(self):
-        stored = claim.load("partial_fairness", ROOT)
-        assert {c.exhibit for c in stored} >= {"figure1", "table3", "table4"}
-        assert len({c.id for c in stored}) == len(stored)
-        assert claim.load("no_such_paper", ROOT) == ()
-
-    def test_faulty_file(self, tmp_path):
-        (tmp_path / "papers" / "p").mkdir(parents=True)
-        (tmp_path / "papers/p/claims.yaml").write_text("- {id: x, exhibit: y}\n")
-        with pytest.raises(DataError, match="papers/p/claims.yaml"):
-            claim.load("p", tmp_path)
 
 
 class TestFiles:
@@ -271,3 +387,17 @@ class TestFiles:
         assert volumes["idca"] == pytest.approx(expected + 0.29 * 0.01, rel=0.02)
         assert all(float(line["ci_high"]) < 0 for line in absolute if line["algorithm"] != "idca")
         assert "Friedman" in hypervolume.summary(planted)
+
+
+def test_a_sentence_about_several_methods_is_one_claim_with_lines_for_each(tmp_path):
+    entry = {
+        "id": "both", "section": "4", "sentence": "Both are better.", "test": "better", "methods": ["idca", "alm"],
+        "against": ["group_auc"], "experiments": ["psp"], "metric": "accuracy",
+    }  # fmt: skip
+    folder = tmp_path / "papers" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "claims.yaml").write_text(yaml.safe_dump([entry]))
+    found = claim.load("mine", tmp_path)
+    assert [(one.id, one.method, one.methods) for one in found] == [("both", "idca", []), ("both", "alm", [])]
+    with pytest.raises(ValueError, match="needs method"):
+        Claim(**(entry | {"methods": []}))

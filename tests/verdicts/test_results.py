@@ -37,7 +37,7 @@ def test_headline_names_the_metric_of_the_constraint(project):
     root, config = project
     names = {
         name
-        for experiment, datasets in headline(config, root).items()
+        for experiment, datasets in headline(config, root, []).items()
         if experiment != "verdicts"
         for algorithms in datasets.values()
         for kappas in algorithms.values()

@@ -243,3 +243,38 @@ def test_closing_ends_jobs_that_do_not_want_to(toy: Toy, start: Callable[..., Wa
     warm.process.wait()
     wait_until(lambda: not toy.processes(), seconds=30)
     assert not warm.heard.lost and not warm.heard.outcomes
+
+
+PARENT = """
+import sys, time
+from snakemake_executor_plugin_warm.process import WarmProcess
+from tests.warm_executor.test_process import Heard
+
+setup = {"preload": [], "rehearse": "toy_rehearsal:slow", "together": None}
+process = WarmProcess(sys.executable, dict(__import__("os").environ), setup, Heard())
+print(process._process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_process_that_prepares_ends_with_its_executor(tmp_path: Path) -> None:
+    """It reads nothing meanwhile: who resumes a killed run would find it at work for minutes."""
+    (tmp_path / "toy_rehearsal.py").write_text(
+        "import pathlib, time\ndef slow():\n    pathlib.Path('begun').touch()\n    time.sleep(600)\n"
+    )
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(tmp_path), str(root), str(root / "src")])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    server = int(parent.stdout.readline())
+    wait_until((tmp_path / "begun").exists)
+    assert alive(server)
+    parent.kill()
+    parent.wait()
+    try:
+        wait_until(lambda: not alive(server))
+    finally:
+        if alive(server):
+            os.kill(server, signal.SIGKILL)

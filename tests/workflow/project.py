@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import yaml
 
-import partialfair.tables.compiled  # noqa: F401 - it chooses the folder of compiled kernels
+from partialfair.tables import compiled
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
@@ -131,17 +130,17 @@ def share_kernels(folder: Path) -> None:
 
     Numba files them by the folder of their source, and uses them if the time and size of the source are the same.
     """
-    cache = Path(numba.config.CACHE_DIR)  # of the present sources: see partialfair.kernels
+    cache = compiled.CACHE  # of the present sources
     for source in {path.parent for path in (ROOT / "src").rglob("*.py")}:
         copied = folder / source.relative_to(ROOT)
-        compiled = cache / _numba_name(source)
-        if not compiled.is_dir() or not copied.is_dir():
+        objects = cache / _numba_name(source)
+        if not objects.is_dir() or not copied.is_dir():
             continue
         for module in source.glob("*.py"):
             twin = copied / module.name
             if twin.exists() and twin.read_bytes() == module.read_bytes():  # a clone has times of its own
                 os.utime(twin, ns=(module.stat().st_atime_ns, module.stat().st_mtime_ns))
-        shutil.copytree(compiled, folder / ".cache" / "numba" / cache.name / _numba_name(copied), dirs_exist_ok=True)
+        shutil.copytree(objects, folder / ".cache" / "numba" / cache.name / _numba_name(copied), dirs_exist_ok=True)
 
 
 def _numba_name(source: Path) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.workflow.project import ROOT, TINY, Project, make_project, share_kernels
@@ -18,6 +19,7 @@ STAGES = ("data", "splits", "runs", "evaluation", "report")
 PARAMS = {**copy.deepcopy(TINY), "seeds": [0]}
 PARAMS["experiments"]["demo"]["runs"]["simulated"]["algorithms"] = {"unconstrained": ["inf"], "alm": [0.2]}
 TRAINED = "data/runs/demo/simulated"
+KEPT = f"{TRAINED}/alm/kappa=0.2/seed=0"
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project,
     assert whole.returncode == 0 and "\nwhole: " in whole.stdout, whole.stdout[-3000:] + whole.stderr[-3000:]
     assert models(clone) == before
     # What was changed by hand is named, and nothing is trained on account of it.
-    name = f"{TRAINED}/alm/kappa=0.2/seed=0/model.npz"
+    name = f"{KEPT}/model.npz"
     (clone.folder / name).write_bytes(before[name][1] + b"\0")
     told = audit(clone)
     assert told.returncode != 0 and f"BROKEN {name}: damaged" in told.stdout, told.stdout[-3000:]
@@ -102,8 +104,34 @@ def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project,
     assert clone.planned_training() == {"alm/kappa=0.2/seed=0"}
     clone.run("dvc", "repro", *STAGES)
     changed = {name for name, (written, _) in models(clone).items() if written != before[name][0]}
-    assert changed == {f"{TRAINED}/alm/kappa=0.2/seed=0/model.npz"}
+    assert changed == {name}
     assert "up to date" in clone.run("dvc", "status").stdout
+
+
+@pytest.mark.parametrize("name", ["reports/tradeoff/tradeoff.csv", "reports/demo/runs.parquet", f"{KEPT}/metrics.json"])
+def test_dvc_itself_does_not_adopt_what_was_edited(audited: Project, tmp_path: Path, name: str):
+    audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
+    clone = Project(tmp_path / "clone")
+    share_kernels(clone.folder)
+    clone.run("dvc", "pull", "--quiet")
+    path, lock = clone.folder / name, clone.folder / "dvc.lock"
+    edited, recorded = edit(path), lock.read_bytes()
+    told = clone.run("dvc", "repro", *STAGES, check=False)
+    assert told.returncode != 0 and f"BROKEN {name}: damaged" in told.stdout, told.stdout[-3000:] + told.stderr[-3000:]
+    assert path.read_bytes() == edited and lock.read_bytes() == recorded
+
+
+def edit(path: Path) -> bytes:
+    """Change a digit of a text, or a cell of a table, and return the new content."""
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+        table.loc[0, "objective"] += 0.01
+        table.to_parquet(path)
+    else:
+        text = path.read_text()
+        path.write_text(re.sub(r"(0\.\d\d)(\d)", lambda found: f"{found[1]}{(int(found[2]) + 1) % 10}", text, count=1))
+        assert path.read_text() != text
+    return path.read_bytes()
 
 
 def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Path):

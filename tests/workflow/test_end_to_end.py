@@ -54,11 +54,12 @@ def test_everything_is_built(built: Project):
     metrics = pq.read_table(folder / "reports/demo/metrics.parquet").to_pylist()
     assert {row["seed"] for row in metrics} == {0, 1}
     assert {row["algorithm"] for row in metrics} == {"unconstrained", "idca", "alm"}
-    assert {row["status"] for row in metrics} == {"ok"}
+    assert {row["status"] for row in metrics} <= {"ok", "tolerance missed"}
     reports = {path.relative_to(folder / "reports").as_posix() for path in (folder / "reports").rglob("*.*")}
     assert {"demo/index.html", "demo/scorecard.csv", "demo/runs.parquet", "tradeoff/tradeoff.csv"} <= reports
     fit = json.loads((folder / "data/runs/demo/simulated/alm/kappa=0.2/seed=0/fit.json").read_text())
-    assert (fit["status"], fit["kappa"], fit["grid"]) == ("ok", 0.2, 4)
+    assert (fit["status"] == "ok") == (fit["certificate"]["true_violation"] <= 1e-4)
+    assert (fit["kappa"], fit["grid"]) == (0.2, 4)
 
 
 def test_snakemake_report(built: Project):
@@ -83,8 +84,8 @@ def test_nothing_is_left_to_do(built: Project):
 
 def test_summary_is_printed(built: Project):
     done = built.run("env", "PYTHONPATH=src", "python", "-m", "partialfair", "summary", "demo")
-    assert done.stdout.splitlines()[-1] == "report: reports/demo/index.html"
-    assert done.stdout.count("simulated ") == 3
+    assert done.stdout.splitlines()[-1] == "page: reports/demo/index.html"
+    assert done.stdout.count("simulated ") == 3 and len(done.stdout.splitlines()) <= 10
 
 
 def test_a_comment_reruns_nothing(built: Project):

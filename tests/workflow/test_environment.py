@@ -1,17 +1,25 @@
 """What the project says of itself in several places agrees."""
 
+import ast
 import re
 import stat
+import sys
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from partialfair.commands.cli import main
+from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.grid.config import load_config
 from partialfair.grid.params import ParamsModel
 from partialfair.grid.workflow import Grid
 from partialfair.reporting.exhibit import kind_of
+from tests import conftest, needs
+from tests.browser import chromium
 from tests.workflow.project import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -44,6 +52,43 @@ def test_lock_holds_every_requirement_and_no_torch():
         assert name in pins, f"{name} is missing in requirements.lock; run `make lock`"
         assert all(bound[2:] == pins[name] for bound in bounds if bound.startswith("==")), name
     assert all("--hash=sha256:" in block for block in re.split(r"^(?=[a-z0-9])", lock, flags=re.MULTILINE)[1:])
+
+
+DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+"""Names of distributions that differ from what is imported."""
+
+PARTS = {"llvmlite": "numba", "statsmodels": "scikit-posthocs"}
+"""Imported packages whose version is another one's to choose."""
+
+
+def imported(file: Path) -> set[str]:
+    """Packages that a module imports anywhere, without the standard library and the project's own."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(str(node.module).partition(".")[0])
+    return found - sys.stdlib_module_names - {"partialfair"}
+
+
+def test_every_package_that_is_imported_is_declared():
+    every = [*PYPROJECT["project"]["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]
+    declared = {requirement(text)[0] for text in every}
+    used = set().union(*map(imported, (ROOT / "src" / "partialfair").rglob("*.py")))
+    names = {PARTS.get(name, DISTRIBUTIONS.get(name, name.replace("_", "-"))) for name in used}
+    assert len(names) > 15 and not names - declared
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for part, whole in PARTS.items():
+        comes_with = rf"^{part}==[^#]*# via[\s#]*{whole}$"
+        assert re.search(comes_with, lock, re.MULTILINE), f"{part} does not come with {whole}"
+
+
+def test_the_entry_point_is_the_command_line():
+    entry = PYPROJECT["project"]["scripts"]["partialfair"]
+    assert EntryPoint("partialfair", entry, "console_scripts").load() is main
+    recipe = yaml.safe_load((ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8"))
+    assert recipe["build"]["entry_points"] == [f"partialfair = {entry}"]
 
 
 def test_snakefmt_ruff_and_others_are_pinned_in_the_lock_as_in_pyproject():
@@ -98,3 +143,46 @@ def test_the_views_of_dvc_name_files_that_the_report_makes():
         assert kind_of(config, exhibit).figure, f"{exhibit} is no figure"
     assert content["metrics"] == ["reports/metrics.json"]
     assert "<script" not in (ROOT / ".dvc" / "plots.html").read_text(encoding="utf-8")
+
+
+def test_the_conda_recipe_says_the_same_as_pyproject():
+    recipe = yaml.safe_load((ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8"))
+    given = dict(requirement(text) for text in recipe["requirements"]["run"])
+    assert given.pop("python") == frozenset(PYPROJECT["project"]["requires-python"].split(","))
+    assert given == dict(map(requirement, PYPROJECT["project"]["dependencies"]))
+    assert recipe["package"]["version"] == PYPROJECT["project"]["version"]
+
+
+def test_hosted_checks_call_targets_that_exist():
+    steps = [
+        step
+        for name in (ROOT / ".github" / "workflows").glob("*.yml")
+        for job in yaml.safe_load(name.read_text(encoding="utf-8"))["jobs"].values()
+        for step in job["steps"]
+    ]
+    called = {found for step in steps for found in re.findall(r"\bmake (\w+)", step.get("run", ""))}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert {"lint", "test", "demo", "docs"} <= called
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in called)
+
+
+class Reader:
+    """A test that reads real data."""
+
+    def get_closest_marker(self, name: str) -> object:
+        return object() if name == "real_data" else None
+
+
+def test_what_ci_demands_is_not_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    demanded = re.findall(r'PARTIALFAIR_REQUIRE\+=" ([a-z]+)"', (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert set(demanded) == {"data", "browser", "emulator", "cluster"}
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for words, ending in (("", pytest.skip.Exception), (" ".join(demanded), pytest.fail.Exception)):
+        monkeypatch.setenv(needs.DEMANDED, words)
+        with pytest.raises(ending, match="no real data"):
+            conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+        with pytest.raises(ending, match="no Chromium"), chromium(tmp_path):
+            pass
+    monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path))
+    conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]

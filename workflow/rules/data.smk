@@ -89,6 +89,12 @@ rule manifest:
         "python -m partialfair manifest {wildcards.what} --out {output} > {log} 2>&1"
 
 
+# `make data`: the raw files of some datasets, or of all that the grid uses.
+rule raw:
+    input:
+        GRID.raw(str(config.get("datasets") or "").split()),
+
+
 rule data:
     input:
         expand(paths.MANIFEST, what="tables"),

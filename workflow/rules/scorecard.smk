@@ -20,6 +20,7 @@ rule scorecard:
             category="Overview",
             labels={"exhibit": "report page"},
         ),
+        f"{CONFIG.reports}/verdicts.json",
         f"{CONFIG.reports}/metrics.json",
     log:
         "logs/scorecard.log",
@@ -56,6 +57,7 @@ rule experiment_scorecard:
             category="Overview",
             labels={"exhibit": "report page, {experiment}"},
         ),
+        "reports/{experiment}/verdicts.json",
         "reports/{experiment}/metrics.json",
     log:
         "logs/scorecard/{experiment}.log",

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from partialfair import plugins
 from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality, choose
-from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, solve
+from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, marked_steps, solve
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.tuning import Choice
@@ -21,8 +21,8 @@ from partialfair.models.stored import load_model
 from partialfair.tables.auc_sets import PRESETS, cell_counts, cells_of
 
 QUICK = {
-    "sfls": {"steps": 300, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.1]},
-    "iqrc": {"steps": 60, "calls": 2, "kappa_train": [0.1, 1.0], "constants": [0.3], "hidden": 3},
+    "sfls": {"steps": 300, "calls": 2, "marks": 4, "kappa_train": [0.1, 1.0], "constants": [0.1]},
+    "iqrc": {"steps": 60, "calls": 2, "marks": 4, "kappa_train": [0.1, 1.0], "constants": [0.3], "hidden": 3},
     "proxy_lagrangian": {"steps": 300, "marks": 2},
     "correlation_penalty": {"steps": 300, "marks": 2, "penalties": [0.1]},
     "auc_post_processing": {"scale_step": 0.5, "shift_step": 0.5},
@@ -186,3 +186,37 @@ def test_course_of_the_level_set_method_on_compas(dataset):
     assert np.all(values[:, 1:].max(axis=1) < 1.1) and np.all(np.diff(values[:, 0]) < 0)
     assert 0 <= values[-1, 0] - exact <= 0.012
     assert 0 <= upper[0] - own.level(0.5, 0.1) <= 0.006
+
+
+def test_scores_that_rank_like_chance_are_refused_while_there_are_others():
+    """A constant score meets every tolerance; it is taken only where nothing better was found at all."""
+    quality = Quality(np.array([0.51, 0.80, 0.90]), np.array([0.0, 0.05, 0.3]), chance=0.52)
+    assert choose(quality, 0.01) == Choice(1, False)
+    assert choose(quality, 0.1) == Choice(1, True)
+    assert choose(Quality(np.array([0.51, 0.5]), np.array([0.2, 0.0]), chance=0.52), 0.01) == Choice(1, True)
+
+
+def test_chance_is_what_random_scores_exceed_once_in_a_thousand_times():
+    random = np.random.default_rng(0)
+    cells = random.integers(0, 4, 300)
+    found = Quality.of_scores(random.normal(size=(4000, 300)), cells, PRESETS["group"])
+    assert 0.0 < np.mean(found.auc > found.chance) < 0.003
+    assert np.std(found.auc) == pytest.approx((found.chance - 0.5) / 3.09, rel=0.05)
+
+
+def test_marks_are_even_in_the_length_of_the_path():
+    """Steps of size 1/sqrt(t) cover equal lengths between marks; the end is a mark."""
+    marks = marked_steps(10_000, 50)
+    lengths = np.diff(np.sqrt(np.concatenate([[0], marks])))
+    assert marks[-1] == 10_000 and len(marks) == 50 and np.ptp(lengths[5:]) < 0.1 * lengths.mean()
+    assert marked_steps(3, 50).tolist() == [1, 2, 3]
+
+
+def test_algorithm_1_inside_lowers_the_level_and_ends_with_its_tolerance(data):
+    """More calls per outer iteration see more of the path; a tolerance above every U leaves one call."""
+    task = make_task(data, constraint="auc_gap_group")
+    one, all_, cut = (
+        fitted("iqrc", task, levels=levels, tolerance=tolerance, steps=800, constants=[1.0]).chosen["candidates"]
+        for levels, tolerance in ((1, 1e-4), (3, 1e-4), (3, 1e9))
+    )
+    assert all_ > one == cut

@@ -90,7 +90,7 @@ def test_level_set_function_on_twelve_rows():
         assert own.level(r, 0.1) == pytest.approx(value, abs=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(sorted(PRESETS)), c1=st.sampled_from([0.3, 0.5, 1.0]))
 def test_moments_equal_pairs_and_the_identity_holds(seed, name, c1):
     rng, X, cells = random_rows(seed, n=40)

@@ -66,7 +66,8 @@ def test_values_and_derivatives_agree_to_1e_11(pair):
     for found, wanted in zip(twin.jacobian(other), problem.jacobian(state), strict=True):
         close(found, wanted)
     assert twin.unit == pytest.approx(problem.unit, rel=1e-11)
-    assert twin.true_violation(*point(problem)) == pytest.approx(problem.true_violation(*point(problem)), abs=1e-12)
+    # The violation is a difference of means of about 1e6 (the steepness), each of which is rounded to about 1e-10.
+    assert twin.true_violation(*point(problem)) == pytest.approx(problem.true_violation(*point(problem)), abs=1e-9)
 
 
 def test_adjoint_is_the_transpose_of_the_scores(pair):
@@ -126,7 +127,7 @@ def test_a_task_on_a_device_is_solved_there():
     [
         ({"device": "gpu"}, "device is 'gpu'; choose from auto, cpu, cuda"),
         ({"device": "cuda", "solver": "idca"}, "solver='idca' runs on the CPU only"),
-        ({"device": "cuda", "constraint": "partial_group_auc"}, "this constraint runs on the CPU only"),
+        ({"device": "cuda", "solver": "alm", "constraint": "partial_group_auc"}, "constraint runs on the CPU only"),
     ],
 )
 def test_what_does_not_run_on_a_device_is_a_sentence(options, message):

@@ -1,5 +1,7 @@
 """End-to-end bands of the spec (section 7) on the splits of the paper, and what stored models give back."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,3 +212,52 @@ def test_each_certificate_has_a_kind_of_its_own() -> None:
         found = measure(plugin, task, plugin.fit(task, settings)).certificate
         kinds.append(None if found is None else found.kind)
     assert kinds == ["gradient_mapping", "duality_gap", None]
+
+
+def test_repeats_are_other_draws_and_leave_the_result_alone() -> None:
+    task, test = task_of(small(), 1, "paper", 0.01)
+    options = {"optimiser": "sgd", "steps": 300, "levels": [0.1]}
+    alone = dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings(**options)).model
+    model = dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings(**options, repeats=3)).model
+    assert np.array_equal(alone.difference, model.difference) and not alone.repeats
+    assert list(model.repeats) == ["0.01", "0.1"]
+    points = {one.difference.tobytes() for others in model.repeats.values() for one in others}
+    assert len(points | {model.difference.tobytes()}) == 7
+    assert all(np.isfinite(numbers(one, test)).all() for others in model.repeats.values() for one in others)
+    exact = dp_postproc.ALGORITHM.fit(task, dp_postproc.DPPostprocSettings(repeats=3)).model
+    assert not exact.repeats
+
+
+def test_a_perturbed_reduction_answers_nearly_the_same() -> None:
+    task, test = task_of(small(), 1, "paper", 0.5)
+    options = {"ranges": {"small": (-2.0, 2.0)}}
+    plain, again, large = (
+        regression_reduction.ALGORITHM.fit(task, regression_reduction.ReductionSettings(**options, perturbation=size))
+        for size in (0.0, 1e-9, 0.3)
+    )
+    risks = [numbers(fit.model, test)[0] for fit in (plain, again, large)]
+    assert not np.array_equal(plain.model.hypotheses, again.model.hypotheses)
+    assert risks[1] == pytest.approx(risks[0], rel=0.05) and abs(risks[2] - risks[0]) > abs(risks[1] - risks[0])
+
+
+LOADED_WHILE_TIMED = """
+import sys, time
+import numpy as np
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.regression import plug_in_regression
+from partialfair.datasets import four_groups
+
+data = four_groups.load(rows=200)
+task = Task(data, data, "distribution_parity", [[0, 1]], np.inf, seed=0, report=lambda line: None)
+loaded, clock = [], time.process_time
+time.process_time = lambda: loaded.append(set(sys.modules)) or clock()
+plug_in_regression.ALGORITHM.fit(task, plug_in_regression.PlugInSettings())
+began, ended = loaded
+assert "sklearn.linear_model" in ended
+print(sorted(ended - began))
+"""
+
+
+def test_the_time_of_the_base_models_is_without_imports() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED_WHILE_TIMED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

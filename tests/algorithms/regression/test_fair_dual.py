@@ -138,7 +138,7 @@ def test_primal_solved_by_another_method_has_the_opposite_value() -> None:
 
 @given(st.integers(0, 1000), st.sampled_from([2, 3, 4]), st.sampled_from([0.0, 1e-3, 0.02]))
 @example(657, 3, 1e-3)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_invariants_of_an_optimum(seed: int, groups: int, eps: float) -> None:
     dual = random_dual(seed, groups, eps)
     found = solve(dual, tolerance=1e-9)
@@ -161,7 +161,7 @@ def test_invariants_of_an_optimum(seed: int, groups: int, eps: float) -> None:
 
 
 @given(st.integers(0, 1000), st.sampled_from([2, 4]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_gradient_and_smoothness(seed: int, groups: int) -> None:
     dual = random_dual(seed, groups)
     random = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from partialfair.algorithms.regression.stochastic_approximation import (
     Schedule,
     minimise,
     sgd3,
+    sgd3_with_sgd,
     shift_of,
 )
 from partialfair.models.grid_predictor import PlugIns
@@ -119,3 +120,23 @@ def test_longer_runs_come_nearer_to_the_minimum() -> None:
         ]
         gaps.append(float(np.mean(values)))
     assert 0 <= gaps[1] < 0.5 * gaps[0]
+
+
+def test_sgd3_with_sgd_takes_the_rounds_of_the_released_code() -> None:
+    taken: list[tuple[float, int]] = []
+
+    class Noted(PlainSteps):
+        def pulled_sgd(self, w, size, steps, weight, centre):
+            taken.append((size, steps))
+            return super().pulled_sgd(w, size, steps, weight, centre)
+
+    schedule = Schedule(1.0, 1 / 64, 1200, "released")
+    found = sgd3_with_sgd(Noted(quadratic, 0), np.zeros(1), schedule)
+    # 6 stages of 200 steps with constant 3 (1 + 1/64): mu = 1/64 gives floor(200 mu / 3.046875) = 1 round of 195 steps.
+    assert taken[0] == (pytest.approx(1 / 6.09375), 195)
+    assert taken[1] == (pytest.approx(1 / 6.09375), 97) and taken[3] == (pytest.approx(1 / 3.046875), 390)
+    assert found[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_budget_shorter_than_a_round_leaves_sgd3_with_sgd_where_it_is() -> None:
+    assert not sgd3_with_sgd(PlainSteps(quadratic, 0), np.zeros(1), Schedule(1.0, 1 / 64, 6, "released")).any()

@@ -146,3 +146,19 @@ def test_kappa_vanishes_where_the_constraint_holds():
 def test_parameters_without_a_solution_are_refused(options):
     with pytest.raises(ValidationError, match=next(iter(options))):
         Subproblem(**options)
+
+
+def test_constraints_that_rounding_tells_apart_leave_the_subproblem_feasible():
+    """The linear program holds to 1e-7; with its own value for kappa, the last row would ask for 0 <= -8e-8."""
+    pytest.importorskip("clarabel")
+    jacobian, values = np.array([[1.0, -1.0], [0.0, 0.0], [0.0, 0.0]]), np.array([0.5, 0.6999999, 0.7])
+    d, kappa = general_direction(np.ones(2), jacobian, values, Subproblem())
+    assert (values + jacobian @ d <= kappa + 1e-9).all() and np.isfinite(d).all()
+
+
+@pytest.mark.parametrize("broken", ["g", "jacobian", "values"])
+def test_no_direction_follows_from_what_is_not_finite(broken):
+    given = {"g": np.ones(2), "jacobian": np.eye(2), "values": np.ones(2)}
+    given[broken][0] = np.nan
+    d, kappa = general_direction(**given, options=Subproblem())
+    assert np.isnan(d).all() and np.isnan(kappa)

@@ -284,3 +284,33 @@ def test_numbers_that_overflow_are_noticed():
     with np.errstate(all="ignore"):
         found = run(sgd(1e200), problem, starts(problem, [0]), [0], Plan(steps=50, records=2))
     assert not found.finite[0]
+
+
+def test_the_last_step_may_read_all_rows_and_leave_the_multipliers():
+    problem, seeds = small_problem(), [0, 1]
+    settings = SSLALMSettings(steps=5, records=5, whole_last_step=True)
+    found = run(SmoothedSteps(settings), problem, starts(problem, seeds), seeds, settings)
+    before = run(
+        SmoothedSteps(SSLALMSettings(steps=4, records=4)),
+        problem,
+        starts(problem, seeds),
+        seeds,
+        settings.model_copy(update={"steps": 4, "records": 4}),
+    )
+    np.testing.assert_array_equal(found.path[4], before.point)
+    np.testing.assert_array_equal(found.state["dual"], before.state["dual"])
+    state = {name: values.copy() for name, values in before.state.items()}
+    SmoothedSteps(settings).step(problem, SmoothedSteps(settings).streams(problem, [5, 6]), state, 4)
+    np.testing.assert_array_equal(found.point, state["x"])
+    rows = len(problem.X) + sum(len(stratum) for stratum in problem.strata)
+    np.testing.assert_array_equal(found.rows[-1] - found.rows[-2], rows)
+
+
+def test_switching_reads_the_same_batches_in_every_pass_if_asked():
+    problem = small_problem()
+    for cyclic in (False, True):
+        _, first, _ = switching(cyclic=cyclic, group_batch=1).streams(problem, [0])
+        shorter = min(len(rows) for rows in problem.strata)
+        place = int(np.argmin([len(rows) for rows in problem.strata]))
+        passes = [[int(first.at(k)[0, place, 0]) for k in range(n * shorter, (n + 1) * shorter)] for n in (0, 1)]
+        assert (passes[0] == passes[1]) == cyclic

@@ -1,20 +1,23 @@
 """Model cards say what the files of a run say, and nothing else."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
+from partialfair.cards.card import page, render, write
 from partialfair.commands.cli import app
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
-from partialfair.jobs.card import render, write
 from partialfair.jobs.evaluate import evaluate
+from partialfair.models.stored import load_model
 from partialfair.plugins import load
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json, write_json
@@ -44,7 +47,7 @@ def run(rows: tuple[Path, Dataset, Split], algorithm: str, kappa: float, **chang
     out = folder / algorithm
     out.mkdir(exist_ok=True)
     fit.model.save(out / "model.npz")
-    certificate = measure(plugin, task, fit).entries() | {"true_violation": 0.0125}
+    certificate = measure(plugin, task, fit).entries() | {"true_violation": 0.0125, "train_violation": 0.2125}
     content = {
         "experiment": "demo", "dataset": "simulated", "algorithm": algorithm, "seed": 0, "status": "ok", "reason": None,
         "kappa": None if math.isinf(kappa) else kappa, "kappa_scale": "absolute", "interval": [[0.1, 0.4]], "grid": 10,
@@ -64,7 +67,7 @@ def test_a_card_states_the_measured_numbers(rows: Any) -> None:
     card = (out / "model_card.md").read_text()
     assert card == render(out)
     assert card.startswith("# Model card: simulated, alm, kappa 0.05, seed 0\n")
-    for title in ("Model", "Intended use", "Data", "Constraint", "Metrics", "Limits", "Provenance"):
+    for title in ("Model", "Intended use", "Data", "Groups", "Constraint", "Metrics", "Limits", "Provenance"):
         assert f"\n## {title}\n" in card
     metrics = read_json(out / "metrics.json")
     values = [metrics["splits"][split]["rank_gap"] for split in ("train", "validation", "test")]
@@ -76,7 +79,8 @@ def test_a_card_states_the_measured_numbers(rows: Any) -> None:
     count = int((data.group[split.test] == 0).sum())
     assert f"| A | {int((data.group[split.train] == 0).sum())} (" in card and f"| {count} (" in card
     assert "The interval keeps about" in card, "small groups are pointed out"
-    assert "| the same with steps in place of the smoothed ones | 0.013 |" in card
+    assert "| by how much the constraint itself exceeds kappa (at most 0: satisfied) | 0.013 |" in card
+    assert "constraint itself, asked to be at most kappa | 0.21" in card
 
 
 def test_a_model_without_a_constraint_and_one_with_a_status_say_so(rows: Any) -> None:
@@ -93,7 +97,68 @@ def test_a_parameter_that_is_no_slack_is_not_called_one(rows: Any) -> None:
     out = run(rows, "alm", 0.05, certificate={"objective": 0.4, "max_violation": 0.0, "true_violation": None})
     card = (out / "model_card.md").read_text()
     assert "Kappa 0.05 is a parameter of the algorithm itself" in card
-    assert "steps in place of" not in card
+    assert "the constraint itself" not in card
+
+
+def lines_of(card: str, section: str) -> list[list[str]]:
+    """The rows of the first table of a section, without its header."""
+    part = card.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+def test_every_group_has_its_rates(rows: Any) -> None:
+    out = run(rows, "alm", 0.05)
+    _, data, split = rows
+    stored = load_model(out / "model.npz")
+    test = data.take(split.test)
+    decided = stored.scores(test.X, test.group).astype(np.float32) > 0
+    for code, (name, count, inside, selected, base, *rates) in enumerate(lines_of(render(out), "Groups")):
+        own, positive = test.group == code, test.y > 0
+        assert (name, int(count)) == ("AB"[code], own.sum()) and int(inside) == pytest.approx(0.3 * own.sum(), abs=1)
+        expected = [
+            decided[own].mean(), positive[own].mean(), decided[own & positive].mean(), decided[own & ~positive].mean(),
+            positive[own & decided].mean(), (decided == positive)[own].mean(),
+        ]  # fmt: skip
+        for cell, value in zip([selected, base, *rates], expected, strict=True):
+            found, low, high = map(float, re.fullmatch(r"(.*) \((.*) to (.*)\)", cell).groups())  # type: ignore[union-attr]
+            assert found == pytest.approx(value, abs=6e-4) and low < value < high
+
+
+def test_the_first_sentence_compares_what_was_found_with_what_was_asked(rows: Any) -> None:
+    out = run(rows, "alm", 0.05)
+    value = read_json(out / "metrics.json")["splits"]["test"]["rank_gap"]
+    sentence = render(out).splitlines()[2]
+    assert "to keep partial statistical parity within 0.05 on the ranks 0.1-0.4" in sentence
+    assert f"is {value:.3f} (test interval" in sentence
+    for kappa, relation in ((value + 0.01, "within the"), (value - 0.01, "more than the")):
+        fit = read_json(out / "fit.json") | {"kappa": kappa}
+        write_json(out / "other.json", fit)
+        assert f"{relation} {kappa:g} that was asked for" in render(out, fit_json=out / "other.json").splitlines()[2]
+
+
+def test_a_zero_that_no_decision_stands_behind_is_not_printed(rows: Any) -> None:
+    """The threshold lies outside the interval for the rows with the positive label: nothing was measured there."""
+    out = run(rows, "alm", 0.05)
+    metrics = read_json(out / "metrics.json")
+    assert metrics["splits"]["test"]["eop"] == 0
+    card = render(out)
+    cells = {row[0]: row[1:4] for row in lines_of(card, "Metrics")}
+    assert cells["`eop`"][2] == cells["`eop_gap`"][2] == "–" and cells["`eop_full`"][2] != "–"
+    assert "Not estimable: `eop`, `eop_gap` on the test rows: the decision threshold 0 lies outside" in card
+
+
+def test_the_page_has_the_picture_and_the_same_facts(rows: Any, tmp_path: Path) -> None:
+    out = run(rows, "alm", 0.05)
+    target = tmp_path / "card.html"
+    result = CliRunner().invoke(app, ["card", str(out), "--page", str(target)])
+    assert result.exit_code == 0 and result.output == f"{target}\n"
+    text = target.read_text()
+    assert text == page(out)
+    assert "<svg" in text and "Out of scope" in text
+    assert not re.search(r"""(src|href)=["']http""", text), "it is read offline"
+    for row in lines_of(render(out), "Groups"):
+        assert all(cell in text for cell in row)
 
 
 def test_the_verb_prints_and_writes(rows: Any, tmp_path: Path) -> None:

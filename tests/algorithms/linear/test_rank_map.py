@@ -1,0 +1,106 @@
+"""Maps of ranks: strictly increasing, and within kappa on any scores; the metric is written down here again."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partialfair.algorithms.linear.rank_map import fit_rank_map, padded
+from partialfair.errors import ConfigError
+from partialfair.models.stored import load_model
+from partialfair.tables.intervals import Interval
+
+
+def gap(scores: np.ndarray, group: np.ndarray, pairs: list[tuple[float, float]]) -> float:
+    found = 0.0
+    for a, b in combinations(np.unique(group), 2):
+        first, second = (np.sort(scores[group == k]) for k in (a, b))
+        theta = np.unique(scores)
+        ranks = [1 - np.searchsorted(own, theta, side="right") / own.size for own in (first, second)]
+        inside = np.zeros(theta.size, bool)
+        for rank in ranks:
+            for low, high in pairs:
+                inside |= (rank > low - 1e-9) & (rank < high - 1e-9)
+        found = max(found, float(np.max(np.abs(ranks[0] - ranks[1])[inside], initial=0.0)))
+    return found
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of 2 to 5 groups of 40 to 400 rows, of different places, widths and shapes."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sizes = draw(st.lists(st.integers(40, 250), min_size=2, max_size=5))
+    parts = []
+    for size in sizes:
+        shape = draw(st.sampled_from(["normal", "heavy", "two", "even"]))
+        drawn = {
+            "normal": random.normal(size=size),
+            "heavy": random.standard_t(1.5, size=size),
+            "two": random.normal(size=size) + 6 * (random.random(size) < 0.3),
+            "even": random.random(size),
+        }[shape]
+        parts.append(draw(st.floats(-3, 3)) + draw(st.floats(0.01, 5)) * drawn)
+    return np.concatenate(parts), np.repeat(np.arange(len(sizes)), sizes)
+
+
+ENDS = st.sampled_from(
+    [[(0.0, 0.3)], [(0.05, 0.3)], [(0.3, 0.6)], [(0.7, 1.0)], [(0.0, 1.0)], [(0.0, 0.2), (0.6, 0.8)]]
+)
+
+
+@settings(max_examples=40)
+@given(table=tables(), pairs=ENDS, kappa=st.sampled_from([0.3, 0.1, 0.06]))
+def test_maps_increase_strictly_and_meet_kappa(table: tuple, pairs: list[tuple[float, float]], kappa: float) -> None:
+    scores, group = table
+    names = tuple(map(str, np.unique(group)))
+    found = fit_rank_map(scores, group, names, interval=Interval.of(pairs), kappa=kappa)
+    measured = gap(found.scores, group, pairs)
+    assert found.gap == pytest.approx(measured, abs=1e-12)
+    assert measured <= kappa + 1e-12 or (found.least == found.gap and kappa < 2.5 / np.bincount(group).min())
+    assert found.mapping.fault() == ""
+    for k in range(len(names)):
+        own = np.sort(scores[group == k])
+        mapped = found.mapping.apply(own, np.full(own.size, k))
+        assert (np.diff(mapped)[np.diff(own) > 1e-9 * np.ptp(own)] > 0).all()
+
+
+def test_scores_that_agree_already_keep_their_places(tmp_path: Path) -> None:
+    scores = np.tile(np.random.default_rng(0).normal(size=500), 2)
+    group = np.repeat([0, 1], 500)
+    found = fit_rank_map(scores, group, ("a", "b"), interval=Interval.of([(0, 1)]), kappa=0.1)
+    np.testing.assert_allclose(found.scores, scores, atol=1e-6)
+    found.mapping.save(tmp_path / "map.npz")
+    again = load_model(tmp_path / "map.npz")
+    beyond = np.array([-100.0, 0.0, 100.0])
+    np.testing.assert_allclose(again.apply(beyond, np.ones(3, int)), beyond, atol=1e-6)  # of slope 1 beyond the knots
+
+
+def test_outside_the_interval_scores_are_left_alone_as_far_as_ranks_allow() -> None:
+    random = np.random.default_rng(1)
+    scores, group = np.concatenate([random.normal(size=4000), 1 + random.normal(size=4000)]), np.repeat([0, 1], 4000)
+    found = fit_rank_map(scores, group, ("a", "b"), interval=Interval.of([(0, 0.1)]), kappa=0.02)
+    low = scores < np.quantile(scores, 0.2)
+    assert np.abs(found.scores - scores)[low].max() < 0.05 and np.abs(found.scores - scores)[~low].max() > 0.3
+
+
+def test_more_distinct_scores_than_knots_with_a_tie_at_either_end() -> None:
+    random = np.random.default_rng(2)
+    scores = np.concatenate([np.clip(random.normal(size=6000), -2.5, 2.5), 0.5 + 2 * random.normal(size=5000)])
+    group = np.repeat([0, 1], [6000, 5000])
+    found = fit_rank_map(scores, group, ("a", "b"), interval=Interval.of([(0, 1)]), kappa=0.03)
+    assert found.gap == pytest.approx(gap(found.scores, group, [(0, 1)]), abs=1e-12) and found.gap <= 0.03
+    assert found.mapping.fault() == "" and found.mapping.knot_x.size < 2 * 2060
+
+
+def test_one_interval_per_group_is_refused() -> None:
+    with pytest.raises(ConfigError, match="one interval for all groups"):
+        fit_rank_map(np.arange(20.0), np.arange(20) % 2, ("a", "b"),
+                     interval=Interval.of([[(0, 0.5)], [(0.5, 1)]]), kappa=0.1)  # fmt: skip
+
+
+def test_padding_merges_what_then_overlaps() -> None:
+    np.testing.assert_allclose(padded(((0.1, 0.2), (0.25, 0.4)), 0.05), [(0.05, 0.45)])
+    np.testing.assert_allclose(padded(((0.0, 0.2), (0.9, 1.0)), 0.05, 0.0), [(0.0, 0.2), (0.85, 1.0)])

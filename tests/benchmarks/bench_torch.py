@@ -1,0 +1,97 @@
+"""A step of the optimisers of ``partialfair.torch`` against one of the project's own networks, on the same rows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
+from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
+from partialfair.models.stacked import StackedMLP
+from partialfair.torch import SSLALM, BatchConstraint, SwitchingSubgradient
+from tests.benchmarks.bench_stochastic import benchmark_problem
+from tests.benchmarks.common import Result, result
+
+CASES = (((64, 32), 8), ((64, 32), 256), ((512, 256), 256))
+"""Hidden widths and rows per draw; the first is the paper's."""
+STEPS, WARM = 30, 5
+
+
+def seconds(*steps: Callable[[int], None]) -> list[float]:
+    """Median processor seconds of each kind of step, taken in turn."""
+    found: list[list[float]] = [[] for _ in steps]
+    for k in range(WARM + STEPS):
+        for step, times in zip(steps, found, strict=True):
+            began = time.process_time()
+            step(k)
+            times.append(time.process_time() - began)
+    return [float(np.median(times[WARM:])) for times in found]
+
+
+def case(name: str, hidden: tuple[int, ...], batch: int) -> list[float]:
+    """Seconds of the project's own step and of the optimiser's."""
+    problem, group = benchmark_problem()
+    problem = replace(problem, score=StackedMLP(9, hidden))
+    sizes = {"batch": batch, "group_batch": batch}
+    method: Any = (
+        SmoothedSteps(SSLALMSettings(**sizes))  # type: ignore[arg-type]
+        if name == "ssl_alm"
+        else SwitchingSteps(StochasticSwitchingSettings(**sizes))  # type: ignore[arg-type]
+    )
+    x = problem.score.initial(np.random.default_rng(0))[None].astype(np.float32)
+    streams, state = method.streams(problem, [0]), method.start(problem, x)
+    widths = (9, *hidden, 1)
+    layers = [(nn.Linear(a, b), nn.ReLU()) for a, b in zip(widths, widths[1:], strict=False)]
+    network = nn.Sequential(*[part for pair in layers for part in pair][:-1])
+    constraint = BatchConstraint(2, "loss_parity", kappa=0.005)
+    optimiser = (SSLALM if name == "ssl_alm" else SwitchingSubgradient)(network.parameters())
+    X, y, codes = (torch.as_tensor(part) for part in (problem.X, problem.positive, group))
+
+    def loss(rows: Any) -> Any:
+        return binary_cross_entropy_with_logits(network(X[rows])[:, 0], y[rows])
+
+    def values(rows: Any) -> Any:
+        return constraint(network(X[rows.ravel()])[:, 0], codes[rows.ravel()], y[rows.ravel()])
+
+    def step(k: int) -> None:
+        rows = [part.at(k)[0] for part in streams]
+        if name == "switching":
+            optimiser.step(lambda: loss(rows[0]), lambda: values(rows[1]), lambda: values(rows[2]))
+            return
+        with torch.no_grad():
+            again = values(rows[2])
+        optimiser.step(loss(rows[0]), values(rows[1]), again)
+
+    for part in streams:
+        part.at(0)  # rows are looked up in lots, once for both
+    return seconds(lambda k: method.step(problem, streams, state, k), step)
+
+
+def run() -> list[Result]:
+    """Ratio of the two steps by method and size, on one thread."""
+    out, before = [], torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        for name in ("ssl_alm", "switching"):
+            for hidden, batch in CASES:
+                own, ours = case(name, hidden, batch)
+                size = "x".join(map(str, hidden))
+                how = (
+                    f"processor time of a step of {name} by partialfair.torch ({1e3 * ours:.2f} ms) over the project's "
+                    f"NumPy step on the same rows ({1e3 * own:.2f} ms): network 9-{size}-1, {batch} rows per draw, one "
+                    "thread; the NumPy step writes its derivatives out and calls no graph"
+                )
+                out.append(result(f"torch_step_{name}_{size}_{batch}", ours / own, "times", None, how))
+    torch.set_num_threads(before)
+    return out
+
+
+if __name__ == "__main__":
+    for line in run():
+        print(line)

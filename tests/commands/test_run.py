@@ -1,0 +1,203 @@
+"""`partialfair run`: one line of progress, the whole output in a file, and a near name for a target that is none."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from partialfair.commands import runner
+from partialfair.commands.cli import app
+from partialfair.commands.progress import Progress, follow
+from partialfair.commands.runner import require_targets
+from partialfair.errors import ConfigError
+from tests.workflow.project import ROOT
+
+LOG = """
+rule train:
+    wildcards: experiment=demo, dataset=simulated, algorithm=idca, kappa=0.1, seed=0
+3 of 12 steps (25%) done
+Error in rule evaluate:
+"""
+
+
+CHILD = """
+import signal, sys, time
+def term(*_):
+    global stopping
+    stopping = True
+    print("Will exit after finishing currently running jobs (scheduler).", flush=True)
+stopping = False
+signal.signal(signal.SIGTERM, term)
+try:
+    print("Error in rule evaluate:", flush=True)
+    print("3 of 12 steps (25%) done", flush=True)
+    while not (stopping and sys.argv[1] == "obedient"):
+        time.sleep(0.05)
+except KeyboardInterrupt:
+    print("Terminating processes on user request, this might take some time.", flush=True)
+    time.sleep(4)
+    print("saved", flush=True)
+    raise SystemExit(0 if sys.argv[1] == "content" else 1)
+print("WorkflowError:", flush=True)
+raise SystemExit(1)
+"""
+PARENT = """
+import sys
+from pathlib import Path
+from partialfair.commands.progress import follow
+child, log, manner = sys.argv[1:]
+sys.exit(follow([sys.executable, child, manner], Path(log), sys.stdout, again=lambda: "do it again"))
+"""
+
+
+def test_a_log_becomes_one_line():
+    seen = Progress(start=100.0)
+    assert seen.text(101.0) == "0:01  preparing"
+    for line in LOG.strip().splitlines():
+        seen.take(line + "\n")
+    line = "3 of 12 steps (25%)  0:30, about 1:30 left  1 failed  train demo, simulated, idca, 0.1, 0"
+    assert seen.text(130.0) == line
+    seen.take("12 of 12 steps (100%) done\n")
+    assert "left" not in seen.text(4000.0) and "1:05:00" in seen.text(4000.0)
+
+
+def test_output_goes_to_the_file_and_the_status_is_the_commands(tmp_path):
+    script = 'print("1 of 2 steps (50%) done"); print("Error in rule train:"); raise SystemExit(3)'
+    stream, log = io.StringIO(), tmp_path / "logs" / "run.log"
+    assert follow([sys.executable, "-c", script], log, stream) == 3
+    assert "1 of 2 steps (50%) done" in log.read_text()
+    shown = stream.getvalue()
+    assert "Error in rule train:" in shown and f"failed with status 3; the whole output is in {log}" in shown
+    assert len(shown.splitlines()) <= 4
+
+
+def test_targets_are_names_of_the_grid_or_files():
+    require_targets(["figure1", "demo", "psp", "reports/figure1/figure1.csv"], ROOT / "params.yaml")
+    with pytest.raises(ConfigError, match=r"there is no target 'figur1'; the nearest are figure1"):
+        require_targets(["figur1"], ROOT / "params.yaml")
+
+
+def test_an_unknown_target_ends_with_status_2_before_anything_starts(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = CliRunner().invoke(app, ["run", "nosuch"])
+    assert isinstance(found.exception, ConfigError) and "nosuch" in str(found.exception)
+
+
+class Followed:
+    """A command that is followed, and what becomes of both."""
+
+    def __init__(self, folder: Path, manner: str) -> None:
+        child, parent = folder / "child.py", folder / "parent.py"
+        child.write_text(CHILD)
+        parent.write_text(PARENT)
+        self.log = folder / "run.log"
+        command = [sys.executable, str(parent), str(child), str(self.log), manner]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.wait_for("3 of 12")
+
+    def wait_for(self, words: str) -> None:
+        while not (self.log.is_file() and words in self.log.read_text()):
+            assert self.process.poll() is None
+            time.sleep(0.01)
+
+    def end(self) -> tuple[int, str]:
+        """Exit status and last line."""
+        shown = self.process.communicate()[0]
+        assert "Traceback" not in shown and "Traceback" not in self.log.read_text()
+        return self.process.returncode, shown.splitlines()[-1]
+
+    def told(self, name: str) -> str:
+        whole = f"the whole output is in {self.log}"
+        return f"stopped by {name}: 3 of 12 steps are done, 1 had failed before; `do it again` continues; {whole}"
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Callable[[str], Followed]]:
+    """A command that behaves in some manner when it is stopped."""
+    made: list[Followed] = []
+
+    def start(manner: str) -> Followed:
+        made.append(Followed(tmp_path, manner))
+        return made[-1]
+
+    yield start
+    for one in made:
+        with suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+
+
+def test_sigterm_reaches_the_command_and_is_said(followed):
+    run = followed("obedient")
+    run.process.terminate()
+    assert run.end() == (143, run.told("SIGTERM"))
+    assert "Will exit after" in run.log.read_text()
+
+
+def test_a_second_sigterm_ends_the_jobs(followed):
+    run = followed("stubborn")
+    run.process.terminate()
+    run.wait_for("Will exit after")
+    run.process.terminate()
+    assert run.end() == (143, run.told("SIGTERM"))
+    assert "saved" in run.log.read_text()
+
+
+@pytest.mark.parametrize("whole_group", [True, False], ids=["from a terminal", "by itself"])
+def test_an_interrupt_reaches_the_command_once_and_is_awaited(followed, whole_group):
+    run = followed("stubborn")
+    (os.killpg if whole_group else os.kill)(run.process.pid, signal.SIGINT)
+    assert run.end() == (130, run.told("SIGINT"))
+    assert run.log.read_text().count("saved") == 1
+
+
+def test_a_command_that_was_done_when_it_was_stopped_has_not_failed(followed):
+    run = followed("content")
+    os.killpg(run.process.pid, signal.SIGINT)
+    assert run.end()[0] == 0
+
+
+def test_a_killed_command_is_said_to_be(followed):
+    run = followed("stubborn")
+    (child,) = children(run.process.pid)
+    os.kill(child, signal.SIGKILL)
+    assert run.end() == (137, run.told("SIGKILL"))
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    named: list[str] = []
+
+    def stopped(*_: object, again: Callable[[], str]) -> int:
+        named.append(again())
+        return 143
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(runner.AGAIN, raising=False)
+    monkeypatch.setattr(runner, "follow", stopped)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    Path("Snakefile").touch()
+    assert runner.run_workflow(["psp", "pdp"], Path("params.yaml"), "2") == 143
+    runner.run_workflow([], Path("papers/plada/grid.yaml"))
+    monkeypatch.setenv(runner.AGAIN, "make demo")
+    runner.run_workflow(["demo"], Path("params.yaml"))
+    Path(".snakemake/locks").mkdir(parents=True)
+    Path(".snakemake/locks/0.input.lock").touch()
+    runner.run_workflow(["demo"], Path("params.yaml"))
+    assert named == [
+        "partialfair run psp pdp --cores 2",
+        "partialfair run --cores all --config papers/plada/grid.yaml",
+        "make demo",
+        f"cd {tmp_path} && partialfair resume",
+    ]

@@ -1,0 +1,202 @@
+"""The pages of results in a real browser: small, readable on a phone and in the dark, and true to the files."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import yaml
+
+from partialfair.grid.config import load_config
+from partialfair.reporting.site import card
+from tests.browser import chromium, emulate
+from tests.workflow.project import ROOT
+
+pytestmark = pytest.mark.slow
+
+BYTES, NODES = 500_000, 20_000
+MIXED = (
+    "index", "papers/partial_fairness", "papers/plada", "exhibits/figure1", "exhibits/table3",
+    "exhibits/stochastic_table3", "exhibits/plada_figure1", "gallery", "scorecard-explorer", "runs-explorer", "start",
+    "tutorial", "partial-fairness", "glossary", "algorithms/idca",
+)  # fmt: skip
+"""Pages that are looked at in both widths and both schemes."""
+
+WIDE = "return document.documentElement.scrollWidth"
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser."""
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def opened(browser: Any, site: Path, name: str, *, width: int = 1400, dark: bool = False) -> Any:
+    """Open a page; ``name`` may have a fragment."""
+    path, _, fragment = name.partition("#")
+    emulate(browser, width=width, height=900, dark=dark)
+    browser.get("about:blank")  # or a change of the fragment would not load the page
+    browser.get((site / f"{path}.html").as_uri() + (f"#{fragment}" if fragment else ""))
+    return browser
+
+
+def test_no_page_is_large(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    large = {p.relative_to(site).as_posix(): p.stat().st_size for p in pages if p.stat().st_size > BYTES}
+    nodes = {p.relative_to(site).as_posix(): p.read_text(encoding="utf-8").count("<") // 2 for p in pages}
+    assert not large
+    assert max(nodes.values()) < NODES
+    assert all(path.stat().st_size < BYTES for path in (site / "data").glob("*.js"))
+
+
+def test_every_exhibit_and_paper_has_its_page(site: Path) -> None:
+    config = load_config(ROOT / "params.yaml")
+    drawn = [name for name in config.params.exhibits if list((ROOT / "reports" / name).glob(f"{name}.*"))]
+    assert len(drawn) > 50
+    for name in drawn:
+        page = (site / "exhibits" / f"{name}.html").read_text(encoding="utf-8")
+        assert f"snakemake --cores all -- {name}" in page, name
+        assert f"data/{name}/{name}.csv" in page and (site / "data" / name / f"{name}.csv").is_file(), name
+    for folder in (ROOT / "papers").glob("*/paper.yaml"):
+        assert (site / "papers" / f"{folder.parent.name}.html").is_file()
+
+
+def test_every_figure_is_described(site: Path) -> None:
+    described = 0
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for tag in re.findall(r"<img\b[^>]*>", text):
+            assert re.search(r'\balt="', tag), (path.name, tag[:200])
+        for figure in re.findall(r"<div class='figure'.*?</div>", text, re.DOTALL):
+            words = re.search(r"<desc[^>]*>(.*?)</desc>|alt=\"(.*?)\"", figure, re.DOTALL)
+            assert words and re.search(r"\d", words[0]), path.name
+            described += 1
+    assert described > 40
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_pages_fit_load_quietly_and_can_be_read(browser: Any, site: Path, name: str) -> None:
+    for width, dark in ((1400, False), (1400, True), (390, False), (390, True)):
+        opened(browser, site, name, width=width, dark=dark)
+        assert browser.get_log("browser") == [], name
+        assert browser.execute_script(WIDE) <= width, f"{name} scrolls sideways at {width}"
+        assert browser.execute_script("return document.querySelectorAll('*').length") < NODES
+        assert browser.execute_script(CONTRAST) == [], (name, width, dark)
+
+
+def test_no_verdict_is_hidden(browser: Any, site: Path) -> None:
+    for width in (1400, 390):
+        for name in ("index", "papers/partial_fairness", "scorecard-explorer"):
+            opened(browser, site, name, width=width)
+            chips = "'.pf-papers .pf-chip, .pf-box .pf-chip, .pf-rows .pf-chip'"
+            right = browser.execute_script(
+                f"return Math.max(...[...document.querySelectorAll({chips})].map(e => e.getBoundingClientRect().right))"
+            )
+            assert 0 < right <= width, (name, width)
+
+
+def test_home_answers_first(browser: Any, site: Path) -> None:
+    opened(browser, site, "index")
+    assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")
+    words = [e.text for e in browser.find_elements("css selector", ".pf-papers tbody .pf-chip")]
+    assert len(words) == 5 and set(words) <= set(card.WORDS)
+    bottom = browser.execute_script("return document.querySelector('.pf-papers').getBoundingClientRect().bottom")
+    assert bottom < 1000  # a screen
+
+
+def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, site, "index")
+    panels = browser.find_elements("css selector", ".pf-panels svg")
+    assert len(panels) == 3
+    outside = [b for b in browser.find_elements("css selector", ".pf-legend button") if "not in the paper" in b.text]
+    assert outside and all(b.get_attribute("aria-pressed") == "false" for b in outside)
+    panels[0].send_keys(Keys.ARROW_RIGHT)
+    tip = browser.find_element("css selector", ".pf-tip").text
+    assert re.search(r"fairness 0\.\d+ \[0\.\d+, [\d.]+\]", tip) and "seeds of psp/" in tip
+    before = len(browser.find_elements("css selector", ".pf-panels path"))
+    browser.execute_script("arguments[0].click()", outside[0])
+    assert len(browser.find_elements("css selector", ".pf-panels path")) > before
+    assert browser.find_elements("css selector", ".pf-panels line[stroke-dasharray]")
+
+
+def test_filtered_view_is_reloaded_from_its_address(browser: Any, site: Path) -> None:
+    opened(browser, site, "scorecard-explorer")
+    everything = len(card.load(ROOT / "reports" / "scorecard.csv"))
+    assert f"of {everything} rows" in browser.find_element("css selector", ".pf-main [role=status]").text
+    browser.find_element("css selector", ".pf-facets label input").click()
+    search = browser.find_element("css selector", ".pf-facets input[type=search]")
+    search.send_keys("a9a")
+    browser.find_elements("css selector", ".pf-rows th button")[4].click()
+    address, seen = browser.current_url, rows(browser)
+    assert "verdict=" in address and "q=a9a" in address and "sort=" in address and len(seen) > 0
+    browser.get("about:blank")
+    browser.get(address)
+    assert rows(browser) == seen
+    assert browser.find_element("css selector", ".pf-facets label input").is_selected()
+
+
+def rows(browser: Any) -> list[str]:
+    """Text of the rows that an explorer shows."""
+    return [row.text for row in browser.find_elements("css selector", ".pf-rows tr.row")]
+
+
+def test_explorer_counts_are_those_of_the_file(browser: Any, site: Path) -> None:
+    entries = card.load(ROOT / "reports" / "scorecard.csv")
+    word, number = next(iter(card.tally(entries).items()))
+    opened(browser, site, f"scorecard-explorer#verdict={quote(word)}")
+    assert browser.find_element("css selector", ".pf-main [role=status]").text.startswith(f"{number} of {len(entries)}")
+    browser.find_element("css selector", ".pf-rows tr.row").send_keys("\ue007")  # Enter opens the row
+    assert browser.find_element("css selector", ".pf-rows tr.detail").text
+
+
+def test_links_from_the_home_page_filter(browser: Any, site: Path) -> None:
+    opened(browser, site, "index")
+    link = browser.find_element("css selector", ".pf-papers td a[href*=explorer]")
+    claims = re.search(r"(\d+) of (\d+)", link.text)
+    link.click()
+    shown = int(browser.find_element("css selector", ".pf-main [role=status]").text.split()[0])
+    assert claims and shown >= int(claims[2])
+
+
+def test_keyboard_reaches_what_scrolls_and_every_control_has_a_name(browser: Any, site: Path) -> None:
+    for name in MIXED:
+        opened(browser, site, name, width=390)
+        assert (
+            browser.execute_script(
+                "return [...document.querySelectorAll('.pf *')].filter(e => e.scrollWidth > e.clientWidth + 1"
+                " && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0"
+                " && !e.querySelector('a, button, input')).map(e => e.className)"
+            )
+            == []
+        ), name
+        assert (
+            browser.execute_script(
+                "return [...document.querySelectorAll('.pf input, .pf button')].filter(e => !e.labels?.length"
+                " && !e.textContent && !e.ariaLabel).length"
+            )
+            == 0
+        ), name
+
+
+def test_every_difference_has_its_card_and_picture(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    wanted = yaml.safe_load((ROOT / "docs" / "differences.yaml").read_text(encoding="utf-8"))
+    shown = re.findall(r'src="thumbs/(\w+)\.png"', text)
+    assert shown == [entry["exhibit"] for entry in wanted] and len(shown) >= 4
+    assert all((site / "thumbs" / f"{name}.png").is_file() for name in shown)
+
+
+def test_figure_1_shows_the_numbers_of_its_file(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="pf-frontier-data">(.*?)</script>', text, re.DOTALL)[1])
+    with (ROOT / "reports" / "figure1" / "figure1.csv").open(encoding="utf-8") as stream:
+        wanted = {round(float(row["accuracy"]), 4) for row in csv.DictReader(stream) if row["accuracy"]}
+    assert {point["v"][3] for panel in data["panels"] for point in panel["points"]} == wanted

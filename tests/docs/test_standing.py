@@ -1,0 +1,57 @@
+"""The home page says which of the committed results are not of the present grid and code."""
+
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from partialfair.grid import fingerprint
+from partialfair.grid.config import load_config
+from partialfair.reporting.site.project import Project
+from tests.workflow.project import ROOT
+
+
+@pytest.fixture
+def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The extension, on a project whose grid is PLADA's and whose results are in a folder of their own."""
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("report_extension", ROOT / "docs" / "extensions" / "report.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    own = Project(ROOT)
+    own.config = load_config(ROOT / "papers" / "plada" / "grid.yaml")
+    monkeypatch.setattr(module, "project", lambda: own)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return module, own.config, tmp_path / "reports"
+
+
+def tables(config, folder: Path, code=None) -> int:
+    """Write the tables of a grid's runs; return how many runs they hold."""
+    for name in config.experiments:
+        rows = [
+            {
+                "dataset": job.dataset, "algorithm": job.algorithm, "kappa": job.kappa, "seed": job.seed,
+                "closure_hash": code or fingerprint.run(config, job).code,
+            }
+            for job in config.jobs(name)
+        ]  # fmt: skip
+        (folder / name).mkdir(parents=True)
+        pd.DataFrame(rows).to_parquet(folder / name / "runs.parquet")
+    return len(config.jobs())
+
+
+def test_nothing_is_said_where_every_run_is_of_the_present_code(report):
+    module, config, folder = report
+    tables(config, folder)
+    assert module.standing() == ""
+
+
+def test_runs_of_older_code_and_runs_that_are_not_there_are_counted(report):
+    module, config, folder = report
+    total = tables(config, folder, code="0123456789abcdef")
+    assert f"hold {total} of the {total} runs of the present grid, 0 of them" in module.standing()
+    first = next(iter(config.experiments))
+    (folder / first / "runs.parquet").unlink()
+    module.standing.cache_clear()
+    assert f"hold {total - len(config.jobs(first))} of the {total} runs" in module.standing()

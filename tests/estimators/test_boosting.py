@@ -1,0 +1,109 @@
+"""Boosted trees under a constraint: scikit-learn's checks, derivatives, the tolerance, and true statuses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+pytest.importorskip("lightgbm")
+
+from partialfair import plugins
+from partialfair.audit import audit_scores
+from partialfair.estimators import InputError, PartialFairBoosting, UnconstrainedWarning
+from partialfair.estimators.boosting import _Lagrangian, _Rows
+
+SMALL: dict[str, Any] = {"n_estimators": 30, "num_leaves": 7, "n_jobs": 1, "random_state": 0}
+TOP = [(0.0, 0.5)]
+# Rows that weigh nothing still fill bins and leaves of LightGBM's histograms; whole weights are no copies there either.
+DIFFERS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+CHECKS = [
+    pytest.param(own, check, id=check.func.__name__)
+    for own, check in estimator_checks_generator(PartialFairBoosting(n_estimators=20, n_jobs=1))
+    if check.func.__name__ not in ("check_array_api_input", *DIFFERS)
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_derivatives_are_those_of_loss_and_constraints() -> None:
+    random = np.random.default_rng(0)
+    codes, y = random.integers(0, 2, 60), np.where(random.random(60) < 0.5, 1.0, -1.0)
+    program = plugins.load("constraints", "partial_demographic_parity").build(
+        codes.astype(np.int16), y, interval=((0.0, 1.0),), kappa=0.01
+    )
+    rows = _Rows(None, y, codes, np.ones(60))
+    objective = _Lagrangian(rows, rows, 0.2, (program, program))
+    objective.active = random.random(program.n_constraints)
+    raw = random.normal(size=60) * 0.1
+
+    def value(raw: Any) -> float:
+        scores = raw + 0.2
+        loss = np.logaddexp(0, -y * scores).sum()
+        return float(loss + 60 * objective.active @ program.values(scores, np.zeros(0)))
+
+    gradient, curvature = objective.derivatives(raw, None)
+    steps = 1e-6 * np.eye(60)
+    np.testing.assert_allclose(gradient, [(value(raw + h) - value(raw - h)) / 2e-6 for h in steps], atol=1e-6)
+    assert (curvature > 0).all()
+
+
+def test_maps_meet_kappa_where_they_were_made(make_rows: Any) -> None:
+    rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
+    model = PartialFairBoosting(interval=TOP, kappa=0.05, kappa_scale="absolute", **SMALL)
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.status_ == "ok" and 0 < model.train_violation_ <= 0.05
+    scores = model.decision_function(new.X, sensitive_features=new.group)
+    audit = audit_scores(scores, new.group, new.y == "yes", interval=TOP)
+    assert audit.metric("rank_gap") <= 0.05 + model.sampling_band_ and audit.metric("auc") > 0.6
+    with pytest.raises(InputError, match="sensitive_features is missing"):
+        model.predict(new.X)
+
+
+def test_without_the_group_the_gap_of_held_out_rows_tells_that_of_new_ones(make_rows: Any) -> None:
+    rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
+    gaps = {}
+    for kappa in (np.inf, 0.1):
+        model = PartialFairBoosting(interval=TOP, kappa=kappa, kappa_scale="absolute", uses_group=False, **SMALL)
+        model.fit(rows.X, rows.y, sensitive_features=rows.group)
+        scores = model.decision_function(new.X)
+        gaps[kappa] = audit_scores(scores, new.group, new.y == "yes", interval=TOP).metric("rank_gap")
+    assert model.status_ == "ok" and 0 < model.train_violation_ <= 0.1 and model.map_ is None
+    assert gaps[np.inf] > 0.3 and gaps[0.1] <= 0.1 + model.sampling_band_ < 0.25
+    assert model.multipliers_.max() > 0 and 1 <= model.n_trees_ <= 30
+    assert audit_scores(scores, new.group, new.y == "yes").metric("auc") > 0.55
+
+
+@pytest.mark.parametrize("constraint", ["partial_demographic_parity", "partial_equal_opportunity"])
+def test_rates_of_decisions_draw_near_each_other(make_rows: Any, constraint: str) -> None:
+    rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
+    model = PartialFairBoosting(constraint, interval=[(0, 1)], kappa=0.08, kappa_scale="absolute", **SMALL)
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.status_ == "ok" and 0 <= model.train_violation_ <= 0.08
+    positive = model.predict(new.X, sensitive_features=new.group) == "yes"
+    counted = new.y == "yes" if constraint.endswith("opportunity") else np.ones(4000, bool)
+    rates = [positive[counted & (new.group == k)].mean() for k in ("F", "M")]
+    assert abs(rates[0] - rates[1]) < 0.15 and 0.02 < positive.mean() < 0.98
+
+
+def test_no_groups_no_constraint(make_rows: Any) -> None:
+    rows = make_rows(400)
+    with pytest.warns(UnconstrainedWarning, match="constraint=None"):
+        model = PartialFairBoosting(**SMALL).fit(rows.X, rows.y)
+    plain = PartialFairBoosting(constraint=None, **SMALL).fit(rows.X, rows.y)
+    assert np.array_equal(model.decision_function(rows.X), plain.decision_function(rows.X))
+    assert model.train_violation_ is None and list(model.classes_) == ["no", "yes"]
+
+
+def test_what_cannot_be_used_is_refused(make_rows: Any) -> None:
+    rows = make_rows(200)
+    with pytest.raises(InputError, match="compares other than shares"):
+        PartialFairBoosting("auc_gap_group", **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)
+    with pytest.raises(InputError, match="LightGBM refuses"):
+        PartialFairBoosting(params={"num_leaves": 1}, **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)
+    with pytest.raises(InputError, match="kappa is 0"):
+        PartialFairBoosting(interval=TOP, kappa=0, **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)

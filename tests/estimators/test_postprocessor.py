@@ -1,0 +1,118 @@
+"""Maps behind any classifier: scikit-learn's checks, the constraint, and scores from elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from partialfair.audit import audit_scores
+from partialfair.estimators import InputError, PartialFairPostProcessor, UnconstrainedWarning
+from partialfair.models.stored import load_model
+
+CHECKS = [
+    pytest.param(own, check, id=f"{own.uses_group}-{check.func.__name__}")
+    for estimator in (PartialFairPostProcessor(), PartialFairPostProcessor(uses_group=False))
+    for own, check in estimator_checks_generator(estimator)
+    if check.func.__name__ != "check_array_api_input"
+]
+BOTTOM = [(0.5, 1.0)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "classifier", [HistGradientBoostingClassifier(max_iter=20, random_state=0), LinearSVC()], ids=["trees", "svm"]
+)
+def test_scores_of_any_classifier_meet_kappa_where_the_maps_were_made(make_rows: Any, classifier: Any) -> None:
+    rows = make_rows(4000)
+    model = PartialFairPostProcessor(classifier, BOTTOM, 0.06, "absolute", prefit=True)
+    classifier.fit(rows.X[:2000], rows.y[:2000])
+    X, y, group = rows.X[2000:], rows.y[2000:], rows.group[2000:]
+    model.fit(X, y, sensitive_features=group)
+    scores = model.decision_function(X, sensitive_features=group)
+    audit = audit_scores(scores, group, y == "yes", interval=BOTTOM)
+    assert audit.metric("rank_gap") == pytest.approx(model.train_violation_, abs=1e-12)
+    assert model.train_violation_ <= 0.06 and model.status_ == "ok" and model.estimator_ is classifier
+    before = model._scores(X)
+    assert audit_scores(before, group, y == "yes", interval=BOTTOM).metric("rank_gap") > 0.2
+    for k in ("F", "M"):
+        own = group == k
+        assert roc_auc_score(y[own], scores[own]) == pytest.approx(roc_auc_score(y[own], before[own]), abs=1e-12)
+    assert model.score(X, y, sensitive_features=group) > np.mean(y == "no") + 0.02
+
+
+def test_maps_are_made_on_other_rows_than_the_classifier_and_hold_on_new_ones(make_rows: Any) -> None:
+    rows, new = make_rows(6000, seed=0), make_rows(6000, seed=1)
+    forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0)
+    model = PartialFairPostProcessor(forest, BOTTOM, 0.05, "absolute", map_fraction=0.4, random_state=0)
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.train_violation_ <= 0.05
+    scores = model.decision_function(new.X, sensitive_features=new.group)
+    gap = audit_scores(scores, new.group, new.y == "yes", interval=BOTTOM).metric("rank_gap")
+    free = audit_scores(model._scores(new.X), new.group, new.y == "yes", interval=BOTTOM).metric("rank_gap")
+    assert gap < 0.05 + model.sampling_band_ < free
+
+
+def test_scores_from_elsewhere_and_stored_maps(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    group = np.repeat(["x", "y", "z"], 500)
+    scores = random.normal(size=1500) + np.repeat([0.0, 0.7, 1.5], 500)
+    model = PartialFairPostProcessor(interval=[(0, 1)], kappa=0.05).fit_scores(scores, sensitive_features=group)
+    mapped = model.map_scores(scores, sensitive_features=group)
+    assert audit_scores(mapped, group, interval=[(0, 1)]).metric("sp") == pytest.approx(model.train_violation_)
+    assert model.train_violation_ <= 0.05
+    model.map_.save(tmp_path / "maps.npz")
+    again = load_model(tmp_path / "maps.npz").apply(scores, np.repeat([0, 1, 2], 500))
+    assert np.array_equal(again, mapped)
+
+
+def test_what_is_missed_or_missing_is_said(make_rows: Any) -> None:
+    rows = make_rows(600)
+    with pytest.warns(UnconstrainedWarning, match="nothing is constrained"):
+        PartialFairPostProcessor().fit(rows.X, rows.y)
+    coarse = np.round(np.random.default_rng(0).normal(size=600) + (rows.group == "M"))
+    with pytest.warns(ConvergenceWarning, match="tolerance missed: sp is .* share one score"):
+        PartialFairPostProcessor(interval=[(0, 1)], kappa=0.02).fit_scores(coarse, sensitive_features=rows.group)
+    model = PartialFairPostProcessor(random_state=0).fit(rows.X, rows.y, sensitive_features=rows.group)
+    with pytest.raises(InputError, match="pass the groups"):
+        model.predict(rows.X)
+    for options, message in (
+        ({"kappa": -1}, "kappa is -1"),
+        ({"prefit": True}, "there is no estimator"),
+        ({"map_fraction": 1.0}, "map_fraction is 1.0"),
+        ({"kappa_scale": "abs"}, "kappa_scale is 'abs'"),
+        ({"interval": [(0.5, 0.2)]}, "alpha < beta"),
+    ):
+        with pytest.raises(InputError, match=message):
+            PartialFairPostProcessor(**options).fit(rows.X, rows.y, sensitive_features=rows.group)
+
+
+def test_without_the_group_at_prediction_the_features_tell_what_to_correct(make_rows: Any) -> None:
+    rows, new = make_rows(3000, seed=0), make_rows(3000, seed=1)
+    found = {}
+    for kappa in (np.inf, 0.1):
+        model = PartialFairPostProcessor(None, BOTTOM, kappa, "absolute", uses_group=False, random_state=0)
+        model.fit(rows.X, rows.y, sensitive_features=rows.group)
+        scores = model.decision_function(new.X)
+        assert np.array_equal(model.predict(new.X) == "yes", scores > 0)
+        found[kappa] = audit_scores(scores, new.group, new.y == "yes", interval=BOTTOM).metric("rank_gap")
+    assert model.status_ == "ok" and model.train_violation_ <= 0.1 and model.map_ is None
+    assert found[np.inf] > 0.25 and found[0.1] < 0.17
+    before = model.estimator_.decision_function(new.X)
+    assert np.corrcoef(np.argsort(np.argsort(scores)), np.argsort(np.argsort(before)))[0, 1] > 0.5
+
+
+def test_the_group_has_to_have_chances() -> None:
+    with pytest.raises(InputError, match="pass a group_estimator"):
+        model = PartialFairPostProcessor(LinearSVC(), BOTTOM, uses_group=False)
+        model.fit(np.arange(80.0).reshape(40, 2), np.arange(40) % 2, sensitive_features=np.arange(40) // 2 % 2)

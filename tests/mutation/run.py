@@ -1,0 +1,165 @@
+"""Put one deliberate fault after the other into a copy of the source, and see whether the tests named for it notice.
+
+    python -m tests.mutation.run [--only PATTERN] [--anew] [--list]
+
+A fault is killed if a test fails, or does not end in ten times what the tests take without it. What was found is kept
+in ``.cache/mutation`` and not run again until the mutant, the file it is in or its tests change. The exit status is 1
+if the score is below .95 or a mutant survives that the list does not say so of.
+"""
+
+import argparse
+import fcntl
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.mutation.catalogue import PACKAGE, ROOT, Mutant, mutants
+
+WORK = ROOT / ".cache" / "mutation"
+WANTED = 0.95
+PATIENCE, LEAST_SECONDS = 10, 120
+FAILED = (1, 2)
+"""What pytest returns where tests fail, and where a module cannot be imported."""
+
+
+class Bench:
+    """A copy of the source on which tests run.
+
+    Args:
+        root: the repository.
+        work: folder of the copy, the compiled code and the results. The copy has a fixed place there, so that kernels
+            are compiled once.
+    """
+
+    def __init__(self, root: Path = ROOT, work: Path = WORK) -> None:
+        self.root, self.work, self.copy = root, work, work / "src"
+        self.seconds: dict[tuple[str, ...], float] = {}
+        shutil.rmtree(self.copy, ignore_errors=True)
+        shutil.copytree(root / "src", self.copy, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(self, tests: Sequence[str], limit: float | None = None) -> tuple[int | None, str]:
+        """Status of pytest on the copy, ``None`` if it did not end, and the end of what it printed."""
+        own = {
+            "PYTHONPATH": str(self.copy), "PYTHONPYCACHEPREFIX": str(self.work / "pyc"),
+            "NUMBA_CACHE_DIR": str(self.work / "kernels"),
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
+        try:
+            done = subprocess.run(
+                command, cwd=self.root, env=os.environ | own, capture_output=True, text=True, timeout=limit, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return None, ""
+        return done.returncode, done.stdout[-3000:] + done.stderr[-1000:]
+
+    def without_fault(self, tests: tuple[str, ...]) -> float:
+        """Seconds that tests take on the sound source; ends the program if they do not pass there."""
+        if tests not in self.seconds:
+            began = time.monotonic()
+            status, printed = self.run(tests)
+            if status != 0:
+                sys.exit(f"{printed}\n{' '.join(tests)}: do not pass on the sound source; correct them first")
+            self.seconds[tests] = time.monotonic() - began
+        return self.seconds[tests]
+
+    def survives(self, mutant: Mutant) -> bool:
+        """Whether the tests of a mutant pass with it."""
+        limit = max(LEAST_SECONDS, PATIENCE * self.without_fault(mutant.tests))
+        with self._with(mutant):
+            status, printed = self.run(mutant.tests, limit)
+        if status is not None and status != 0 and status not in FAILED:
+            sys.exit(f"{printed}\n{mutant.name}: pytest ended with status {status}")
+        return status == 0
+
+    @contextmanager
+    def _with(self, mutant: Mutant) -> Iterator[None]:
+        """The mutant in the copy, and out again; compiled code of either state is not left for the other."""
+        place = self.copy / Path(PACKAGE).name / mutant.file
+        sound, stamp = place.read_bytes(), place.stat()
+        self._forget(place)
+        place.write_text(mutant.applied(sound.decode()), encoding="utf-8")
+        try:
+            yield
+        finally:
+            place.write_bytes(sound)
+            os.utime(place, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+            self._forget(place)
+
+    def _forget(self, place: Path) -> None:
+        folder = self.work / "pyc" / place.parent.relative_to("/")
+        for path in folder.glob(f"{place.stem}.*.pyc"):
+            path.unlink()
+
+
+class Results:
+    """What was found before, by a checksum of the mutant, of its file and of its tests."""
+
+    def __init__(self, root: Path, work: Path) -> None:
+        self.root, self.path = root, work / "results.json"
+        self.found: dict[str, bool] = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def key(self, mutant: Mutant) -> str:
+        """Name of a result: another one as soon as anything changes that it directly depends on."""
+        read = hashlib.sha256(repr((mutant.name, mutant.old, mutant.new, mutant.tests)).encode())
+        for name in (f"{PACKAGE}/{mutant.file}", *(test.partition("::")[0] for test in mutant.tests)):
+            read.update((self.root / name).read_bytes())
+        return read.hexdigest()[:16]
+
+    def store(self, mutant: Mutant, survived: bool) -> None:
+        """Keep one result."""
+        self.found[self.key(mutant)] = survived
+        self.path.write_text(json.dumps(self.found, indent=1))
+
+
+def carry_out(chosen: Sequence[Mutant], root: Path = ROOT, work: Path = WORK, anew: bool = False) -> list[Mutant]:
+    """Run mutants, print what becomes of each, and return those that survive."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results, bench, survivors = Results(root, work), Bench(root, work), []
+        for number, mutant in enumerate(chosen, start=1):
+            known = None if anew else results.found.get(results.key(mutant))
+            began = time.monotonic()
+            survived = bench.survives(mutant) if known is None else known
+            results.store(mutant, survived)
+            took = "known" if known is not None else f"{time.monotonic() - began:.0f} s"
+            print(f"{number}/{len(chosen)} {'SURVIVED' if survived else 'killed'} {mutant.name} ({took})", flush=True)
+            survivors += [mutant] * survived
+    return survivors
+
+
+def score(chosen: Sequence[Mutant], survivors: Sequence[Mutant]) -> int:
+    """Print the score and the survivors with their reasons; return the exit status."""
+    share = 1 - len(survivors) / len(chosen)
+    print(f"\n{len(chosen) - len(survivors)} of {len(chosen)} mutants killed: {share:.3f} (wanted: {WANTED})")
+    for mutant in survivors:
+        print(f"survived: {mutant.name} in {mutant.file}: {mutant.survives or 'NO REASON IS GIVEN'}")
+    return int(share < WANTED or not all(mutant.survives for mutant in survivors))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the mutants that the command line names."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="*", help="pattern of names such as 'verdicts/*' or '*slack*'")
+    parser.add_argument("--anew", action="store_true", help="run those as well whose result is known")
+    parser.add_argument("--list", action="store_true", help="print names and files, run nothing")
+    options = parser.parse_args(arguments)
+    chosen = [one for one in mutants() if fnmatch.fnmatch(one.name, options.only)]
+    if not chosen:
+        parser.error(f"no mutant is called {options.only}; --list prints all")
+    if options.list:
+        print("\n".join(f"{one.name} ({one.file})" for one in chosen))
+        return 0
+    return score(chosen, carry_out(chosen, anew=options.anew))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

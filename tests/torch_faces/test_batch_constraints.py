@@ -1,0 +1,137 @@
+"""Constraints on batches: the values and derivatives of the linear solvers', and a network trained under them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from partialfair import plugins  # noqa: E402
+from partialfair.audit import audit_scores  # noqa: E402
+from partialfair.errors import ConfigError, DataError, PluginError  # noqa: E402
+from partialfair.torch import BatchConstraint, Multipliers  # noqa: E402
+
+FAMILIES = (
+    "partial_statistical_parity", "partial_demographic_parity", "partial_equal_opportunity", "partial_equalized_odds",
+)  # fmt: skip
+
+
+def batch(n: int = 300, groups: int = 3) -> tuple[Any, Any, Any]:
+    random = np.random.default_rng(0)
+    group = random.integers(0, groups, n)
+    group[: 2 * groups] = np.repeat(np.arange(groups), 2)
+    y = np.where(random.random(n) < 0.4, 1.0, -1.0)
+    y[: 2 * groups] = np.tile([-1.0, 1.0], groups)
+    return random.normal(size=n) + 0.5 * group, group, y
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("constraint", FAMILIES)
+@pytest.mark.parametrize("groups", [2, 3])
+def test_values_and_derivatives_are_those_of_the_linear_solvers(constraint: str, groups: int) -> None:
+    scores, group, y = batch(groups=groups)
+    options = {"interval": [(0.1, 0.6)], "kappa": 0.1, "grid": 4}
+    program = plugins.load("constraints", constraint).build(group.astype(np.int16), y, **options)
+    module = BatchConstraint(groups, constraint, **options)
+    assert module.labels == program.labels and np.allclose(module.thetas.detach().numpy(), program.start)
+    aux = np.random.default_rng(1).normal(size=program.start.size)
+    with torch.no_grad():
+        module.thetas.copy_(torch.as_tensor(aux))
+    leaf = torch.tensor(scores, requires_grad=True)
+    values = module(leaf, torch.as_tensor(group), torch.as_tensor(y))
+    np.testing.assert_allclose(values.detach().numpy(), program.values(scores, aux), atol=1e-13)
+    weights = np.random.default_rng(2).random(program.n_constraints)
+    (values * torch.as_tensor(weights)).sum().backward()
+    by_score, by_aux = program.vjp(scores, aux, weights)
+    np.testing.assert_allclose(leaf.grad.numpy(), by_score, atol=1e-13)
+    if aux.size:
+        np.testing.assert_allclose(module.thetas.grad.numpy(), by_aux, atol=1e-13)
+
+
+@pytest.mark.parametrize("constraint", ["loss_parity", "loss_equal_opportunity", "loss_equalized_odds"])
+def test_gaps_of_losses_are_those_of_the_stochastic_methods(constraint: str) -> None:
+    scores, group, y = batch()
+    program = plugins.load("constraints", constraint).build(group.astype(np.int16), y, interval=[(0, 1)], kappa=0.05)
+    module = BatchConstraint(3, constraint, kappa=0.05)
+    leaf = torch.tensor(scores, requires_grad=True)
+    values = module(leaf, torch.as_tensor(group), torch.as_tensor(y))
+    parts = program.parts(scores, np.zeros(0))
+    np.testing.assert_allclose(values.detach().numpy(), parts.values, atol=1e-13)
+    weights = np.random.default_rng(2).random(len(module.labels))
+    (values * torch.as_tensor(weights)).sum().backward()
+    by_score = parts.pull_back(weights, -weights)[0]
+    np.testing.assert_allclose(leaf.grad.numpy(), by_score, atol=1e-13)
+    with pytest.raises(DataError, match="pass the labels y"):
+        module(leaf, torch.as_tensor(group))
+
+
+def test_a_narrow_width_is_the_difference_of_rates() -> None:
+    scores, group, y = batch(groups=2)
+    module = BatchConstraint(2, "partial_demographic_parity", kappa=0.05, width=1e-9)
+    values = module(torch.as_tensor(scores), torch.as_tensor(group)).numpy()
+    rates = [np.mean(scores[group == k] > 0) for k in (0, 1)]
+    assert values.max() == pytest.approx(abs(rates[0] - rates[1]) - 0.05, abs=1e-6)
+
+
+def test_a_batch_without_a_group_says_nothing_of_it() -> None:
+    scores, group, _ = batch()
+    module = BatchConstraint(3, "partial_demographic_parity", kappa=0.01)
+    rows = group < 2
+    values = module(torch.as_tensor(scores[rows]), torch.as_tensor(group[rows]))
+    with_third = torch.tensor(["group 2" in label for label in module.labels])
+    assert with_third.sum() == 4 and (values[with_third] == 0).all() and values.max() > 0
+
+
+def test_a_network_learns_under_the_constraint() -> None:
+    torch.manual_seed(0)
+    random = np.random.default_rng(3)
+    group = random.integers(0, 2, 1500)
+    X = random.normal(size=(1500, 4))
+    X[:, 0] += 1.5 * group
+    y = np.where(random.random(1500) < 1 / (1 + np.exp(-X[:, 0] - X[:, 1])), 1.0, -1.0)
+    gaps = {}
+    for kappa in (None, 0.05):
+        torch.manual_seed(0)
+        network = torch.nn.Sequential(torch.nn.Linear(5, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        constraint = BatchConstraint(2, interval=[(0.0, 0.5)], kappa=kappa or 1.0, kappa_scale="absolute", grid=5)
+        multipliers = Multipliers(len(constraint.labels))
+        optimiser = torch.optim.Adam([*network.parameters(), *constraint.parameters()], 0.01)
+        rows = torch.as_tensor(np.column_stack([X, group]))
+        codes, labels = torch.as_tensor(group), torch.as_tensor(y)
+        for _ in range(250):
+            chosen = torch.randint(0, 1500, (256,))
+            scores = network(rows[chosen]).squeeze(1)
+            loss = torch.nn.functional.softplus(-labels[chosen] * scores).mean()
+            values = constraint(scores, codes[chosen])
+            optimiser.zero_grad()
+            (loss + (multipliers(values) if kappa else 0.0 * values.sum())).backward()
+            optimiser.step()
+            multipliers.update(values)
+        scores = network(rows).squeeze(1).detach().numpy()
+        gaps[kappa] = audit_scores(scores, group, y, interval=[(0.0, 0.5)]).metric("rank_gap")
+    assert gaps[None] > 0.35 and gaps[0.05] < 0.15
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    scores, group, y = (torch.as_tensor(part) for part in batch(groups=2))
+    with pytest.raises(PluginError, match="did you mean 'partial_demographic_parity'"):
+        BatchConstraint(2, "partial_demografic_parity")
+    with pytest.raises(ConfigError, match="compares all pairs of rows"):
+        BatchConstraint(2, "auc_gap_group")
+    with pytest.raises(ConfigError, match="width is 0"):
+        BatchConstraint(2, width=0)
+    module = BatchConstraint(2, "partial_equal_opportunity")
+    with pytest.raises(DataError, match="pass the labels y"):
+        module(scores, group)
+    with pytest.raises(DataError, match="300 rows"):
+        module(scores, group[:5], y)
+    with pytest.raises(DataError, match=r"0\.\.1"):
+        module(scores, group + 1, y)

@@ -1,0 +1,125 @@
+"""The verdict on a paper follows from its lines, and says nothing rosier."""
+
+import csv
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from partialfair.reporting import answers
+from partialfair.verdicts import scorecard, verdict
+from partialfair.verdicts.line import Line, counts
+from tests.workflow.project import ROOT
+
+
+def lines(kind="claim", claim="x", **outcomes):
+    """Lines of a claim with so many of each outcome; ``_`` stands for a space."""
+    return [
+        Line(
+            "p", "f", f"data{k}", published="It is better", kind=kind, claim=claim, verdict=word.replace("_", " ")
+        ).row()
+        for word, count in outcomes.items()
+        for k in range(count)
+    ]
+
+
+class TestState:
+    @pytest.mark.parametrize(
+        ("outcomes", "state", "answer"),
+        [
+            ({"holds": 3}, "holds", "holds"),
+            ({"holds": 2, "dominated": 1}, "holds", "holds"),
+            ({"holds": 2, "undecided": 1}, "partly", "partly"),
+            ({"holds": 2, "not_run": 1}, "partly", "partly"),
+            ({"dominated": 1, "fails": 5}, "partly", "partly"),
+            ({"undecided": 2, "fails": 1}, "fails", "does not hold"),
+            ({"undecided": 2, "not_run": 1}, "undecided", "cannot tell"),
+            ({"not_run": 1}, "not run", "cannot tell"),
+            ({}, "not run", "cannot tell"),
+        ],
+    )
+    def test_of_a_claim_and_of_the_paper(self, outcomes, state, answer):
+        own = lines(**outcomes)
+        assert verdict.state(own) == state
+        assert verdict.of_paper("p", own, ["x"])["verdict"] == answer
+
+    def test_only_central_claims_decide(self):
+        own = lines(holds=3) + lines(claim="y", fails=1)
+        assert verdict.of_paper("p", own, ["x"])["verdict"] == "holds"
+        assert verdict.of_paper("p", own, ["y"])["verdict"] == "does not hold"
+        assert verdict.of_paper("p", own, ["x", "y"])["verdict"] == "partly"
+        assert verdict.of_paper("p", own, [])["verdict"] == "cannot tell"
+
+    def test_questions_decide_nothing(self):
+        found = verdict.of_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
+        assert found["verdict"] == "cannot tell" and found["claims"]["total"] == 1 and found["questions"] == 1
+
+
+def number(word="agrees", power="yes"):
+    return Line("p", "t", published=0.9, reproduced=0.9, verdict=word, power=power).row()
+
+
+class TestSentence:
+    def test_names_every_count(self):
+        own = [*lines(holds=2, undecided=1), *lines(claim="y", holds=1), number(), number("differs"), number("near")]
+        own += [number(power="no"), number(power=""), number("by construction"), number("not run")]
+        found = verdict.of_paper("p", own, ["x"])
+        assert found["sentence"] == (
+            "The central claim holds here in part: 1 of 2 claims hold and 1 hold in part; 1 of 3 numbers that could "
+            "have failed agree and 1 is near. Because: 2 of 3 comparisons hold, 1 is undecided."
+        )
+        assert (found["numbers"]["no power"], found["numbers"]["no null model"]) == (1, 1)
+
+    def test_says_where_it_fails(self):
+        assert "it fails on data0" in verdict.of_paper("p", lines(fails=1), ["x"])["because"]
+
+    def test_an_explanation_is_printed_only_while_it_explains_the_verdict(self, tmp_path):
+        (tmp_path / "papers/p").mkdir(parents=True)
+        about = {"title": "P", "expects": "holds", "verdict": "The data are the paper's own."}
+        (tmp_path / "papers/p/paper.yaml").write_text(json.dumps(about))
+        assert verdict.of_paper("p", lines(holds=1), ["x"], tmp_path)["explanation"] == about["verdict"]
+        assert verdict.of_paper("p", lines(fails=1), ["x"], tmp_path)["explanation"] == ""
+
+
+def check(found, own):
+    """Hold what is said of a paper against its lines, counted independently."""
+    claims = {}
+    for line in own:
+        if line["kind"] == "claim":
+            claims.setdefault(line["claim"], []).append(line["verdict"])
+    whole = sum(set(words) <= {"holds", "dominated"} for words in claims.values())
+    judged = Counter(line["verdict"] for line in own if line["kind"] == "number" and line["counts"] == "yes")
+    said = re.search(r": (\d+) of (\d+) claims hold", found["sentence"])
+    assert said and (int(said[1]), int(said[2])) == (whole, len(claims))
+    said = re.search(r"(\d+) of (\d+) numbers that could have failed agree", found["sentence"])
+    assert (said is None) == (not judged)
+    if said:
+        assert (int(said[1]), int(said[2])) == (judged["agrees"], sum(judged.values()))
+    central = {entry["id"] for entry in found["claim_list"] if entry["central"]}
+    words = [word for name, own_words in claims.items() if name in central for word in own_words]
+    good = sum(word in ("holds", "dominated") for word in words)
+    assert (found["verdict"] == "holds") == (bool(words) and good == len(words))
+    assert (found["verdict"] == "partly") == (0 < good < len(words))
+    if found["verdict"] == "does not hold":
+        assert "fails" in words and not good
+
+
+def test_what_is_said_of_a_small_project_is_what_its_lines_say(project):
+    root, config = project
+    own = answers.lines(config, root)
+    (found,) = scorecard.verdicts(config, own, root)
+    check(found, [line for line in own if line["paper"] == found["paper"]])
+
+
+def test_what_is_said_of_the_committed_results_is_what_their_lines_say():
+    path = ROOT / "reports" / "verdicts.json"
+    if not path.is_file():
+        pytest.skip("reports/verdicts.json has not been written yet")
+    with (ROOT / "reports" / "scorecard.csv").open(encoding="utf-8", newline="") as stream:
+        own = list(csv.DictReader(stream))
+    for line in own:
+        assert line["counts"] == ("yes" if counts(line) else "no")
+        assert line["kind"] != "claim" or (line["section"] and line["test"])
+    for found in json.loads(path.read_text(encoding="utf-8"))["papers"]:
+        check(found, [line for line in own if line["paper"] == found["paper"]])
