@@ -7,19 +7,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 from partialfair import __version__
+from partialfair.tables import processor
+
+processor.settle()  # before NumPy is imported: the numbers on the pages are the same wherever they are built
 
 # Imported here, because autodoc's way of importing them is not one that pydantic's models survive.
 for _name in ("partialfair.grid.config", "partialfair.grid.workflow"):
     import_module(_name)
-
-# A page per paper: the README of its folder, whose links into docs/ lead to the same pages here.
-_papers = Path(__file__).parent / "papers"
-_papers.mkdir(exist_ok=True)
-for _page in _papers.glob("*.md"):
-    _page.unlink()
-for _readme in sorted(_papers.parents[1].glob("papers/*/README.md")):
-    _text = f"```{{include}} ../../papers/{_readme.parent.name}/README.md\n:relative-docs: ../../docs\n```\n"
-    (_papers / f"{_readme.parent.name}.md").write_text(_text, encoding="utf-8")
 
 project = "partialfair"
 author = "the authors of partialfair"
@@ -33,7 +27,9 @@ extensions = [
     "docstrings",
     "mathml",
     "facts",
+    "measured",
     "pictures",
+    "report",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["generated/*.md", "extensions"]
@@ -54,8 +50,9 @@ napoleon_attr_annotations = True
 
 html_theme = "furo"
 html_title = f"partialfair {__version__}"
-html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_static_path = ["static", "generated/static"]
+html_css_files = ["site.css", "tones.css"]
+html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"

@@ -15,7 +15,7 @@ from partialfair.pages import palette
 from partialfair.seeding import generator
 
 INTERVAL = (0.1, 0.4)
-COLOURS = ("#0072B2", "#D55E00")
+COLOURS = ("#0072b2", "#c8500a")
 RED = "#b2182b"
 
 

@@ -1,0 +1,142 @@
+"""Tables of the long benchmarks, made from their committed rows when the site is built: no number of them is typed.
+
+``{measured} tables``, ``{measured} parity SIDE``, ``{measured} verdict SIDE`` and ``{measured} rows`` write them.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from docutils import nodes
+from facts import table
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
+
+from tests.benchmarks import bench_tables, bench_ten_million, parity_cells  # noqa: E402
+from tests.benchmarks.kept import Kept  # noqa: E402
+
+NOTHING = "Not measured yet.\n"
+
+
+class Measured(SphinxDirective):
+    """A directive whose content is Markdown made from kept rows."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the parsed content."""
+        writers = {"tables": tables, "parity": parity, "verdict": verdict, "rows": rows}
+        return self.parse_text_to_nodes(writers[self.arguments[0]](*self.arguments[1:]))
+
+
+def tables(file: Path = bench_tables.FILE) -> str:
+    """Return a sentence per side, and one line per table and side: fits, true statuses, tolerances met, seconds."""
+    kept = Kept(file, bench_tables.COLUMNS, bench_tables.KEYS)
+    if not kept.rows:
+        return NOTHING
+    lines: list[tuple[str, ...]] = []
+    words = ""
+    for side, how in (("aware", "With"), ("blind", "Without")):
+        all_ = kept.where(lambda row, side=side: row["side"] == side)
+        true, met = (sum(row[column] == "True" for row in all_) for column in ("truthful", "met"))
+        if all_:
+            words += f"{how} the group at prediction, {true} of {len(all_)} fits have a true status; {met} keep kappa. "
+        names = dict.fromkeys(row["table"] for row in all_)
+        lines += [_table_line([row for row in all_ if row["table"] == name]) for name in names]
+    header = ("table", "groups", "smallest", "group known", "true", "in kappa", "gap / kappa", "accuracy", "s")
+    notes = (
+        "*true*: statuses that are, of all fits. *in kappa*: fits that keep it. *gap / kappa*: the largest of those "
+        "that are ok. *accuracy*: on the training rows, less that of the fit without a constraint. *s*: median "
+        "seconds of a fit.\n"
+    )
+    return f"{words}\n\n{notes}\n" + table(header, lines) + _older(kept) + _unmeasured(kept)
+
+
+def _table_line(own: list[dict[str, str]]) -> tuple[str, ...]:
+    """The fits of one table and side."""
+    true, met = (sum(row[column] == "True" for row in own) for column in ("truthful", "met"))
+    largest = [float(row["gap"]) / float(row["kappa"]) for row in own if row["met"] == "True"]
+    cost = np.mean([float(row["accuracy"]) - float(row["free_accuracy"]) for row in own])
+    time = np.median([float(row["seconds"]) for row in own])
+    first, many = own[0], len(own)
+    known = "yes" if first["side"] == "aware" else "no"
+    found = f"{max(largest):.3f}" if largest else "–"
+    size = first["groups"], f"{int(first['smallest']):,}"
+    return (first["table"], *size, known, f"{true} of {many}", f"{met} of {many}", found, f"{cost:+.4f}", f"{time:.2f}")
+
+
+def _unmeasured(kept: Kept) -> str:
+    left = len(kept.missing(bench_tables.keys()))
+    return f"\n{left} of {len(bench_tables.keys())} fits of the benchmark have not been run yet.\n" if left else ""
+
+
+def parity(side: str, file: Path = parity_cells.FILE) -> str:
+    """Return the comparisons of a side, losses included."""
+    kept = Kept(file, parity_cells.COLUMNS, parity_cells.KEYS)
+    lines = []
+    for cell in parity_cells.cells(kept, side):
+        peer = cell.method if cell.method == parity_cells.TO else f"{cell.method}, bound {cell.bound:g}"
+        outcome = "ahead" if cell.ahead else "behind" if cell.behind else "level"
+        gap = f"{cell.gap:.4f}" + (" (beyond our path)" if cell.beyond else "")
+        difference = f"{cell.difference:+.4f} ± {cell.error:.4f}"
+        lines.append(
+            (cell.table, peer, cell.splits, f"{cell.accuracy:.4f}", gap, difference, outcome, f"{cell.times:.1f}")
+        )
+    header = (
+        "table", "peer", "splits", "its test accuracy", "its test gap", "ours less its, ± standard error", "outcome",
+        "its time over ours",
+    )  # fmt: skip
+    return table(header, lines) + _older(kept) if lines else NOTHING
+
+
+def verdict(side: str, file: Path = parity_cells.FILE) -> str:
+    """Return one sentence about the comparisons of a side."""
+    found = parity_cells.cells(Kept(file, parity_cells.COLUMNS, parity_cells.KEYS), side)
+    if not found:
+        return NOTHING
+    ahead, behind = sum(cell.ahead for cell in found), sum(cell.behind for cell in found)
+    level, mean = len(found) - ahead - behind, float(np.mean([cell.difference for cell in found]))
+    splits = sorted({cell.splits for cell in found})
+    many = f"{splits[0]}" if len(splits) == 1 else f"{splits[0]} to {splits[-1]}"
+    return (
+        f"Of {len(found)} comparisons over {many} splits, ours is more accurate in {ahead} by more than two standard "
+        f"errors, less in {behind}, and level in {level}; the mean difference is {mean:+.4f}.\n"
+    )
+
+
+def rows(file: Path = bench_ten_million.FILE) -> str:
+    """Return one line per size of the generated file."""
+    kept = Kept(file, bench_ten_million.COLUMNS, bench_ten_million.KEYS)
+    lines = [
+        (
+            f"{int(row['rows']):,}", row["columns"], row["features"], f"{float(row['file_gib']):.2f}",
+            f"{float(row['seconds']):.1f}", f"{float(row['gib']):.2f}", f"{float(row['gap']):.5f}", row["status"],
+        )
+        for row in sorted(kept.rows, key=lambda row: int(row["rows"]))
+    ]  # fmt: skip
+    header = (
+        "rows", "columns", "features", "file, GiB", "processor seconds", "peak memory, GiB",
+        f"gap (kappa {bench_ten_million.KAPPA:g})", "status",
+    )  # fmt: skip
+    if not lines:
+        return NOTHING
+    slope = bench_ten_million.figures(kept)[2].value
+    growth = "" if np.isnan(slope) else f"\nThe time grows with the power {slope:.2f} of the number of rows.\n"
+    left = [f"{size:,}" for (size,) in kept.missing([(size,) for size in bench_ten_million.SIZES])]
+    missing = f"\nNot measured yet: {', '.join(left)} rows.\n" if left else ""
+    return table(header, lines) + growth + missing + _older(kept)
+
+
+def _older(kept: Kept) -> str:
+    return f"\nSince then the code changed: {kept.older()}.\n" if kept.older() else ""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("measured", Measured)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

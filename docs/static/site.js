@@ -1,0 +1,301 @@
+/* The site's only script: copying, Figure 1, and the two explorers. It loads nothing. */
+(function () {
+  "use strict";
+  var SVG = "http://www.w3.org/2000/svg";
+
+  function make(tag, attributes, content) {
+    var space = /^(svg|g|path|line|text|circle|title)$/.test(tag) ? SVG : null;
+    var element = space ? document.createElementNS(space, tag) : document.createElement(tag);
+    Object.keys(attributes || {}).forEach(function (name) {
+      if (attributes[name] !== null && attributes[name] !== undefined) element.setAttribute(name, attributes[name]);
+    });
+    [].concat(content === undefined ? [] : content).forEach(function (part) {
+      element.append(part);
+    });
+    return element;
+  }
+
+  /* ---- copying ---- */
+  function copying() {
+    document.querySelectorAll("div.highlight").forEach(function (block) {
+      var button = make("button", { type: "button", class: "pf-copy" }, "Copy");
+      var text = block.querySelector("pre").textContent;
+      var lines = text.split("\n");
+      if (lines.some(function (line) { return line.startsWith("$ "); })) {
+        lines = lines.filter(function (line) { return line.startsWith("$ "); });
+        text = lines.map(function (line) { return line.slice(2).replace(/\s+#.*$/, ""); }).join("\n");
+      }
+      button.dataset.copy = text;
+      block.append(button);
+    });
+    document.addEventListener("click", function (event) {
+      var button = event.target.closest("[data-copy]");
+      if (!button || !navigator.clipboard) return;
+      navigator.clipboard.writeText(button.dataset.copy).then(function () {
+        var before = button.textContent;
+        button.textContent = "Copied";
+        setTimeout(function () { button.textContent = before; }, 1200);
+      }, function () {});
+    });
+  }
+
+  /* ---- one tooltip for the page ---- */
+  var tip = null;
+  function show(text, x, y) {
+    if (!tip) { tip = make("div", { class: "pf-tip", role: "status" }); document.querySelector(".pf").append(tip); }
+    tip.textContent = text;
+    tip.hidden = false;
+    tip.style.left = Math.min(x + 12, innerWidth - 250) + "px";
+    tip.style.top = (y > innerHeight - 120 ? y - 90 : y + 14) + "px";
+  }
+  function hide() { if (tip) tip.hidden = true; }
+
+  /* ---- Figure 1 ---- */
+  var W = 380, H = 300, L = 56, R = 12, T = 26, B = 36, FAR = 0.1;
+
+  function ticks(low, high) {
+    var step = Math.pow(10, Math.floor(Math.log10((high - low) / 3)));
+    step *= [5, 2, 1].find(function (m) { return (high - low) / (step * m) >= 3; }) || 1;
+    var found = [];
+    for (var i = Math.ceil(low / step); i * step <= high + 1e-9; i++) found.push(i * step);
+    return found.map(function (v) { return +v.toFixed(6); });
+  }
+
+  var SHAPES = {
+    o: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", s: "M-3.6-3.6h7.2v7.2h-7.2z", "^": "M0-4.6l4.4 8h-8.8z", v: "M0 4.6l4.4-8h-8.8z",
+    D: "M0-4.8l4.8 4.8-4.8 4.8-4.8-4.8z", d: "M0-5l3.4 5-3.4 5-3.4-5z", P: "M-1.6-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
+    "*": "M0-6.5l1.6 4.3 4.6.2-3.6 2.9 1.2 4.4L0 2.8l-3.8 2.5 1.2-4.4-3.6-2.9 4.6-.2z"
+  };
+
+  function panel(data, own, on, published) {
+    var points = own.points.filter(function (p) { return on[p.s] && (published || !p.p); });
+    var all = points.length ? points : own.points;
+    function range(i) {
+      var low = Math.min.apply(null, all.map(function (p) { return p.v[i]; }));
+      var high = Math.max.apply(null, all.map(function (p) { return p.v[i]; }));
+      var pad = (high - low || 0.02) * 0.08;
+      return [low - pad, high + pad];
+    }
+    var xr = range(0), yr = range(3);
+    function X(v) { return L + (W - L - R) * (v - xr[0]) / (xr[1] - xr[0]); }
+    function Y(v) { return H - B - (H - B - T) * (v - yr[0]) / (yr[1] - yr[0]); }
+    var svg = make("svg", { viewBox: "0 0 " + W + " " + H, tabindex: 0, role: "img", "aria-label": own.title + ": accuracy against fairness. Arrow keys move from point to point." });
+    svg.append(make("text", { x: L, y: 16, class: "name" }, own.title));
+    ticks(xr[0], xr[1]).forEach(function (v) {
+      svg.append(make("line", { x1: X(v), x2: X(v), y1: T, y2: H - B, class: "grid" }), make("text", { x: X(v), y: H - B + 13, "text-anchor": "middle" }, String(v)));
+    });
+    ticks(yr[0], yr[1]).forEach(function (v) {
+      svg.append(make("line", { x1: L, x2: W - R, y1: Y(v), y2: Y(v), class: "grid" }), make("text", { x: L - 5, y: Y(v) + 4, "text-anchor": "end" }, String(v)));
+    });
+    svg.append(make("text", { x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle" }, "fairness on I (1 = parity)"));
+    svg.append(make("text", { x: -(T + H - B) / 2, y: 11, transform: "rotate(-90)", "text-anchor": "middle" }, "test accuracy"));
+    var star = own.points.find(function (p) { return !p.p && p.k === "inf"; });
+    data.series.forEach(function (series, s) {
+      if (!on[s]) return;
+      var path = own.points.filter(function (p) { return p.s === s && !p.p; });
+      path.sort(function (a, b) { return (parseFloat(b.k) - parseFloat(a.k)) * (series.up ? -1 : 1); });
+      if (star && path[0] !== star) path.unshift(star);
+      for (var i = 1; i < path.length; i++) {
+        var a = path[i - 1].v, b = path[i].v;
+        svg.append(make("line", { x1: X(a[0]), y1: Y(a[3]), x2: X(b[0]), y2: Y(b[3]), style: "stroke:" + series.tone, "stroke-width": 1.5, "stroke-dasharray": Math.abs(a[0] - b[0]) > FAR ? "1.5 4" : null }));
+      }
+    });
+    var marks = points.slice().sort(function (a, b) { return b.p - a.p; }).map(function (p) {
+      var series = data.series[p.s], v = p.v, x = X(v[0]), y = Y(v[3]);
+      if (v[4] !== null && !p.p) svg.append(make("line", { x1: x, x2: x, y1: Y(v[4]), y2: Y(v[5]), style: "stroke:" + series.tone, opacity: 0.55 }));
+      if (v[1] !== null && !p.p) svg.append(make("line", { x1: X(v[1]), x2: X(v[2]), y1: y, y2: y, style: "stroke:" + series.tone, opacity: 0.55 }));
+      var words = series.label + (p.p ? ", published" : p.k === "inf" ? "" : ", " + (series.up ? "weight " : "κ ") + p.k) + "\nfairness " + v[0] + (v[1] === null ? "" : " [" + v[1] + ", " + v[2] + "]") +
+        "\naccuracy " + v[3] + (v[4] === null ? "" : " [" + v[4] + ", " + v[5] + "]") + (p.p ? "\nTable 3 of the paper" : "\n" + p.n + " seeds of " + own.experiment + "/" + own.dataset);
+      var mark = make("path", { d: SHAPES[series.marker] || SHAPES.o, transform: "translate(" + x + " " + y + ")" + (p.p ? " scale(1.5)" : ""), style: (p.p ? "fill:none;stroke:" : "stroke:none;fill:") + series.tone, "stroke-width": 1.1 });
+      mark.addEventListener("pointerenter", function (e) { show(words, e.clientX, e.clientY); });
+      mark.addEventListener("pointerleave", hide);
+      svg.append(mark);
+      return { mark: mark, words: words, x: x };
+    });
+    marks.sort(function (a, b) { return a.x - b.x; });
+    var at = -1;
+    svg.addEventListener("keydown", function (event) {
+      if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
+      event.preventDefault();
+      at = (at + (event.key === "ArrowRight" ? 1 : marks.length - 1) + (at < 0 && event.key === "ArrowLeft" ? 1 : 0)) % marks.length;
+      var box = marks[at].mark.getBoundingClientRect();
+      show(marks[at].words, box.right, box.bottom);
+    });
+    svg.addEventListener("blur", hide);
+    return svg;
+  }
+
+  function frontier(host) {
+    var data = JSON.parse(document.getElementById(host.dataset.src).textContent);
+    var on = data.series.map(function (s) { return !s.off; }), published = true;
+    var names = Object.keys(data.experiments), chosen = names[0];
+    var bar = make("div", { class: "pf-legend", role: "group", "aria-label": "What the figure shows" });
+    var panels = make("div", { class: "pf-panels" });
+    function draw() {
+      panels.replaceChildren.apply(panels, data.panels.filter(function (p) { return p.experiment === chosen; }).map(function (p) { return panel(data, p, on, published); }));
+    }
+    function toggle(label, get, set, swatch) {
+      var button = make("button", { type: "button", "aria-pressed": String(get()) });
+      if (swatch) button.append(make("span", { class: "swatch", style: "background:" + swatch }));
+      button.append(label);
+      button.addEventListener("click", function () { set(!get()); refresh(); draw(); });
+      bar.append(button);
+      return function () { button.setAttribute("aria-pressed", String(get())); };
+    }
+    var all = names.map(function (name) {
+      return toggle(data.experiments[name], function () { return chosen === name; }, function () { chosen = name; });
+    });
+    data.series.forEach(function (s, i) {
+      all.push(toggle(s.label + (s.off ? " (not in the paper)" : ""), function () { return on[i]; }, function (v) { on[i] = v; }, s.tone));
+    });
+    all.push(toggle("Published points", function () { return published; }, function (v) { published = v; }));
+    function refresh() { all.forEach(function (f) { f(); }); }
+    draw();
+    host.replaceChildren(bar, panels);
+  }
+
+  /* ---- explorers ---- */
+  var CHUNK = 50;
+
+  function explorer(host) {
+    var name = host.dataset.name, root = host.dataset.root, data = (window.partialfair || {})[name];
+    if (!data) return;
+    var columns = data.columns;
+    var rows = data.rows.map(function (row) { return row.map(function (v) { return typeof v === "number" ? data.words[v] : v[0]; }); });
+    var texts = rows.map(function (row) { return row.join(" ").toLowerCase(); });
+    var place = {};
+    columns.forEach(function (c, i) { place[c.key] = i; });
+    var facets = columns.filter(function (c) { return c.facet; });
+    var visible = columns.filter(function (c) { return !c.detail && !c.hidden; });
+    var state = { q: "", sort: "", chosen: {} }, shown = CHUNK, open = {};
+
+    function read() {
+      state = { q: "", sort: "", chosen: {} };
+      new URLSearchParams(location.hash.slice(1)).forEach(function (value, key) {
+        if (key === "q" || key === "sort") state[key] = value;
+        else if (place[key] !== undefined) (state.chosen[key] = state.chosen[key] || []).push(value);
+      });
+    }
+    function write() {
+      var found = new URLSearchParams();
+      Object.keys(state.chosen).forEach(function (key) { state.chosen[key].forEach(function (v) { found.append(key, v); }); });
+      if (state.q) found.set("q", state.q);
+      if (state.sort) found.set("sort", state.sort);
+      history.replaceState(null, "", "#" + found);
+    }
+    function keeps(row, i, but) {
+      return facets.every(function (f) {
+        var chosen = state.chosen[f.key];
+        return f.key === but || !chosen || !chosen.length || chosen.indexOf(String(row[place[f.key]])) >= 0;
+      }) && state.q.toLowerCase().split(/\s+/).every(function (word) { return texts[i].indexOf(word) >= 0; });
+    }
+
+    var side = make("div", { class: "pf-facets" }), main = make("div", { class: "pf-main" });
+    var search = make("input", { type: "search", placeholder: "Any text", "aria-label": "Any text" });
+    var status = make("p", { class: "pf-soft", role: "status" });
+    var clear = make("button", { type: "button" }, "Clear all");
+    var table = make("table"), more = make("button", { type: "button" }, "Show more");
+    var boxes = {};
+    side.append(search, clear);
+    facets.forEach(function (f, k) {
+      var inner = make("div", { class: "values" }), values = [];
+      rows.forEach(function (row) { var v = String(row[place[f.key]]); if (v && values.indexOf(v) < 0) values.push(v); });
+      boxes[f.key] = values.map(function (v) {
+        var box = make("input", { type: "checkbox" }), count = make("span");
+        var label = make("label", {}, [box, make("span", {}, v), count]);
+        box.addEventListener("change", function () {
+          var list = state.chosen[f.key] = (state.chosen[f.key] || []).filter(function (x) { return x !== v; });
+          if (box.checked) list.push(v);
+          change();
+        });
+        inner.append(label);
+        return { value: v, box: box, count: count, label: label };
+      });
+      var details = make("details", k < 2 ? { open: "" } : {}, [make("summary", {}, f.key), inner]);
+      boxes[f.key].details = details;
+      side.append(details);
+    });
+
+    function count() {
+      facets.forEach(function (f) {
+        var found = {};
+        rows.forEach(function (row, i) { if (keeps(row, i, f.key)) { var v = String(row[place[f.key]]); found[v] = (found[v] || 0) + 1; } });
+        boxes[f.key].forEach(function (b) {
+          var n = found[b.value] || 0;
+          b.count.textContent = n;
+          b.label.className = n ? "" : "zero";
+          b.box.checked = (state.chosen[f.key] || []).indexOf(b.value) >= 0;
+        });
+        if ((state.chosen[f.key] || []).length) boxes[f.key].details.open = true;
+      });
+    }
+    function order(list) {
+      if (!state.sort) return list;
+      var down = state.sort[0] === "-", c = place[state.sort.replace(/^-/, "")];
+      if (c === undefined) return list;
+      function value(i) { var v = rows[i][c]; var n = parseFloat(v); return v === "" ? null : isNaN(n) ? String(v) : n; }
+      return list.slice().sort(function (a, b) {
+        var x = value(a), y = value(b);
+        if (x === null || y === null) return (x === null) - (y === null);
+        var d = typeof x === typeof y ? (x < y ? -1 : x > y ? 1 : 0) : (typeof x === "number" ? -1 : 1);
+        return down ? -d : d;
+      });
+    }
+    function cell(c, row) {
+      var v = row[place[c.key]], td = make("td", c.number ? { class: "num" } : {});
+      if (c.tone) td.append(make("span", { class: "pf-chip " + (c.tone[v] || "none") }, v));
+      else if (c.link && row[place.page]) td.append(make("a", { href: root + c.link.replace("{page}", row[place.page]) }, v));
+      else td.textContent = typeof v === "number" ? String(v) : v;
+      return td;
+    }
+    function detail(row) {
+      var parts = columns.filter(function (c) { return c.detail && row[place[c.key]]; }).map(function (c) {
+        return make("div", {}, [make("strong", {}, c.key + ": "), String(row[place[c.key]])]);
+      });
+      return make("tr", { class: "detail" }, make("td", { colspan: visible.length }, parts.length ? parts : "Nothing further is recorded."));
+    }
+    function draw() {
+      var list = order(rows.map(function (_, i) { return i; }).filter(function (i) { return keeps(rows[i], i); }));
+      status.textContent = list.length + " of " + rows.length + " rows";
+      var head = make("tr", {}, visible.map(function (c) {
+        var mark = state.sort === c.key ? " ▲" : state.sort === "-" + c.key ? " ▼" : "";
+        var button = make("button", { type: "button", title: c.title || "Sort by " + c.key }, c.key + mark);
+        button.addEventListener("click", function () { state.sort = state.sort === c.key ? "-" + c.key : c.key; change(); });
+        return make("th", { scope: "col", "aria-sort": mark ? (mark === " ▲" ? "ascending" : "descending") : null }, button);
+      }));
+      var body = make("tbody");
+      list.slice(0, shown).forEach(function (i) {
+        var tr = make("tr", { class: "row", tabindex: 0, "aria-expanded": String(!!open[i]) }, visible.map(function (c) { return cell(c, rows[i]); }));
+        function flip(event) {
+          if (event.target.closest("a") || (event.key && event.key !== "Enter")) return;
+          open[i] = !open[i];
+          tr.setAttribute("aria-expanded", String(open[i]));
+          if (open[i]) tr.after(detail(rows[i])); else tr.nextSibling.remove();
+        }
+        tr.addEventListener("click", flip);
+        tr.addEventListener("keydown", flip);
+        body.append(tr);
+        if (open[i]) body.append(detail(rows[i]));
+      });
+      table.replaceChildren(make("thead", {}, head), body);
+      more.hidden = list.length <= shown;
+      search.value = state.q;
+      count();
+    }
+    function change() { shown = CHUNK; open = {}; write(); draw(); }
+    search.addEventListener("input", function () { state.q = search.value; change(); });
+    clear.addEventListener("click", function () { state = { q: "", sort: "", chosen: {} }; change(); });
+    more.addEventListener("click", function () { shown += 4 * CHUNK; draw(); });
+    window.addEventListener("hashchange", function () { read(); shown = CHUNK; open = {}; draw(); });
+    main.append(status, make("div", { class: "pf-rows", tabindex: 0, role: "region", "aria-label": "Rows" }, table), more);
+    read();
+    draw();
+    host.replaceChildren(make("div", { class: "pf-explore" }, [side, main]));
+  }
+
+  document.addEventListener("DOMContentLoaded", function () {
+    copying();
+    document.querySelectorAll(".pf-frontier").forEach(frontier);
+    document.querySelectorAll(".pf-explorer").forEach(explorer);
+  });
+}());
