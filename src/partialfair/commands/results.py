@@ -39,17 +39,28 @@ def report(
 @app.command()
 def scorecard(
     experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep lines decided before that lack their trained runs here.")
+    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Write 'not run' over them.")] = False,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:
-    """Set published numbers beside reproduced ones, in a table and on a page with all exhibits."""
-    from partialfair.grid.config import load_config
-    from partialfair.jobs.scorecard import write_all
+    """Set published numbers beside reproduced ones, in a table and on a page with all exhibits.
 
+    Where the scorecard has decided lines whose trained runs are not here, it is left alone; --keep and --replace say
+    what is to become of them.
+    """
+    from partialfair.grid.config import load_config
+    from partialfair.jobs.scorecard import Undecided, write_all
+
+    if keep and replace:
+        raise typer.BadParameter("--keep and --replace exclude each other")
+    undecided = Undecided.KEEP if keep else Undecided.REPLACE if replace else Undecided.REFUSE
     grid = load_config(config)
     if experiment is not None:
         grid = grid.restricted(experiment)
-    for path in write_all(grid, out or grid.reports):
+    for path in write_all(grid, out or grid.reports, undecided=undecided):
         print(path)
 
 

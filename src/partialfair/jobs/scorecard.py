@@ -3,26 +3,43 @@
 The last has the main numbers, which ``dvc metrics`` shows and compares between revisions.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from partialfair.errors import DataError
 from partialfair.grid.config import Config
 from partialfair.reporting import answers, page
 from partialfair.tables.files import write_json
-from partialfair.verdicts import scorecard
+from partialfair.verdicts import scorecard, standing
 from partialfair.verdicts.results import Results, convention, is_estimated
 
 DIGITS = 6
 
 
-def write_all(config: Config, out_dir: str | Path | None = None, root: str | Path = ".") -> list[Path]:
+class Undecided(StrEnum):
+    """What becomes of lines that the scorecard in the folder had decided, and that lack their trained runs here."""
+
+    REFUSE = "refuse"
+    KEEP = "keep"
+    REPLACE = "replace"
+
+
+def write_all(
+    config: Config,
+    out_dir: str | Path | None = None,
+    root: str | Path = ".",
+    undecided: Undecided = Undecided.REFUSE,
+) -> list[Path]:
     """Write the files of a grid, whole or restricted, by default into the folder of its reports; return their paths.
 
     Raises:
-        DataError: a figure has not been drawn.
+        DataError: a figure has not been drawn; or lines of the scorecard in the folder cannot be decided here, and
+            ``undecided`` says to refuse.
     """
     place = Path(root)
-    folder, lines = Path(out_dir or place / config.reports), answers.lines(config, place)
+    folder = Path(out_dir or place / config.reports)
+    lines = _standing(answers.lines(config, place), folder / "scorecard.csv", undecided)
     paths = [
         scorecard.write(lines, folder / "scorecard.csv"),
         page.write(config, folder / "index.html", place, lines),
@@ -34,6 +51,21 @@ def write_all(config: Config, out_dir: str | Path | None = None, root: str | Pat
         write_json(folder / name, content)
         paths.append(folder / name)
     return paths
+
+
+def _standing(lines: list[dict[str, Any]], path: Path, undecided: Undecided) -> list[dict[str, Any]]:
+    if undecided is Undecided.REPLACE or not path.exists():
+        return lines
+    before = standing.load(path)
+    if undecided is Undecided.KEEP:
+        return standing.keep(lines, before)
+    if lost := standing.lost(lines, before):
+        papers = ", ".join(dict.fromkeys(line["paper"] for line in lost))
+        raise DataError(
+            f"{path}: {len(lost)} of its {len(before)} lines are decided there and lack their trained runs here "
+            f"({papers}); nothing was written: train the runs, or say --keep or --replace"
+        )
+    return lines
 
 
 def headline(config: Config, root: Path, lines: list[dict[str, Any]]) -> dict[str, Any]:

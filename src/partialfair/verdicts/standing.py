@@ -1,0 +1,92 @@
+"""Lines of a scorecard that were decided where the trained runs are, and cannot be decided here."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from partialfair.errors import DataError
+from partialfair.verdicts.line import COLUMNS, Line
+
+KEY = (
+    "paper", "exhibit", "kind", "section", "claim", "dataset", "algorithm", "constraint", "interval", "setting",
+    "metric", "against", "published",
+)  # fmt: skip
+"""Columns that tell one line from another."""
+NUMBERS = frozenset(one.name for one in fields(Line) if "None" in str(one.type))
+"""Columns that hold a number or nothing."""
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    """Read the lines of a ``scorecard.csv``, typed as :meth:`~partialfair.verdicts.line.Line.row` types them.
+
+    Raises:
+        DataError: the file cannot be read, or is no scorecard.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            reader = csv.DictReader(stream)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise DataError(f"{path}: not a scorecard of this version; delete it and try again")
+            return [_typed(row) for row in reader]
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+        raise DataError(f"{path}: not readable ({error}); delete it and try again") from error
+
+
+def lost(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines of ``before`` that were decided there and are "not run" in ``lines``."""
+    return list(_lost(lines, before).values())
+
+
+def keep(lines: Iterable[dict[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``lines`` with those of ``before`` in the places of what :func:`lost` finds."""
+    every = list(lines)
+    found = _lost(every, before)
+    return [found.get(key, dict(line)) for key, line in _keyed(every)]
+
+
+def _lost(
+    lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    undone = {key for key, line in _keyed(lines) if line["verdict"] == "not run"}
+    return {key: dict(line) for key, line in _keyed(before) if line["verdict"] != "not run" and key in undone}
+
+
+def _keyed(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Lines with what tells them apart; of equal ones (two shares of a split, say), which of them it is.
+
+    Numbers are told apart by five digits: the file rounds them.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        every = (line.get(name, "") for name in KEY)
+        key = tuple(f"{value:.5g}" if isinstance(value, int | float) else value for value in every)
+        seen[key] += 1
+        yield (*key, str(seen[key])), line
+
+
+def _typed(row: Mapping[str, str]) -> dict[str, Any]:
+    """A number that there is none of is left out; ``published`` is a number where it reads as one."""
+    found: dict[str, Any] = {}
+    for name, text in row.items():
+        if name not in NUMBERS and name != "published":
+            found[name] = text
+        elif name == "published" or text:
+            found[name] = _number(text, otherwise=text if name == "published" else None)
+    return found
+
+
+def _number(text: str, otherwise: str | None) -> float | str:
+    """A whole number stays one, so that it is written again as it was.
+
+    Raises:
+        ValueError: the text is no number, and nothing stands in its place.
+    """
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        if otherwise is None:
+            raise
+        return otherwise
