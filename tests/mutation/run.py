@@ -3,8 +3,8 @@
     python -m tests.mutation.run [--only PATTERN] [--anew] [--list]
 
 A fault is killed if a test fails, or does not end in ten times what the tests take without it. What was found is kept
-in ``.cache/mutation`` and not run again until the mutant, the file it is in or its tests change. The exit status is 1
-if the score is below .95 or a mutant survives that the list does not say so of.
+in ``results.json`` beside this file and not run again until the mutant, the file it is in or its tests change. The exit
+status is 1 if the score is below .95 or a mutant survives that the list does not say so of.
 """
 
 import argparse
@@ -20,10 +20,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from partialfair.tables.files import write_json
 from tests.mutation.catalogue import PACKAGE, ROOT, Mutant, mutants
 
 WORK = ROOT / ".cache" / "mutation"
+RESULTS = Path(__file__).with_name("results.json")
 WANTED = 0.95
 PATIENCE, LEAST_SECONDS = 10, 120
 FAILED = (1, 2)
@@ -100,36 +103,46 @@ class Bench:
 
 
 class Results:
-    """What was found before, by a checksum of the mutant, of its file and of its tests."""
+    """What was found before, by name, with a checksum of the mutant, of its file and of its tests."""
 
-    def __init__(self, root: Path, work: Path) -> None:
-        self.root, self.path = root, work / "results.json"
-        self.found: dict[str, bool] = json.loads(self.path.read_text()) if self.path.exists() else {}
+    def __init__(self, root: Path = ROOT, path: Path = RESULTS) -> None:
+        self.root, self.path = root, path
 
-    def key(self, mutant: Mutant) -> str:
-        """Name of a result: another one as soon as anything changes that it directly depends on."""
+    def find(self, mutant: Mutant) -> bool | None:
+        """Whether the mutant survived; ``None`` if it was not run, or something has changed that it depends on."""
+        found = self._load().get(mutant.name)
+        return found["survived"] if found and found["of"] == self.checksum(mutant) else None
+
+    def store(self, mutant: Mutant, survived: bool) -> None:
+        """Keep one result, in the order of names."""
+        every = self._load() | {mutant.name: {"of": self.checksum(mutant), "survived": survived}}
+        write_json(self.path, dict(sorted(every.items())))
+
+    def checksum(self, mutant: Mutant) -> str:
+        """Of what a result directly depends on."""
         read = hashlib.sha256(repr((mutant.name, mutant.old, mutant.new, mutant.tests)).encode())
         for name in (f"{PACKAGE}/{mutant.file}", *(test.partition("::")[0] for test in mutant.tests)):
             read.update((self.root / name).read_bytes())
         return read.hexdigest()[:16]
 
-    def store(self, mutant: Mutant, survived: bool) -> None:
-        """Keep one result."""
-        self.found[self.key(mutant)] = survived
-        self.path.write_text(json.dumps(self.found, indent=1))
+    def _load(self) -> dict[str, Any]:
+        return json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
 
 
-def carry_out(chosen: Sequence[Mutant], root: Path = ROOT, work: Path = WORK, anew: bool = False) -> list[Mutant]:
+def carry_out(
+    chosen: Sequence[Mutant], root: Path = ROOT, work: Path = WORK, kept: Path = RESULTS, anew: bool = False
+) -> list[Mutant]:
     """Run mutants, print what becomes of each, and return those that survive."""
     work.mkdir(parents=True, exist_ok=True)
     with (work / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        results, bench, survivors = Results(root, work), Bench(root, work), []
+        results, bench, survivors = Results(root, kept), Bench(root, work), []
         for number, mutant in enumerate(chosen, start=1):
-            known = None if anew else results.found.get(results.key(mutant))
+            known = None if anew else results.find(mutant)
             began = time.monotonic()
             survived = bench.survives(mutant) if known is None else known
-            results.store(mutant, survived)
+            if known is None:
+                results.store(mutant, survived)
             took = "known" if known is not None else f"{time.monotonic() - began:.0f} s"
             print(f"{number}/{len(chosen)} {'SURVIVED' if survived else 'killed'} {mutant.name} ({took})", flush=True)
             survivors += [mutant] * survived

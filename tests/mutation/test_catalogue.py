@@ -44,6 +44,11 @@ def test_a_text_that_is_there_twice_or_not_at_all_is_refused(old):
         Mutant("a", "half.py", old, "x", ()).applied("x / 2 + x / 2")
 
 
+def test_kept_results_are_of_mutants_in_the_list():
+    """What was found of a mutant that is gone or has another name says nothing any more."""
+    assert {*run.Results()._load()} <= {one.name for one in MUTANTS}
+
+
 @pytest.fixture
 def toy(tmp_path):
     """A project with one function and one test."""
@@ -62,13 +67,16 @@ def test_the_runner_tells_killed_from_survived_and_leaves_the_source_alone(toy, 
         Mutant(name, "half.py", "x / 2", new, ("test_half.py",))
         for name, new in (("equal", "x * 0.5"), ("wrong", "x / 3"), ("stops", "x / 2 +"))
     ]
-    survivors = run.carry_out(own, toy, toy / "work")
+    survivors = run.carry_out(own, toy, toy / "work", toy / "results.json")
     assert [one.name for one in survivors] == ["equal"]
     assert (toy / PACKAGE / "half.py").read_text() == before == (toy / "work/src/partialfair/half.py").read_text()
     assert run.score(own, survivors) == 1
     assert "2 of 3 mutants killed: 0.667" in capsys.readouterr().out
-    assert run.carry_out(own, toy, toy / "work") == survivors
+    assert run.carry_out(own, toy, toy / "work", toy / "results.json") == survivors
     assert capsys.readouterr().out.count("(known)") == 3
+    (toy / "test_half.py").write_text((toy / "test_half.py").read_text() + "    assert half(1e308 * 1.5) < 1e308\n")
+    run.carry_out(own[:1], toy, toy / "work", toy / "results.json")
+    assert "(known)" not in capsys.readouterr().out  # the tests are others
 
 
 def test_a_survivor_needs_a_reason_and_the_rest_a_score():
@@ -79,4 +87,6 @@ def test_a_survivor_needs_a_reason_and_the_rest_a_score():
 def test_tests_that_fail_without_a_fault_are_refused(toy):
     (toy / "test_half.py").write_text("def test():\n    assert False\n")
     with pytest.raises(SystemExit, match="do not pass on the sound source"):
-        run.carry_out([Mutant("a", "half.py", "x / 2", "x", ("test_half.py",))], toy, toy / "work")
+        run.carry_out(
+            [Mutant("a", "half.py", "x / 2", "x", ("test_half.py",))], toy, toy / "work", toy / "results.json"
+        )
