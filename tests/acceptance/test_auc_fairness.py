@@ -9,18 +9,12 @@ from scipy.optimize import minimize
 from partialfair.algorithms.auc import pair_descent
 from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality
 from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step
-from partialfair.algorithms.auc.level_set import LevelSetBudget, mirror_weight, solve
-from partialfair.algorithms.auc.pair_networks import (
-    NetworkRows,
-    all_scores,
-    solve_iqrc,
-    solve_penalty,
-    surrogate_values,
-)
+from partialfair.algorithms.auc.level_set import LevelSetBudget, csr, mirror_weight, solve
+from partialfair.algorithms.auc.pair_networks import solve_iqrc, solve_penalty, surrogate_values
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.algorithms.auc.sigmoid_network import SigmoidNetwork
 from partialfair.algorithms.contract import Task
 from partialfair.datasets.splits import make_split
-from partialfair.models.stacked import StackedMLP
 from partialfair.tables.auc_sets import PRESETS, cells_of
 from tests.acceptance.committed import means, runs
 from tests.algorithms.auc.auc_toy import CELLS, X, problem
@@ -118,19 +112,19 @@ def test_linear_methods_at_kappa_10_are_unconstrained(dataset: Any) -> None:
 @pytest.mark.real_data
 def test_networks_at_kappa_10_are_unconstrained(dataset: Any) -> None:
     rows = compas_rows(dataset, "auc_gap_group")
-    inside: NetworkRows = rows.network_rows
-    network = StackedMLP(inside.X.shape[1], (10,), "sigmoid", squash=True)
-    start = network.initial(np.random.default_rng(0)).astype(np.float64)
+    inside, outside = rows.rows, csr(rows.validation_inputs)
+    network = SigmoidNetwork(inside.X.shape[1], 10)
+    start = network.initial(np.random.default_rng(0))
     budget = LevelSetBudget(steps=3000, calls=8, skip=0.5)
     bound = solve_iqrc(network, inside, start, [11.0], [3.0], np.random.default_rng(1), budget)
     plain = pair_descent.DescentBudget(steps=24_000, marks=16)
     free = solve_penalty(network, inside, start, "plain", [0.0], [10.0], np.random.default_rng(2), plain)
-    outside = rows.validation_inputs.toarray()
-    best = [validation_auc(rows, all_scores(network, one.snapshots, outside)).max() for one in (bound, free)]
+    tables = [network.table(one.snapshots) for one in (bound, free)]
+    best = [validation_auc(rows, network.scores(table, outside).T).max() for table in tables]
     assert best[0] == pytest.approx(best[1], abs=4e-3)
     lowest = []
-    for one in (bound, free):
-        scores = all_scores(network, one.snapshots, inside.X)
+    for table in tables:
+        scores = network.scores(table, inside.arrays)
         lowest.append(surrogate_values(scores, inside.cells, inside.sets, 0.5, 1.0)[0].min())
     assert lowest[0] == pytest.approx(lowest[1], abs=0.01), "the constraint is not loose"
 

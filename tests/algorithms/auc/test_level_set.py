@@ -17,17 +17,9 @@ from partialfair.algorithms.auc.kernels.pair_descent import (
 )
 from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step, minimax_step, set_moments, upper_bound
 from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, mirror_weight, set_weights, solve
-from partialfair.algorithms.auc.pair_networks import (
-    NetworkRows,
-    all_scores,
-    solve_iqrc,
-    solve_penalty,
-    surrogate_values,
-)
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.models.stacked import StackedMLP
 from partialfair.tables.auc_sets import PRESETS
-from tests.algorithms.auc.auc_toy import direct, random_rows
+from tests.algorithms.auc.auc_toy import random_rows
 
 U, V = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.4, 2.0, 0.0])
 WEIGHT = mirror_weight(1.0)
@@ -272,49 +264,3 @@ def test_baselines_descend(stream, kind):
     else:
         assert abs(own.delta @ last) < abs(own.delta @ free)
     assert {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION}[kind] == pair_descent.KINDS[kind]
-
-
-def network_rows():
-    _, X, cells = random_rows(9, n=600, p=3)
-    return NetworkRows(X, cells, PRESETS["inter_group"])
-
-
-def test_network_derivatives_equal_autograd():
-    rng = np.random.default_rng(0)
-    network, X = StackedMLP(3, (4,), "sigmoid", squash=True), rng.normal(size=(1, 7, 3))
-    theta, residual = rng.normal(size=(2, network.size)), rng.normal(size=(2, 7))
-    _, cache = network.forward(theta, X)
-    found = network.backward(theta, cache, residual)
-    for r in range(2):
-        w = torch.tensor(theta[r], requires_grad=True)
-        hidden = torch.sigmoid(torch.tensor(X[0]) @ w[:12].reshape(4, 3).T + w[12:16])
-        out = torch.sigmoid(hidden @ w[16:20] + w[20])
-        (out * torch.tensor(residual[r])).sum().backward()
-        assert found[r] == pytest.approx(w.grad.numpy(), abs=1e-12)
-
-
-def test_surrogate_values_equal_pairs():
-    rows, rng = network_rows(), np.random.default_rng(1)
-    scores = rng.normal(size=(2, rows.cells.size))
-    found = surrogate_values(scores, rows.cells, rows.sets, 0.5, 1.0)
-    for r in range(2):
-        assert found[:, r] == pytest.approx(direct(scores[r], rows.cells, rows.sets), abs=1e-10)
-
-
-def test_iqrc_improves_and_stays_feasible():
-    rows = network_rows()
-    network = StackedMLP(3, (4,), "sigmoid", squash=True)
-    start = network.initial(np.random.default_rng(2))
-    budget = LevelSetBudget(steps=600, calls=4, batch=50, skip=0.5)
-    found = solve_iqrc(network, rows, start, [1.1, 11.0], [1.0, 3.0], np.random.default_rng(3), budget)
-    last = np.array([found.snapshots[found.run == run][-1] for run in range(2)])
-
-    def values(theta):
-        return surrogate_values(all_scores(network, theta, rows.X), rows.cells, rows.sets, 0.5, 1.0)
-
-    f0, f1, f2 = values(np.array([start, *last])).tolist()
-    assert f0[1] < f0[0] and max(f1[1], f2[1]) < 1.1 + 5e-3, "the tight run does not descend within the constraint"
-    assert f0[2] < f0[0] - 0.03 and max(f1[2], f2[2]) < 11
-    plain = pair_descent.DescentBudget(steps=2400, batch=50, marks=2)
-    free = solve_penalty(network, rows, start, "plain", [0.0], [3.0], np.random.default_rng(4), plain)
-    assert abs(values(free.snapshots[-1:])[0, 0] - f0[2]) < 0.04, "a loose IQRC is not the unconstrained method"

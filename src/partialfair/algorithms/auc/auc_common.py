@@ -22,7 +22,6 @@ from scipy import sparse
 from partialfair.algorithms.auc.kernels.cell_auc import auc_from_wins, win_tables
 from partialfair.algorithms.auc.level_set import PairLoss, Rows
 from partialfair.algorithms.auc.pair_descent import DescentBudget
-from partialfair.algorithms.auc.pair_networks import NetworkRows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Algorithm, Fit, Record, Task, Trace, Witness, unsuitable
 from partialfair.algorithms.tuning import AUC_WITHIN, Choice, select
@@ -127,11 +126,6 @@ class AUCRows:
     def rows(self) -> Rows:
         """Training rows for the stochastic solvers."""
         return Rows(self.inputs, self.cells, self.sets)
-
-    @cached_property
-    def network_rows(self) -> NetworkRows:
-        """Training rows for networks."""
-        return NetworkRows(np.ascontiguousarray(self.inputs.toarray()), self.cells, self.sets)
 
     @cached_property
     def problem(self) -> QuadraticAUC:

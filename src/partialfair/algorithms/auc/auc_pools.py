@@ -8,11 +8,12 @@ import numpy as np
 from partialfair.algorithms.auc import pair_descent
 from partialfair.algorithms.auc.auc_common import AUCRows, ModelSettings, Pool, Quality, Vector
 from partialfair.algorithms.auc.kernels.cell_auc import win_tables
-from partialfair.algorithms.auc.pair_networks import NetworkRuns, all_scores, solve_penalty, surrogate_values
+from partialfair.algorithms.auc.level_set import csr
+from partialfair.algorithms.auc.pair_networks import NetworkRuns, solve_penalty, surrogate_values
+from partialfair.algorithms.auc.sigmoid_network import SigmoidNetwork
 from partialfair.models.linear import LinearScore
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.score_levels import GroupAffine
-from partialfair.models.stacked import StackedMLP
 
 BLOCK = 2_000_000  # scores held at once
 
@@ -39,11 +40,13 @@ def linear_pool(
 
 def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training: Vector, hidden: int) -> Pool:
     """The pool of network candidates; tags (R,) and training tolerances (R,) are those of the runs."""
-    network = stacked_network(rows, hidden)
-    inputs = np.ascontiguousarray(rows.validation_inputs.toarray())
-    scores = (all_scores(network, theta[None], inputs) for theta in runs.snapshots)
-    wins = np.array([win_tables(of, rows.validation_cells)[0] for of in scores])
-    quality = Quality.of(wins, rows.validation_cells, rows.sets)
+    network = network_of(rows, hidden)
+    inputs, wins = csr(rows.validation_inputs), []
+    step = max(BLOCK // rows.validation_cells.size, 1)
+    for first in range(0, len(runs.snapshots), step):
+        scores = network.scores(network.table(runs.snapshots[first : first + step]), inputs)
+        wins.append(win_tables(np.ascontiguousarray(scores.T), rows.validation_cells))
+    quality = Quality.of(np.concatenate(wins), rows.validation_cells, rows.sets)
 
     def model(i: int) -> MLPScore:
         train = rows.task.train
@@ -59,7 +62,7 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
         )
 
     def objective(i: int) -> float:
-        scores = all_scores(network, runs.snapshots[i : i + 1], rows.network_rows.X)
+        scores = network.scores(network.table(runs.snapshots[i : i + 1]), rows.rows.arrays)
         return float(surrogate_values(scores, rows.cells, rows.sets, rows.settings.c1, rows.settings.c2)[0, 0])
 
     return Pool(quality, [tags[r] for r in runs.run], training[runs.run], model, objective)
@@ -74,15 +77,15 @@ def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Seq
     if settings.model == "linear":
         weights, run = pair_descent.solve(rows.rows, kind, values, c, random, settings)
         return linear_pool(rows, weights, [tags[r] for r in run], values[run])
-    network = stacked_network(rows, settings.hidden)
-    start = network.initial(rows.random("network")).astype(np.float64)
-    found = solve_penalty(network, rows.network_rows, start, kind, values, c, random, settings)
+    network = network_of(rows, settings.hidden)
+    start = network.initial(rows.random("network"))
+    found = solve_penalty(network, rows.rows, start, kind, values, c, random, settings)
     return network_pool(rows, found, tags, values, settings.hidden)
 
 
-def stacked_network(rows: AUCRows, hidden: int) -> StackedMLP:
-    """The paper's network: one hidden layer of sigmoid units, and a sigmoid output."""
-    return StackedMLP(rows.inputs.shape[1], (hidden,), "sigmoid", squash=True)
+def network_of(rows: AUCRows, hidden: int) -> SigmoidNetwork:
+    """The paper's network on the inputs of a task."""
+    return SigmoidNetwork(rows.inputs.shape[1], hidden)
 
 
 def affine_models(

@@ -69,7 +69,7 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
             train = rows.task.train
             own = affine_scores(inner, train, squash)
             moved = np.where(rows.cells >= 2, pairs[i][0] * own + pairs[i][1], own)
-            return float(surrogate_values(moved[None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
+            return float(surrogate_values(moved[:, None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
 
         return Pool(quality, tags, np.full(len(tags), np.nan), model, objective)
 

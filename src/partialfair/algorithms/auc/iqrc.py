@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from partialfair.algorithms.auc.auc_common import AUCAlgorithm, AUCRows, Pool
-from partialfair.algorithms.auc.auc_pools import network_pool, stacked_network
+from partialfair.algorithms.auc.auc_pools import network_of, network_pool
 from partialfair.algorithms.auc.pair_networks import solve_iqrc
 from partialfair.algorithms.auc.sfls import LevelSetSettings
 from partialfair.algorithms.contract import Look
@@ -39,11 +39,11 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
     def pool(self, rows: AUCRows, settings: IQRCSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of all runs."""
         kappas, constants = np.array(settings.grid(targets)).T
-        network = stacked_network(rows, settings.hidden)
-        start = network.initial(rows.random("network")).astype(np.float64)
+        network = network_of(rows, settings.hidden)
+        start = network.initial(rows.random("network"))
         found = solve_iqrc(
             network,
-            rows.network_rows,
+            rows.rows,
             start,
             1.0 + kappas,
             constants,

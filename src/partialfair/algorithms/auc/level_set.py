@@ -10,6 +10,8 @@ to converge at the paper's steps.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from partialfair.algorithms.contract import Settings
 from partialfair.tables.auc_sets import FourSets, cell_counts
 
 Vector = NDArray[np.float64]
+CSR: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
+"""Row starts, columns and entries of a sparse table, as the kernels take them."""
 
 
 def mirror_weight(bound: float) -> float:
@@ -39,9 +43,14 @@ def set_weights(sets: FourSets, cells: NDArray[np.integer]) -> Vector:
     return sets.table * (counts.sum() / (sets.table @ counts))[:, None]
 
 
+def csr(X: sparse.csr_array) -> CSR:
+    """The arrays of a sparse table."""
+    return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows of linear models.
+    """Training rows of linear models and networks.
 
     Attributes:
         X: (n, p) CSR features.
@@ -53,11 +62,10 @@ class Rows:
     cells: NDArray[np.int64]
     sets: FourSets
 
-    @property
-    def arrays(self) -> tuple[NDArray, NDArray, NDArray]:
-        """Row starts, columns and entries, as the kernels take them."""
-        X = self.X
-        return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64)
+    @cached_property
+    def arrays(self) -> CSR:
+        """The arrays of the features."""
+        return csr(self.X)
 
 
 class PairLoss(Settings):
