@@ -1,7 +1,7 @@
 """The network of the AUC fairness paper: one hidden layer of sigmoid units, and a sigmoid output; many at once.
 
 Source: AUC fairness paper, section 6. :class:`partialfair.models.stacked.StackedMLP` computes the same with dense
-matrix products; on a9a a step of 60 networks takes it three times as long.
+matrix products; on a9a a step of 60 networks takes it more than twice as long.
 """
 
 from dataclasses import dataclass
