@@ -110,6 +110,18 @@ class TestWhatIsRefusedFromTheCount:
         found = numbers.line(row, Outcome(t_interval([0.849, 0.85, 0.851])), options)
         assert found.verdict == "agrees" and "six optimiser seeds" in found.note
 
+    def test_declared_noise_decides_where_seeds_vary_more(self):
+        """The paper's value lies inside the interval of our seeds, and beyond what the optimiser's noise explains."""
+        line = judged(0.853, here=(0.840, 0.850, 0.860), noise=0.001)
+        assert line["ci_low"] < 0.853 < line["ci_high"]
+        assert line["verdict"] == "near"
+
+    @pytest.mark.parametrize(
+        ("here", "verdict"), [(0.899, "near"), (0.841, "near"), (0.901, "differs"), (0.839, "differs")]
+    )
+    def test_a_band_is_near_on_both_sides_however_far_they_are(self, here, verdict):
+        assert judged(0.85, here=(here, here, here), band=(0.84, 0.90))["verdict"] == verdict
+
     def test_a_tolerance_that_came_later_is_said_beside_the_verdict(self):
         line = judged(0.862, tolerance_later={"accuracy": "0.01 was too small"})
         assert "set after a first look at results: 0.01 was too small" in line["note"]
@@ -123,6 +135,15 @@ class TestWhatIsRefusedFromTheCount:
         found = scorecard._distinct([first, first | {"exhibit": "t4", "setting": "kappa=0.1"}])
         assert [line["verdict"] for line in found] == ["agrees", "repeated"]
         assert "the number of t, row=1" in found[1]["note"] and not counts(found[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [(kind, word) for kind in WORDS for other in WORDS.values() for word in other if word not in WORDS[kind]],
+)
+def test_a_kind_of_line_has_no_verdict_of_another(kind, verdict):
+    with pytest.raises(ConfigError, match=f"a {kind} cannot be '{verdict}'"):
+        Line("p", "t", kind=kind, verdict=verdict).row()
 
 
 class TestLines:

@@ -55,6 +55,10 @@ class TestState:
         found = verdict.of_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
         assert found["verdict"] == "cannot tell" and found["claims"]["total"] == 1 and found["questions"] == 1
 
+    def test_what_is_beaten_by_another_holds_in_the_count(self):
+        found = verdict.because(lines(holds=2, dominated=1, undecided=1, fails=1))
+        assert found.startswith("3 of 5 comparisons hold, 1 fails, 1 is undecided")
+
 
 def number(word="agrees", power="yes"):
     return Line("p", "t", published=0.9, reproduced=0.9, verdict=word, power=power).row()
