@@ -119,6 +119,22 @@ class TestBetter:
             assert line.verdict == "undecided" and line.detectable > 0
             assert line.seeds_needed is None or line.seeds_needed > len(SEEDS)
 
+    @pytest.mark.parametrize(
+        ("p", "verdict"),
+        [((0.024, 0.9), "holds"), ((0.026, 0.9), "undecided"), ((0.9, 0.024), "fails"), ((0.9, 0.026), "undecided")],
+    )
+    def test_the_level_is_that_of_the_intervals(self, config, monkeypatch, p, verdict):
+        """One side of 95%."""
+        known = dataclasses.replace(claim_tests.TESTS["better"], decide=lambda sample, margin: p)
+        monkeypatch.setattr(claim_tests, "TESTS", {"better": known})
+        assert words(context(config), entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])) == {verdict}
+
+    def test_one_seed_gives_no_test(self, config):
+        alone = context(config, gain(0.01, algorithm="idca"), lambda job: job.seed == 0)
+        for line in decided(alone, entry(against=["group_auc"], at_equal=EQUAL)):
+            assert line.verdict == "undecided" and line.note.startswith("one seed gives no test")
+            assert line.n == 1 and line.p_value is None and line.detectable is None
+
     def test_an_effect_below_the_margin_fails(self, config):
         small = context(config, gain(-1e-4, algorithm="idca"), noise=1e-5)
         assert words(small, self.claim) == {"fails"}
