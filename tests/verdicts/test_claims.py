@@ -135,6 +135,16 @@ class TestBetter:
             assert line.verdict == "undecided" and line.note.startswith("one seed gives no test")
             assert line.n == 1 and line.p_value is None and line.detectable is None
 
+    def test_generated_files_decide_nothing_for_a_paper(self, config, monkeypatch):
+        monkeypatch.setattr(Context, "is_generated", lambda self, dataset: dataset == "a9a")
+        ahead = context(config, gain(0.01, algorithm="idca"))
+        every = {"against": ["group_auc"], "at_equal": EQUAL}
+        by_dataset = {line.dataset: line for line in decided(ahead, entry(**every))}
+        assert by_dataset["a9a"].verdict == "not run" and "is generated here" in by_dataset["a9a"].note
+        assert by_dataset["law_school"].verdict == "holds"
+        assert words(ahead, entry(**every, generated=True)) == {"holds"}
+        assert words(ahead, entry(**every, kind="question")) == {"holds"}
+
     def test_an_effect_below_the_margin_fails(self, config):
         small = context(config, gain(-1e-4, algorithm="idca"), noise=1e-5)
         assert words(small, self.claim) == {"fails"}
