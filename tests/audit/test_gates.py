@@ -126,6 +126,23 @@ def test_four_fifths(scores: Path) -> None:
     assert audited(*given, "--min-selection-ratio", f"{ratio['value'] - 0.01}").exit_code == 0
 
 
+def test_a_gate_passes_at_its_limit_and_not_a_rounding_error_beyond() -> None:
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], [300, 700])
+    scores = random.normal(size=1000) + 0.4 * (group == "a")
+
+    def passes(gates: dict[str, float]) -> bool:
+        return audit_scores(scores, group, gates=gates, replicates=0).passed
+
+    found = {gate.metric: gate.value for gate in audit_scores(
+        scores, group, gates={"sp": 0.0, "selection_ratio": 1.0}, replicates=0
+    ).gates}  # fmt: skip
+    gap, ratio = found["sp"], found["selection_ratio"]
+    assert gap is not None and ratio is not None and 0 < gap < 1 and 0 < ratio < 1
+    assert passes({"sp": gap}) and not passes({"sp": float(np.nextafter(gap, 0))})
+    assert passes({"selection_ratio": ratio}) and not passes({"selection_ratio": float(np.nextafter(ratio, 1))})
+
+
 def test_the_lower_group_is_named_and_pairs_are_signed() -> None:
     random = np.random.default_rng(3)
     group = np.repeat(["low", "mid", "top"], 1500)
