@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import ks_2samp
 from sklearn.metrics import roc_auc_score
 
-from partialfair.audit import audit_scores
+from partialfair.audit import audit_scores, measures
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
 from partialfair.audit.sample import build_sample
 from partialfair.errors import ConfigError, DataError, PluginError
@@ -99,6 +99,44 @@ def test_the_level_is_that_of_the_quantiles(frame: pd.DataFrame) -> None:
     assert most.low < half.low < half.value < half.high < most.high
     half, most = (results[level].measured.overall["sp"] for level in (0.5, 0.95))
     assert most.low < half.low <= half.value <= half.high < most.high
+
+
+def test_an_interval_over_pairs_is_not_that_of_the_first() -> None:
+    """The first pair is alike, so that its resamples lie far below."""
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c", "d"], 600)
+    scores = random.normal(size=2400) + np.repeat([0.0, 0.0, 0.8, 1.0], 600)
+    measured = audit_scores(scores, group, interval=I, replicates=200).measured
+    found, widest = measured.overall["sp"], max(own["sp"].high - own["sp"].low for own in measured.pairs.values())
+    assert found.value == max(own["sp"].value for own in measured.pairs.values())
+    assert found.value - widest < found.low < found.value < found.high < found.value + widest
+
+
+def test_joined_columns_give_the_sample_its_own_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drawn(tally: Any, rng: Any, replicates: int) -> list[Any]:
+        return [(np.flatnonzero(own), np.tile(own[own > 0], (replicates, 1)).astype(np.int32)) for own in tally.count]
+
+    monkeypatch.setattr(measures, "bootstrap_counts", drawn)
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], [9_000, 21_000])
+    scores = random.normal(size=30_000) + 0.3 * (group == "a")
+    labels = random.integers(0, 2, 30_000)
+    measured = audit_scores(scores, group, labels, interval=[(0.101, 0.1137)], replicates=2).measured
+    joined = {name: one for name, one in measured.overall.items() if one.value is not None}
+    assert {"sp", "rank_gap", "eop_full"} <= {*joined}
+    for name, one in joined.items():
+        assert (one.low, one.high) == pytest.approx((one.value, one.value), abs=1e-12), name
+
+
+def test_parity_where_one_groups_decision_lies_inside_is_measured() -> None:
+    """A tenth of a's interval of two lies above the threshold, and all of b's of one: equal rates, by no convention."""
+    group = np.repeat(["a", "b"], 100)
+    scores = np.where(np.r_[np.arange(100) < 10, np.arange(100) < 50], 1.0, -1.0) + np.tile(np.arange(100) / 1e3, 2)
+    intervals = [[(0.0, 0.2)], [(0.3, 0.4)]]
+    found = audit_scores(scores, group, interval=intervals, threshold=0.0, replicates=0, gates={"dp_gap": 0.05})
+    assert found.metric("dp_gap") == pytest.approx(0, abs=1e-12) and found.passed
 
 
 def test_equal_seeds_give_equal_results_and_other_seeds_other_intervals(frame: pd.DataFrame) -> None:
