@@ -17,7 +17,11 @@ import numpy as np
 import pytest
 import yaml
 
+import partialfair
+
 ROOT = Path(__file__).parents[2]
+SOURCE = Path(partialfair.__file__).parents[1]
+"""The source that is tested; not that of this checkout where a deliberate fault was put into a copy."""
 LIMIT = 1500.0  # seconds for one command; a busy machine needs many times what an idle one does
 KILLS = int(os.environ.get("PARTIALFAIR_KILLS", "2"))
 LONG = pytest.mark.skipif(KILLS < 20, reason="runs in `make test-faults`")
@@ -88,7 +92,7 @@ class Lab:
         mine = ("PARTIALFAIR_PARAMS", "COV_CORE_SOURCE", "PARTIALFAIR_TRACEBACK")
         environment = {key: value for key, value in os.environ.items() if key not in mine}
         environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-        return environment | {"PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": str(KERNELS)} | changes
+        return environment | {"PYTHONPATH": str(SOURCE), "NUMBA_CACHE_DIR": str(KERNELS)} | changes
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
         """Start a command as the leader of a process group of its own."""

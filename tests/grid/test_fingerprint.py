@@ -40,13 +40,13 @@ def hashes(source: Path) -> dict[str, str]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(closure.SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path / "src"
 
 
 @pytest.fixture(scope="module")
 def before() -> dict[str, str]:
-    return hashes(ROOT / "src")
+    return hashes(closure.SOURCE)
 
 
 def changed_by(source: Path, before: dict[str, str]) -> set[str]:
