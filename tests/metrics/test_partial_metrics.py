@@ -157,10 +157,11 @@ class TestRefusals:
             with pytest.raises(NotEstimableError, match="group 1: it has no rows"):
                 value(name, np.arange(9.0), [1, -1, 1] * 3, np.array([0, 0, 0, 0, 0, 2, 2, 2, 2]), [(0, 1)])
 
-    def test_scores_that_are_not_finite(self):
+    @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+    def test_scores_that_are_not_finite(self, wrong):
         for name in (*ALL, "accuracy", "auc"):
             with pytest.raises(DataError, match="1 values are not finite, the first in row 3"):
-                scores = np.where(np.arange(12) == 3, np.nan, np.arange(12.0))
+                scores = np.where(np.arange(12) == 3, wrong, np.arange(12.0))
                 value(name, scores, [1, -1] * 6, np.repeat([0, 1], 6), [(0, 1)])
 
     def test_labels_that_are_not_signs(self):
