@@ -35,9 +35,10 @@ class TestOverSeeds:
         assert t_interval([1.0, np.nan, 3.0]) == t_interval([1.0, 3.0])
         assert np.isnan(t_interval([]).mean)
 
-    def test_level_is_checked(self):
-        with pytest.raises(ConfigError, match=r"level: 95"):
-            t_interval([1.0, 2.0], level=95)
+    @pytest.mark.parametrize("level", [0, 1, 95, -0.5])
+    def test_level_is_checked(self, level):
+        with pytest.raises(ConfigError, match=f"level: {level} is not between 0 and 1"):
+            t_interval([1.0, 2.0], level=level)
 
 
 class TestResampling:
