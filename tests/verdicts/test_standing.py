@@ -20,12 +20,11 @@ def before():
 
 @pytest.fixture
 def here(before, monkeypatch):
-    """What a clone without trained runs finds: three decided lines cannot be decided, and one number is another."""
-    decided = [place for place, line in enumerate(before) if line["verdict"] != "not run"]
-    found = [dict(line) for line in before]
-    for place in decided[:3]:
-        found[place] |= {"verdict": "not run", "note": "no run here", "counts": "no"}
-    found[decided[3]] |= {"note": "found here"}
+    """What a clone finds that lacks runs of one paper: three of its lines are undone, and every line is another."""
+    found = [line | {"note": "found here"} for line in before]
+    undone = [n for n, line in enumerate(before) if (line["paper"], line["verdict"]) == ("plada", "holds")]
+    for place in undone[:3]:
+        found[place] |= {"verdict": "not run", "metric": "as it was named before a test", "counts": "no"}
     monkeypatch.setattr(job.answers, "lines", lambda config, root: [dict(line) for line in found])
     return found
 
@@ -57,18 +56,25 @@ def test_lines_that_cannot_be_decided_are_refused_and_nothing_is_written(here, f
     assert contents(folder) == stood
 
 
-def test_kept_lines_stand_beside_those_found_here(here, before, folder):
+def test_a_paper_that_cannot_be_decided_is_kept_whole_and_the_others_are_written(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.KEEP)
     found = standing.load(folder / "scorecard.csv")
-    assert [line["verdict"] for line in found] == [line["verdict"] for line in before]
-    assert [line["note"] for line in found if line["note"] == "found here"] == ["found here"]
-    assert not any(line["note"] == "no run here" for line in found)
+    assert [line for line in found if line["paper"] == "plada"] == [line for line in before if line["paper"] == "plada"]
+    assert {line["note"] for line in found if line["paper"] != "plada"} == {"found here"}
+    assert [line["paper"] for line in found] == [line["paper"] for line in before]
+
+
+def test_lines_that_only_the_kept_paper_has_are_not_lost(before):
+    one = [line for line in before if line["paper"] == "plada" and line["verdict"] != "not run"]
+    undone = [one[0] | {"verdict": "not run"}]
+    assert standing.keep(undone, one) == one
 
 
 def test_replaced_lines_are_not_run(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.REPLACE)
     found = standing.load(folder / "scorecard.csv")
     assert sum(a["verdict"] != b["verdict"] for a, b in zip(found, before, strict=True)) == 3
+    assert {line["note"] for line in found} == {"found here"}
 
 
 def test_what_was_not_run_before_loses_nothing(before):

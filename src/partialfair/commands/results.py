@@ -40,7 +40,7 @@ def report(
 def scorecard(
     experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep lines decided before that lack their trained runs here.")
+        bool, typer.Option("--keep", help="Keep papers of which a line was decided and lacks its runs here.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Write 'not run' over them.")] = False,
     config: ConfigOption = PARAMS,
@@ -48,8 +48,8 @@ def scorecard(
 ) -> None:
     """Set published numbers beside reproduced ones, in a table and on a page with all exhibits.
 
-    Where the scorecard has decided lines whose trained runs are not here, it is left alone; --keep and --replace say
-    what is to become of them.
+    Where the scorecard has decided lines whose trained runs are not here, it is left alone; --keep leaves the papers of
+    these lines as they are and writes the others, --replace writes "not run".
     """
     from partialfair.grid.config import load_config
     from partialfair.jobs.scorecard import Undecided, write_all

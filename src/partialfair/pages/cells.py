@@ -54,7 +54,9 @@ class Table:
 
     @property
     def labels(self) -> list[str]:
-        """What stands beside each cell where a row is shown as a card: both of its titles."""
+        """What stands beside each cell where a row is a card: its title, with the upper one where two are alike."""
+        if len({*self.columns}) == len(self.columns):
+            return list(self.columns)
         upper = [title for title, width in self.groups for _ in range(width)] or [""] * len(self.columns)
         return [": ".join(filter(None, pair)) for pair in zip(upper, self.columns, strict=True)]
 

@@ -1,7 +1,7 @@
 """Lines of a scorecard that were decided where the trained runs are, and cannot be decided here."""
 
 import csv
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,9 +12,9 @@ from partialfair.verdicts.line import COLUMNS, Line
 
 KEY = (
     "paper", "exhibit", "kind", "section", "claim", "dataset", "algorithm", "constraint", "interval", "setting",
-    "metric", "against", "published",
+    "against", "published",
 )  # fmt: skip
-"""Columns that tell one line from another."""
+"""Columns that tell one line from another, besides the metric of what is no claim: a test may rename a claim's."""
 NUMBERS = frozenset(one.name for one in fields(Line) if "None" in str(one.type))
 """Columns that hold a number or nothing."""
 
@@ -37,21 +37,29 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 def lost(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the lines of ``before`` that were decided there and are "not run" in ``lines``."""
-    return list(_lost(lines, before).values())
+    undone = {key for key, line in _keyed(lines) if line["verdict"] == "not run"}
+    return [dict(line) for key, line in _keyed(before) if line["verdict"] != "not run" and key in undone]
 
 
 def keep(lines: Iterable[dict[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``lines`` with those of ``before`` in the places of what :func:`lost` finds."""
-    every = list(lines)
-    found = _lost(every, before)
-    return [found.get(key, dict(line)) for key, line in _keyed(every)]
+    """Return ``lines``, but those of ``before`` for every paper of which :func:`lost` finds one.
 
-
-def _lost(
-    lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
-) -> dict[tuple[str, ...], dict[str, Any]]:
-    undone = {key for key, line in _keyed(lines) if line["verdict"] == "not run"}
-    return {key: dict(line) for key, line in _keyed(before) if line["verdict"] != "not run" and key in undone}
+    A paper stays as a whole: p-values of its claims are corrected together, and null models of its numbers may want
+    data that are missing, too, so that its other lines could be decided otherwise for want of them.
+    """
+    every, stood = list(lines), list(before)
+    waiting = {line["paper"]: deque[dict[str, Any]]() for line in lost(every, stood)}
+    for line in stood:
+        if line["paper"] in waiting:
+            waiting[line["paper"]].append(dict(line))
+    kept = []
+    for line in every:
+        own = waiting.get(line["paper"])
+        if own is None:
+            kept.append(line)
+        elif own:
+            kept.append(own.popleft())
+    return kept + [line for own in waiting.values() for line in own]
 
 
 def _keyed(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
@@ -61,7 +69,7 @@ def _keyed(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...]
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for line in lines:
-        every = (line.get(name, "") for name in KEY)
+        every = [line.get(name, "") for name in (*KEY, *(() if line.get("claim") else ("metric",)))]
         key = tuple(f"{value:.5g}" if isinstance(value, int | float) else value for value in every)
         seen[key] += 1
         yield (*key, str(seen[key])), line
