@@ -131,12 +131,12 @@ def test_joined_columns_give_the_sample_its_own_values(
 
 
 def test_parity_where_one_groups_decision_lies_inside_is_measured() -> None:
-    """A tenth of a's interval of two lies above the threshold, and all of b's of one: equal rates, by no convention."""
+    """Above the threshold are half of a's interval and one of b's two, in the gap between: equal by no convention."""
     group = np.repeat(["a", "b"], 100)
-    scores = np.where(np.r_[np.arange(100) < 10, np.arange(100) < 50], 1.0, -1.0) + np.tile(np.arange(100) / 1e3, 2)
-    intervals = [[(0.0, 0.2)], [(0.3, 0.4)]]
-    found = audit_scores(scores, group, interval=intervals, threshold=0.0, replicates=0, gates={"dp_gap": 0.05})
-    assert found.metric("dp_gap") == pytest.approx(0, abs=1e-12) and found.passed
+    scores = np.where(np.r_[np.arange(100) < 10, np.arange(100) < 15], 1.0, -1.0) + np.tile(np.arange(100) / 1e3, 2)
+    intervals = [[(0.0, 0.2)], [(0.0, 0.1), (0.2, 0.3)]]
+    found = audit_scores(scores, group, interval=intervals, threshold=0.0, replicates=0, gates={"dp": 0.05})
+    assert found.metric("dp") == pytest.approx(0, abs=1e-12) and found.passed
 
 
 def test_equal_seeds_give_equal_results_and_other_seeds_other_intervals(frame: pd.DataFrame) -> None:
