@@ -57,7 +57,7 @@ resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the j
 
 # Brought by the workflow's own rule, so that every raw file has its record.
 data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for some
-	snakemake --cores $(CORES) --quiet all --config datasets="$(DATASETS)" $(if $(PAPER),params=$(PARTIALFAIR_PARAMS)) -- raw
+	@PARTIALFAIR_AGAIN="make data" python -m partialfair run raw --cores $(CORES) --datasets "$(DATASETS)"
 	python -m partialfair data verify $(DATASETS)
 	@python -m partialfair data fetch --extras $(DATASETS) > /dev/null \
 		|| echo "make: a file that only documents a dataset could not be had; nothing is made from it" >&2

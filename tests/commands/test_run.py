@@ -190,6 +190,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     Path("Snakefile").touch()
     assert runner.run_workflow(["psp", "pdp"], Path("params.yaml"), "2") == 143
     runner.run_workflow([], Path("papers/plada/grid.yaml"))
+    runner.run_workflow(["raw"], Path("params.yaml"), datasets="a9a bank")
     monkeypatch.setenv(runner.AGAIN, "make demo")
     runner.run_workflow(["demo"], Path("params.yaml"))
     Path(".snakemake/locks").mkdir(parents=True)
@@ -198,6 +199,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     assert named == [
         "partialfair run psp pdp --cores 2",
         "partialfair run --cores all --config papers/plada/grid.yaml",
+        "partialfair run raw --cores all --datasets 'a9a bank'",
         "make demo",
         f"cd {tmp_path} && partialfair resume",
     ]

@@ -18,7 +18,7 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.grid.checks import RESERVED
+from partialfair.grid.checks import TARGETS
 from partialfair.grid.config import load_config
 from tests.workflow.project import ROOT
 
@@ -178,7 +178,7 @@ def parse(page: Page, words: list[str]) -> None:
         if not source.exists():
             return
         config = load_config(source)
-        known = {*RESERVED, *config.experiments, *config.params.exhibits}
+        known = {*TARGETS, *config.experiments, *config.params.exhibits}
         targets = words[words.index("--") + 1 :] if "--" in words else [word for word in words if word in known]
         assert set(targets) <= known, f"{page.name}: {' '.join(words)}"
 

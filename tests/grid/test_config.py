@@ -1,6 +1,7 @@
 import copy
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
+from partialfair.grid.checks import RESERVED
 from partialfair.grid.config import Job, evaluation_settings, job_settings, kappa_text, load_config
 from tests.workflow.project import ROOT, TINY
 
@@ -32,6 +34,12 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     else:
         block[last] = value
     return content
+
+
+def test_the_names_of_all_rules_are_reserved():
+    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    rules = [name for file in files for name in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)]
+    assert len(rules) > 15 and sorted(rules) == sorted(RESERVED)
 
 
 def test_the_shipped_grid_is_valid():
@@ -104,10 +112,12 @@ REFUSED = [
     ("experiments/demo/algorithms", {"al": {}}, ["experiments.demo.algorithms.al", "'alm'"]),
     (f"{SIMULATED}/algorithms/ida", [0.1], ["runs.simulated.algorithms.ida", "'idca'"]),
     ("experiments/Demo 2", TINY["experiments"]["demo"], ["Demo 2", "lower case"]),
-    ("experiments/paper", TINY["experiments"]["demo"], ["experiments.paper", "target"]),
+    ("experiments/paper", TINY["experiments"]["demo"], ["experiments.paper", "a rule of the workflow"]),
     ("experiments/demo/runs", {}, ["experiments.demo.runs is {}"]),
     ("experiments", None, ["experiments: the key is missing"]),
     ("exhibits/demo", {"kind": "table"}, ["exhibits.demo", "choose another name"]),
+    ("exhibits/exhibit_page", {"kind": "table"}, ["exhibits.exhibit_page", "a rule of the workflow"]),
+    ("experiments/splits", TINY["experiments"]["demo"], ["experiments.splits", "a rule of the workflow"]),
     ("exhibits/table1", {"title": "x"}, ["exhibits.table1.kind: the key is missing"]),
     ("exhibits/table1", {"kind": "table", "experiments": ["dmo"]}, ["exhibits.table1.experiments", "'demo'"]),
 ]

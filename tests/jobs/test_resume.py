@@ -36,8 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "snakemake/__init__.py").touch()
     (tmp_path / "snakemake/__main__.py").write_text(SNAKEMAKE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    record_run(["--jobs", "4", "demo"])
-    write_json(RECORD, read_json(RECORD) | {"pid": ended_process()})
+    again(["--jobs", "4", "demo"])
     (tmp_path / ".snakemake/log").mkdir()
     (tmp_path / ".snakemake/log/one.log").write_text("SLURM run ID: 3f2a-77\nJob 1 has been submitted\n")
     (tmp_path / ".snakemake/locks").mkdir()
@@ -63,6 +62,25 @@ def test_orphans_are_cancelled_before_the_lock_goes_and_the_command_is_repeated(
     assert lines[1] == "scancel 11 12"
     assert lines[3:] == ["snakemake --jobs 4 demo --quiet --unlock", "snakemake --jobs 4 demo --quiet"]
     assert said[0] == "cancelling 2 Slurm jobs of the killed run: 11 12"
+
+
+def test_options_stand_before_the_targets(folder: Path):
+    again(["--cores", "2", "--config", "params=params.yaml", "--", "demo"])
+    assert resume(["--quiet"], say=lambda _: None) == 7
+    begun = "snakemake --cores 2 --config params=params.yaml --quiet"
+    assert (folder / "calls").read_text().splitlines()[3:] == [f"{begun} --unlock -- demo", f"{begun} -- demo"]
+
+
+def test_a_lock_that_stays_is_one_sentence(folder: Path):
+    (folder / "snakemake/__main__.py").write_text("raise SystemExit(3)")
+    with pytest.raises(PartialFairError, match=r"--unlock. failed with status 3; \.snakemake/locks is as it was"):
+        resume(say=lambda _: None)
+
+
+def again(arguments: list[str]) -> None:
+    """Record that a run with these arguments was killed."""
+    record_run(arguments)
+    write_json(RECORD, read_json(RECORD) | {"pid": ended_process()})
 
 
 def test_without_orphans_nothing_is_cancelled(folder: Path):

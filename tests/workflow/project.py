@@ -77,14 +77,29 @@ class Project:
         """Replace params.yaml."""
         (self.folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command in the folder, with the environment of the tests but none of the project's own."""
+    def environment(self) -> dict[str, str]:
+        """The environment of the tests without the project's own variables, with their interpreter first."""
         mine = ("PYTHONPATH", "PARTIALFAIR_PARAMS", "NUMBA_CACHE_DIR", "COV_CORE_SOURCE")
         environment = {key: value for key, value in os.environ.items() if key not in mine}
         environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-        environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "DVC_NO_ANALYTICS": "1"}
+        return environment | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "DVC_NO_ANALYTICS": "1"}
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """Start a command in the folder as the leader of a process group of its own; its output is one stream."""
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            process_group=0,
+        )
+
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder to its end."""
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False
+            command, cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=LIMIT, check=False
         )
         if check and done.returncode:
             raise AssertionError(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")

@@ -2,16 +2,20 @@
 
 import copy
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from tests.workflow.project import ROOT, TINY, Project, make_project, share_kernels
+from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project, share_kernels
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +24,7 @@ PARAMS = {**copy.deepcopy(TINY), "seeds": [0]}
 PARAMS["experiments"]["demo"]["runs"]["simulated"]["algorithms"] = {"unconstrained": ["inf"], "alm": [0.2]}
 TRAINED = "data/runs/demo/simulated"
 KEPT = f"{TRAINED}/alm/kappa=0.2/seed=0"
+KILLS = int(os.environ.get("PARTIALFAIR_KILLS", "2"))
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +137,56 @@ def edit(path: Path) -> bytes:
         path.write_text(re.sub(r"(0\.\d\d)(\d)", lambda found: f"{found[1]}{(int(found[2]) + 1) % 10}", text, count=1))
         assert path.read_text() != text
     return path.read_bytes()
+
+
+def killed(project: Project, seconds: float) -> bool:
+    """Start `dvc repro`; kill it with all that it started after some time. Return whether it had not ended before."""
+    process = project.start("dvc", "repro", *STAGES)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return True
+    assert process.returncode == 0, output[-4000:]
+    return False
+
+
+def results(project: Project) -> dict[str, bytes]:
+    """What two audits must have in common; times stand in other files."""
+    found = [path for name in ("model.npz", "scores.parquet", "metrics.json") for path in project.folder.rglob(name)]
+    found += [path for path in (project.folder / "reports").rglob("*.*") if path.suffix in (".csv", ".svg")]
+    return {path.relative_to(project.folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_killed_and_repeated_audits_end_as_an_undisturbed_one(audited: Project, tmp_path: Path):
+    def clone(name: str) -> Project:
+        """The source and the table of DVC's records, with nothing made from it yet."""
+        audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / name))
+        made = Project(tmp_path / name)
+        share_kernels(made.folder)
+        shutil.rmtree(made.folder / "reports")
+        return made
+
+    undisturbed = clone("undisturbed")
+    began = time.monotonic()
+    assert not killed(undisturbed, LIMIT)
+    duration, expected = time.monotonic() - began, results(undisturbed)
+    assert expected == results(audited)
+    rng, kills, locks = np.random.default_rng(KILLS), 0, 0
+    while kills < KILLS:
+        project = clone(f"from{kills}")
+        while kills < KILLS and killed(project, duration * rng.uniform(0.1, 0.8)):
+            kills += 1
+            if any((project.folder / ".snakemake" / "locks").glob("*")):
+                locks += 1
+                refused = project.run("dvc", "repro", *STAGES, check=False)
+                assert refused.returncode != 0 and "`partialfair resume`" in refused.stdout + refused.stderr
+                project.run(sys.executable, "-m", "partialfair", "resume")
+        project.run("dvc", "repro", *STAGES)
+        assert results(project) == expected
+        assert "up to date" in project.run("dvc", "status").stdout
+    print(f"{kills} kills, {locks} of them within Snakemake; an undisturbed audit takes {duration:.1f} s")
 
 
 def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Path):

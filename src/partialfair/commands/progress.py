@@ -15,6 +15,8 @@ DONE = re.compile(r"(\d+) of (\d+) steps \(\d+(?:\.\d+)?%\) done")
 RULE = re.compile(r"^(?:local)?rule (\w+):")
 WILDCARDS = re.compile(r"^ {4}wildcards: (.*)")
 JOB_FAULT = "Error in rule"
+LOCKED = "LockException:"
+RESUME = "`partialfair resume` (`make resume`)"
 FAULT = re.compile(
     rf"^(?:{JOB_FAULT}|WorkflowError|MissingRuleException|MissingInputException|LockException|\w*Exception:)"
 )
@@ -153,6 +155,8 @@ def follow(
     if status and not stop.number:
         for fault in dict.fromkeys(seen.faults):
             print(fault, file=stream)
+        if LOCKED in seen.faults:
+            print(f"another run is under way in this folder, or one was killed: {RESUME} continues it", file=stream)
         if status > 0:
             print(f"failed with status {status}; the whole output is in {log.absolute()}", file=stream)
             return status

@@ -62,11 +62,12 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
     profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show Snakemake's own output.")] = False,
+    datasets: Annotated[str, typer.Option(help="For the target raw: names of datasets; by default all.")] = "",
 ) -> None:
     """Run what is outdated, with Snakemake, and show one line of progress; the whole output goes to logs/run.log."""
     from partialfair.commands.runner import run_workflow
 
-    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose))
+    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose, datasets))
 
 
 @app.command()

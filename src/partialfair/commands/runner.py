@@ -26,6 +26,7 @@ def run_workflow(
     dry_run: bool = False,
     profile: str | None = None,
     verbose: bool = False,
+    datasets: str = "",
 ) -> int:
     """Run Snakemake in the current folder, with a line of progress.
 
@@ -36,6 +37,7 @@ def run_workflow(
         dry_run: only say what would run.
         profile: name of a folder of ``workflow/profiles``.
         verbose: show Snakemake's output as it comes; that of a dry run is always shown.
+        datasets: whose raw files the target ``raw`` brings; none for all.
 
     Returns:
         Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
@@ -47,7 +49,8 @@ def run_workflow(
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
     if cores != "all" and not (cores.isdecimal() and int(cores) > 0):
         raise ConfigError(f"--cores is {cores!r}; give a number of cores, or all")
-    command = [sys.executable, "-m", "snakemake", "--cores", cores, "--config", f"params={config}"]
+    command = [sys.executable, "-m", "snakemake", "--cores", cores]
+    command += ["--config", f"params={config}", f"datasets={datasets}"]
     if dry_run:
         command.append("--dry-run")
     if profile is not None:
@@ -68,7 +71,8 @@ def run_workflow(
             return f"cd {shlex.quote(os.getcwd())} && partialfair resume"
         if AGAIN in os.environ:
             return os.environ[AGAIN]
-        options = ["--config", str(config)] * (config != PARAMS) + ["--profile", profile or ""] * (profile is not None)
+        given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
+        options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
     return follow(command, LOG, again=again)
@@ -86,11 +90,11 @@ def require_targets(targets: Sequence[str], config: Path) -> None:
     Raises:
         ConfigError: with the nearest name.
     """
-    from partialfair.grid.checks import RESERVED
+    from partialfair.grid.checks import TARGETS
     from partialfair.grid.config import load_config
 
     grid = load_config(config)
-    known = sorted({*RESERVED, *grid.experiments, *grid.params.exhibits})
+    known = sorted({*TARGETS, *grid.experiments, *grid.params.exhibits})
     for target in targets:
         if target not in known and "/" not in target and "." not in target:
             near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-RESERVED = ("all", "demo", "paper", "benchmark", "scorecard")
-"""Workflow targets that an exhibit may not be called (nor an experiment, except ``demo``)."""
+_WHOLE = ("all", "demo", "paper", "benchmark", "scorecard")
+_STAGES = ("raw", "data", "splits", "runs", "evaluation", "report", "pages", "demo_pages")
+TARGETS = (*_WHOLE, *_STAGES)
+"""What the workflow can be asked for besides experiments, exhibits and files."""
+_OF_FILES = ("fetch", "prepare", "split", "manifest", "train", "evaluate", "collect", "exhibit", "exhibit_page")
+RESERVED = (*TARGETS, *_OF_FILES, "experiment_scorecard")
+"""Names of the workflow's rules, which an exhibit may not bear (nor an experiment, except ``demo``)."""
 
 
 MOST_ROWS = 100_000_000
@@ -74,7 +79,7 @@ def check_names(config: "Config") -> None:
         if name == config.name or name in papers:
             raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
         if name in RESERVED and name != "demo":
-            raise ConfigError(f"{where}: {name!r} is the name of a workflow target; choose another name")
+            raise ConfigError(f"{where}: {name!r} is the name of a rule of the workflow; choose another name")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
         _check_choices(experiment, where)
         for algorithm in experiment.algorithms:
@@ -86,7 +91,8 @@ def check_names(config: "Config") -> None:
     for name, exhibit in params.exhibits.items():
         where = f"{source}: exhibits.{name}"
         if name in RESERVED or name in params.experiments:
-            raise ConfigError(f"{where}: {name!r} is the name of a target or experiment; choose another name")
+            what = "a rule of the workflow" if name in RESERVED else "an experiment"
+            raise ConfigError(f"{where}: {name!r} is the name of {what}; choose another name")
         for used in exhibit.experiments:
             if used not in params.experiments:
                 hint = plugins.did_you_mean(used, params.experiments)

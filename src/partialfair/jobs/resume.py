@@ -61,12 +61,20 @@ def resume(
         cancel_slurm_jobs(say)
         cancel_batch_jobs(record["arguments"], RECORD.stat().st_mtime, say)
     wait_for_local_jobs(say)
-    command = [sys.executable, "-m", "snakemake", *record["arguments"], *extra]
+    command = _with_options(record["arguments"], extra)
     if LOCKS.exists() and any(LOCKS.iterdir()):
         say("removing the lock of the killed run")
-        subprocess.run([*command, "--unlock"], check=True)
+        unlocking = _with_options(record["arguments"], [*extra, "--unlock"])
+        if status := _run(unlocking):
+            raise PartialFairError(f"`{' '.join(unlocking[2:])}` failed with status {status}; {LOCKS} is as it was")
     say(f"snakemake {' '.join(command[3:])}")
     return start(command)
+
+
+def _with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Snakemake's command with further options, which stand before ``--``, since what follows it is a target."""
+    targets = arguments.index("--") if "--" in arguments else len(arguments)
+    return [sys.executable, "-m", "snakemake", *arguments[:targets], *options, *arguments[targets:]]
 
 
 def _refuse_if_running(host: str, pid: int) -> None:

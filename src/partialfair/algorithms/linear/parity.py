@@ -8,7 +8,6 @@ and a handful of fits serves every tolerance. A vertex of the programme mixes on
 constraints: two for demographic parity of two groups.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -189,9 +188,3 @@ class ParityFits:
         weights = self._weights()
         errors = float((weights * (ones != (self.problem.y > 0))).sum() / weights.sum())
         self.decisions.append(Decision(moved, errors, rates))
-
-
-def largest_gap(rates: Sequence[Vector], shares: Vector) -> float:
-    """Largest difference of two groups' rates of a mixture, over the strata."""
-    mixed = np.tensordot(shares, np.array(rates), 1)
-    return float(np.ptp(mixed, axis=1).max())
