@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands import runner
 from partialfair.commands.cli import app
+from partialfair.commands.forecast import Forecast, recorded
 from partialfair.commands.progress import Progress, follow
 from partialfair.commands.runner import require_targets
 from partialfair.errors import ConfigError
+from partialfair.grid.config import load_config
 from tests.workflow.project import ROOT
 
 LOG = """
@@ -67,6 +70,72 @@ def test_a_log_becomes_one_line():
     assert seen.text(130.0) == line
     seen.take("12 of 12 steps (100%) done\n")
     assert "left" not in seen.text(4000.0) and "1:05:00" in seen.text(4000.0)
+
+
+PLANNED = """
+Job stats:
+job         count
+--------  -------
+split           2
+train           3
+evaluate        3
+total           8
+
+localrule train:
+    jobid: 7
+    wildcards: experiment=demo, dataset=simulated, algorithm=alm, kappa=0.1, seed=0
+Finished jobid: 7 (Rule: train)
+1 of 8 steps (12%) done
+"""
+
+
+def test_the_time_left_follows_what_the_runs_took_before():
+    """A run of 3 s is done; two of 30 s in the mean, and five steps besides, are not."""
+    runs = {
+        f"data/runs/demo/simulated/alm/kappa={kappa}/seed=0": spent
+        for kappa, spent in (("0.1", 3.0), ("0.2", 57.0), ("0.3", 30.0), ("inf", 1000.0))
+    }
+    seen = Progress(0.0, Forecast(runs, frozenset(run for run in runs if "inf" not in run)))
+    for line in PLANNED.strip().splitlines():
+        seen.take(line + "\n")
+    assert "about 0:57 left" not in seen.text(3.0) and "about 1:28 left" in seen.text(3.0)  # 30 + 57 + 5 * 0.3 s
+    for text in (
+        "localrule evaluate:",
+        "    jobid: 8",
+        "Finished jobid: 8 (Rule: evaluate)",
+        "2 of 8 steps (25%) done",
+    ):
+        seen.take(text + "\n")
+    assert "about 1:28 left" in seen.text(3.3)
+    blind = Progress(0.0)
+    for line in PLANNED.strip().splitlines():
+        blind.take(line + "\n")
+    assert "about 0:21 left" in blind.text(3.0)
+
+
+def test_what_runs_took_is_read_from_the_committed_tables(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    config = load_config(Path("params.yaml"))
+    forecast = recorded(config, ["psp", "figure2"])
+    assert forecast is not None
+    jobs = config.jobs("psp")
+    assert {str(job.path) for job in jobs} <= set(forecast.trainings)
+    runs = pd.read_parquet("reports/psp/runs.parquet")
+    job = jobs[len(jobs) // 2]
+    own = (runs["dataset"] == job.dataset) & (runs["algorithm"] == job.algorithm) & (runs["seed"] == job.seed)
+    assert forecast.trainings[str(job.path)] == runs.loc[own & (runs["kappa"] == job.kappa), "cpu_seconds"].item() > 0
+    assert {run.split("/")[2] for run in forecast.trainings} == {"psp", *config.params.exhibits["figure2"].experiments}
+    whole = recorded(config, ["paper"])
+    assert whole is not None and len(whole.trainings) > len(forecast.trainings)
+
+
+def test_without_tables_there_is_no_forecast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    config = load_config(ROOT / "params.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert recorded(config, ["psp"]) is None
+    Path("reports/psp").mkdir(parents=True)
+    Path("reports/psp/runs.parquet").write_text("damaged")
+    assert recorded(config, ["psp"]) is None
 
 
 def test_output_goes_to_the_file_and_the_status_is_the_commands(tmp_path):
@@ -179,7 +248,7 @@ def children(pid: int) -> list[int]:
 def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     named: list[str] = []
 
-    def stopped(*_: object, again: Callable[[], str]) -> int:
+    def stopped(*_: object, again: Callable[[], str], **__: object) -> int:
         named.append(again())
         return 143
 
@@ -187,6 +256,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.delenv(runner.AGAIN, raising=False)
     monkeypatch.setattr(runner, "follow", stopped)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()
     assert runner.run_workflow(["psp", "pdp"], Path("params.yaml"), "2") == 143
     runner.run_workflow([], Path("papers/plada/grid.yaml"))

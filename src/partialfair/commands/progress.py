@@ -11,9 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from partialfair.commands.forecast import OTHER, Forecast
+
 DONE = re.compile(r"(\d+) of (\d+) steps \(\d+(?:\.\d+)?%\) done")
 RULE = re.compile(r"^(?:local)?rule (\w+):")
+JOB = re.compile(r"^ {4}jobid: (\d+)")
 WILDCARDS = re.compile(r"^ {4}wildcards: (.*)")
+FINISHED = re.compile(r"^Finished jobid: (\d+)")
+COUNT = re.compile(r"^(\w+) +(\d+)$")
 JOB_FAULT = "Error in rule"
 LOCKED = "LockException:"
 RESUME = "`partialfair resume` (`make resume`)"
@@ -35,12 +40,19 @@ class Progress:
         faults: the first line of each error.
         failed: how many of them are a job's.
         interrupted: whether Snakemake ends its jobs because it was told to.
+
+    Args:
+        start: when the run began, in seconds of any clock.
+        forecast: how much work each step is; without it each is taken to be as much as any other.
     """
 
-    def __init__(self, start: float) -> None:
+    def __init__(self, start: float, forecast: Forecast | None = None) -> None:
         self.start, self.done, self.total, self.doing = start, 0, 0, "preparing"
         self.faults: list[str] = []
         self.failed, self.interrupted = 0, False
+        self._forecast = forecast
+        self._counts: dict[str, int] = {}
+        self._job, self._work, self._finished = "", dict[str, float](), 0.0
 
     def take(self, line: str) -> None:
         """Read one line of the log."""
@@ -48,8 +60,19 @@ class Progress:
             self.done, self.total = int(found[1]), int(found[2])
         elif found := RULE.match(line):
             self.doing = found[1]
+        elif found := JOB.match(line):
+            self._job = found[1]
+            self._work[self._job] = OTHER
         elif found := WILDCARDS.match(line):
-            self.doing = f"{self.doing.split(' ')[0]} {', '.join(re.findall(r'=([^,]+)', found[1]))}"
+            rule = self.doing.split(" ")[0]
+            wildcards = dict(re.findall(r"(\w+)=([^,]+)", found[1]))
+            self.doing = f"{rule} {', '.join(wildcards.values())}"
+            if self._forecast is not None:
+                self._work[self._job] = self._forecast.step(rule, wildcards)
+        elif found := FINISHED.match(line):
+            self._finished += self._work.get(found[1], OTHER)
+        elif not self.total and (found := COUNT.match(line)) and found[1] != "total":
+            self._counts[found[1]] = int(found[2])
         elif FAULT.match(line):
             self.faults.append(line.strip())
             self.failed += line.startswith(JOB_FAULT)
@@ -61,12 +84,16 @@ class Progress:
         spent = now - self.start
         if not self.total:
             return f"{_clock(spent)}  {self.doing}"
-        left = (
-            f", about {_clock(spent * (self.total - self.done) / self.done)} left" if 0 < self.done < self.total else ""
-        )
+        left = f", about {_clock(spent * self._ahead())} left" if 0 < self.done < self.total else ""
         failed = f"  {self.failed} failed" if self.failed else ""
         share = f"{100 * self.done // self.total}%"
         return f"{self.done} of {self.total} steps ({share})  {_clock(spent)}{left}{failed}  {self.doing}"
+
+    def _ahead(self) -> float:
+        """What is to be done, as a multiple of what has been."""
+        if self._forecast is None or not self._finished:
+            return (self.total - self.done) / self.done
+        return max(0.0, self._forecast.total(self._counts) - self._finished) / self._finished
 
 
 def _clock(seconds: float) -> str:
@@ -133,6 +160,7 @@ def follow(
     log: Path,
     stream: IO[str] = sys.stderr,
     again: Callable[[], str] = lambda: "the same command",
+    forecast: Forecast | None = None,
 ) -> int:
     """Run a command with its output in a file, and show its progress.
 
@@ -143,6 +171,7 @@ def follow(
         log: the file.
         stream: where the line goes; it is rewritten in place on a terminal.
         again: asked, after the command was stopped or killed, for the command that continues.
+        forecast: how much work each step is, for the estimate of the time left.
 
     Returns:
         The command's exit status; 128 and the number of the signal if it was stopped or killed by one.
@@ -150,7 +179,7 @@ def follow(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as kept, log.open(encoding="utf-8", errors="replace") as read, Stop() as stop:
         process = subprocess.Popen(command, stdout=kept, stderr=subprocess.STDOUT)
-        seen = _watch(process, read, stream, stop)
+        seen = _watch(process, read, stream, stop, Progress(time.monotonic(), forecast))
     status = process.returncode
     if status and not stop.number:
         for fault in dict.fromkeys(seen.faults):
@@ -167,9 +196,9 @@ def follow(
     return 0
 
 
-def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop) -> Progress:
+def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop, seen: Progress) -> Progress:
     """Show the progress of a process until it ends."""
-    seen, shown, terminal = Progress(time.monotonic()), 0.0, stream.isatty()
+    shown, terminal = 0.0, stream.isatty()
     while True:
         ended = process.poll() is not None
         for line in read:

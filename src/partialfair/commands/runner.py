@@ -7,11 +7,15 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from partialfair.commands.common import PARAMS
+from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError
+
+if TYPE_CHECKING:
+    from partialfair.grid.config import Config
 
 BENCHMARKS = Path("tests/benchmarks/run.py")
 LOG = Path("logs/run.log")
@@ -59,7 +63,7 @@ def run_workflow(
             known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
             raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
         command += ["--workflow-profile", str(folder)]
-    require_targets(targets, config)
+    grid = require_targets(targets, config)
     command += ["--", *(targets or ["all"])]
     if dry_run or verbose:
         return subprocess.run(command, check=False).returncode
@@ -75,7 +79,7 @@ def run_workflow(
         options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
-    return follow(command, LOG, again=again)
+    return follow(command, LOG, again=again, forecast=recorded(grid, targets))
 
 
 def become(command: Sequence[str]) -> NoReturn:
@@ -84,8 +88,8 @@ def become(command: Sequence[str]) -> NoReturn:
     os.execv(command[0], list(command))  # noqa: S606 (no shell is wanted)
 
 
-def require_targets(targets: Sequence[str], config: Path) -> None:
-    """Refuse a target that is neither a file nor a name of the grid or of the Snakefile.
+def require_targets(targets: Sequence[str], config: Path) -> "Config":
+    """Refuse a target that is neither a file nor a name of the grid or of the Snakefile; return the grid.
 
     Raises:
         ConfigError: with the nearest name.
@@ -99,6 +103,7 @@ def require_targets(targets: Sequence[str], config: Path) -> None:
         if target not in known and "/" not in target and "." not in target:
             near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
             raise ConfigError(f"{config}: there is no target {target!r}; the nearest are {near}")
+    return grid
 
 
 def run_benchmarks() -> int:

@@ -82,7 +82,11 @@ def values(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> t
     """The compared number by seed, or none and the reason."""
     if claim.table is not None:
         found = tables.values(evidence.root, claim.table, place.dataset, side.method or claim.method)
-        return found, "" if found else f"{claim.table.exhibit} has no rows of {side.method or claim.method}"
+        if found:
+            return found, ""
+        where = f" on {place.dataset}" if place.dataset else ""
+        which = "".join(f", {name} {value}" for name, value in claim.table.where.items())
+        return found, f"{claim.table.exhibit} has no rows of {side.method or claim.method}{where}{which}"
     setting, reason = setting_of(evidence.results, claim, place, side)
     if setting is None:
         return {}, reason

@@ -1,0 +1,98 @@
+"""How much work a run of the workflow is, by what its trainings took when the committed results were made."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from partialfair.grid import paths
+
+if TYPE_CHECKING:
+    from partialfair.grid.config import Config
+
+TRAIN = "train"
+OTHER = 0.3
+"""Processor seconds of a step other than training, about those of an evaluation, which most of them are."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expected processor seconds of steps.
+
+    Attributes:
+        trainings: of runs, by their folder.
+        missing: folders of runs that were not here when the forecast was made.
+    """
+
+    trainings: Mapping[str, float]
+    missing: frozenset[str] = frozenset()
+
+    def step(self, rule: str, wildcards: Mapping[str, str]) -> float:
+        """Return the seconds of one step; a run of which nothing is recorded counts as the mean of the others."""
+        if rule != TRAIN:
+            return OTHER
+        return self.trainings.get(paths.RUN.format(**wildcards), self._mean(self.trainings))
+
+    def total(self, counts: Mapping[str, int]) -> float:
+        """Return the seconds of as many steps of each rule; what is trained is taken to be what was missing."""
+        planned = {run: spent for run, spent in self.trainings.items() if run in self.missing} or self.trainings
+        other = sum(count for rule, count in counts.items() if rule != TRAIN)
+        return OTHER * other + self._mean(planned) * counts.get(TRAIN, 0)
+
+    @staticmethod
+    def _mean(seconds: Mapping[str, float]) -> float:
+        return sum(seconds.values()) / len(seconds)
+
+
+def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:
+    """Return what the runs behind some targets took before; ``None`` if that is nowhere recorded.
+
+    Args:
+        config: the experiment grid.
+        targets: experiments and exhibits; anything else is taken for the whole grid.
+    """
+    trainings: dict[str, float] = {}
+    missing = set()
+    for experiment in _experiments(config, list(targets)):
+        for job in config.jobs(experiment):
+            if not (job.path / "fit.json").exists():
+                missing.add(str(job.path))
+        trainings |= _of(experiment)
+    return Forecast(trainings, frozenset(missing)) if trainings else None
+
+
+def _experiments(config: "Config", targets: list[str]) -> list[str]:
+    named: list[str] = []
+    for target in targets:
+        if target in config.experiments:
+            named.append(target)
+        elif target in config.params.exhibits:
+            named += config.params.exhibits[target].experiments
+        else:
+            return list(config.experiments)
+    return list(dict.fromkeys(named)) or list(config.experiments)
+
+
+def _of(experiment: str) -> dict[str, float]:
+    """Seconds of an experiment's runs, from its collected table."""
+    import pandas as pd
+
+    from partialfair.grid.config import kappa_text
+
+    path = Path(paths.COLLECTED.format(experiment=experiment, table="runs"))
+    if not path.is_file():
+        return {}
+    try:
+        runs = pd.read_parquet(path, columns=["dataset", "algorithm", "kappa", "seed", "cpu_seconds"])
+    except (ValueError, OSError):  # an older or damaged table: the workflow's own checks say so, a forecast need not
+        return {}
+    return {
+        paths.RUN.format(
+            experiment=experiment,
+            dataset=row.dataset,
+            algorithm=row.algorithm,
+            kappa=kappa_text(row.kappa),
+            seed=row.seed,
+        ): float(row.cpu_seconds)
+        for row in runs.dropna(subset="cpu_seconds").itertuples()
+    }
