@@ -58,7 +58,7 @@ RUNS: tuple[Column, ...] = (
     {"key": "certificate", "title": "its kind, and the worst seed's value"},
     {"key": "seconds", "number": True, "title": "wall time of one run, mean"},
     {"key": "MiB", "number": True, "title": "largest peak memory"},
-    {"key": "seed: status, objective, violation, time", "detail": True},
+    {"key": "seed: status if not the same, objective, violation, time", "detail": True},
     {"key": "settings chosen, first seed", "detail": True},
     {"key": "reason", "detail": True},
     {"key": "made by", "detail": True},
@@ -104,7 +104,8 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     states = group["status"].value_counts()
     status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
     seeds = [
-        f"{row.seed}: {row.status}, {_text(row.objective)}, {_text(row.max_violation)}, {_text(row.wall_seconds)} s"
+        f"{row.seed}: {'' if len(states) == 1 else f'{row.status}, '}{_text(row.objective)}, "
+        f"{_text(row.max_violation)}, {_text(row.wall_seconds)} s"
         for row in group.itertuples()
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
