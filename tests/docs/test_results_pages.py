@@ -101,6 +101,18 @@ def test_no_verdict_is_hidden(browser: Any, site: Path) -> None:
             assert 0 < right <= width, (name, width)
 
 
+def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
+    cut = {}
+    for path in sorted((site / "exhibits").glob("*.html")):
+        opened(browser, site, f"exhibits/{path.stem}", width=1400)
+        wide = browser.execute_script(
+            "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        if wide:
+            cut[path.stem] = wide
+    assert cut == {}
+
+
 def test_home_answers_first(browser: Any, site: Path) -> None:
     opened(browser, site, "index")
     assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")

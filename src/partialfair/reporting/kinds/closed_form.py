@@ -181,18 +181,17 @@ def claims(context: Context[Options]) -> list[dict[str, Any]]:
 
 
 def _table(_: Context[Options], found: list[dict[str, Any]]) -> Table:
-    rows = []
+    rows: list[tuple[list[Cell], list[Cell]]] = []
     for (_experiment, algorithm, kappa), by_metric in _summaries(found):
-        row = [cells.text(style.look(algorithm).label), Cell(style.kappa_symbol(kappa))]
+        shared = [cells.text(style.look(algorithm).label), Cell(style.kappa_symbol(kappa))]
         for metric in METRICS:
             own = by_metric[metric]
-            row += [cells.published(own["closed_form"]), cells.published(own["expected"])]
+            row = [cells.text(metric), cells.published(own["closed_form"]), cells.published(own["expected"])]
             row += [cells.measured(own["measured"], own["verdict"], own["note"])]
             row += [Cell(f"{own['standard_errors_apart']:+.1f}"), Cell(f"{own['noise']:.3f}")]
-        rows.append(row)
-    inner = ["closed form", "with bias", "measured", "apart [s.e.]", "would be seen"]
-    columns = ["algorithm", "κ", *inner * len(METRICS)]
-    return Table([("", 2), *((metric, len(inner)) for metric in METRICS)], columns, rows)
+            rows.append((shared, row))
+    columns = ["algorithm", "κ", "metric", "closed form", "with bias", "measured", "apart [s.e.]", "would be seen"]
+    return cells.blocks([], columns, rows)
 
 
 KIND = Kind.of(Options, COLUMNS, model_lines, table=_table, claims=claims)

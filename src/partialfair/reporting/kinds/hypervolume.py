@@ -32,6 +32,8 @@ class Hypervolume(Options):
 
 
 Shown = Context[Hypervolume]
+GAPS = {"absolute": "as in the published numbers", "relative": "by the definition"}
+"""What a row calls its scale."""
 
 
 def lines(context: Shown) -> list[Line]:
@@ -67,23 +69,20 @@ def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> 
 
 
 def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
-    """Hypervolumes, times 1000, one row per dataset and constraint; below them mean ranks and post-hoc p-values."""
+    """Hypervolumes, times 1000, one row per constraint, dataset and scale of the gap."""
     names = algorithms_of(context)
     found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
-    rows: list[list[Cell]] = []
+    rows: list[tuple[list[Cell], list[Cell]]] = []
     for experiment, dataset in panels(context):
         title = convention(context.config.experiment(experiment).constraint).title
-        row = [cells.text(title), cells.text(style.dataset_title(dataset))]
+        shared = [cells.text(title), cells.text(style.dataset_title(dataset))]
         for scale in SCALES:
             entries = [found[experiment, dataset, scale, name] for name in names]
             best = max((e.get("hypervolume", -math.inf) for e in entries), default=-math.inf)
-            if scale == "absolute":
-                row.append(_reference(entries))
-            row += [_volume(entry, best) for entry in entries]
-        rows.append(row)
+            volumes = [_volume(entry, best) for entry in entries]
+            rows.append((shared, [cells.text(GAPS[scale]), _reference(entries), *volumes]))
     labels = [style.look(name).label for name in names]
-    groups = [("", 3), ("absolute gap, as published numbers", len(names)), ("by the definition", len(names))]
-    return Table(groups, ["constraint", "dataset", "reference point", *labels, *labels], rows, frozenset({0}))
+    return cells.blocks([], ["constraint", "dataset", "gap", "reference point", *labels], rows)
 
 
 def _reference(entries: Sequence[Mapping[str, Any]]) -> Cell:
