@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from partialfair.commands import runner
 from partialfair.commands.cli import app
 from partialfair.commands.forecast import Forecast, recorded
-from partialfair.commands.progress import Progress, follow
+from partialfair.commands.progress import Progress, at_times, follow
 from partialfair.commands.runner import require_targets
 from partialfair.errors import ConfigError
 from partialfair.grid.config import load_config
@@ -136,6 +136,15 @@ def test_without_tables_there_is_no_forecast(monkeypatch: pytest.MonkeyPatch, tm
     Path("reports/psp").mkdir(parents=True)
     Path("reports/psp/runs.parquet").write_text("damaged")
     assert recorded(config, ["psp"]) is None
+
+
+def test_without_a_terminal_a_line_is_said_at_times():
+    now, said = [0.0], list[str]()
+    tell = at_times(said.append, every=30.0, clock=lambda: now[0])
+    for second in range(0, 100, 10):
+        now[0] = float(second)
+        tell(f"after {second}")
+    assert said == ["after 30", "after 60", "after 90"]
 
 
 def test_output_goes_to_the_file_and_the_status_is_the_commands(tmp_path):

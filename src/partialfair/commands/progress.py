@@ -196,6 +196,21 @@ def follow(
     return 0
 
 
+def at_times(
+    say: Callable[[str], object], every: float = _PLAIN, clock: Callable[[], float] = time.monotonic
+) -> Callable[[str], None]:
+    """Return a function that says its text, but not before some seconds have gone by since it last did."""
+    said = clock()
+
+    def told(text: str) -> None:
+        nonlocal said
+        if clock() - said >= every:
+            say(text)
+            said = clock()
+
+    return told
+
+
 def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop, seen: Progress) -> Progress:
     """Show the progress of a process until it ends."""
     shown, terminal = 0.0, stream.isatty()

@@ -112,10 +112,13 @@ def verify(
     """
     from rich.console import Console
 
+    from partialfair.commands.progress import at_times
     from partialfair.provenance import verify as run
 
-    with Console(stderr=True).status("verifying") as status:  # shown in a terminal only
-        chain = run(config, experiment, deep, progress=status.update, damage=damage, again=retrain)
+    console = Console(stderr=True)
+    with console.status("verifying") as status:  # shown in a terminal only
+        progress = status.update if console.is_terminal else at_times(console.print)
+        chain = run(config, experiment, deep, progress=progress, damage=damage, again=retrain)
     for line in chain.lines():
         print(line)
     print(chain.summary())
