@@ -12,9 +12,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from partialfair.grid import paths
 from partialfair.provenance import Chain, Fault, verify
+from partialfair.provenance.reports import MEASURED
+from partialfair.provenance.runs import _same_but_times
 from partialfair.tables.files import sealed, sha256
-from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, params
+from tests.faults.lab import JOB, RAW, ROOT, RUN, SPLIT, TABLE, Lab, params
 
 pytestmark = pytest.mark.slow
 
@@ -277,3 +280,19 @@ def test_a_sample_is_trained_again(spoilt: Lab, monkeypatch: pytest.MonkeyPatch)
     record["versions"]["machine"] = "another"
     fit.write_text(json.dumps(sealed(record), indent=1, sort_keys=True) + "\n")
     assert "machine another, here" in str(checked(spoilt, monkeypatch, reports=False, again=2).breaks[0])
+
+
+def test_times_in_a_model_are_no_difference(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.npz", tmp_path / "other.npz"
+    np.savez(one, weights=np.zeros(2), **{"path/seconds": np.array([1.0])})
+    np.savez(other, weights=np.zeros(2), **{"path/seconds": np.array([2.0])})
+    assert _same_but_times(one, other)
+    np.savez(other, weights=-np.zeros(2), **{"path/seconds": np.array([1.0])})
+    assert not _same_but_times(one, other)
+    np.savez(other, weights=np.zeros(2), more=np.zeros(1), **{"path/seconds": np.array([1.0])})
+    assert not _same_but_times(one, other)
+
+
+def test_no_committed_file_of_the_results_is_foreign() -> None:
+    files = {path.name for path in (ROOT / "reports").iterdir() if path.is_file()}
+    assert files <= {*MEASURED, *paths.SUMMARY}, files

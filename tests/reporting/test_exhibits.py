@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -241,3 +242,27 @@ def test_training_does_not_load_the_reporting():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_order_of_points_is_the_same_in_every_process() -> None:
+    code = """
+from pathlib import Path
+from partialfair.grid.config import load_config
+from partialfair.reporting import exhibit
+from partialfair.reporting.regression_points import points
+config = load_config(Path("params.yaml"))
+for name in ("dp_figure2", "dp_figure3"):
+    print([(p["series"], p["dataset"]) for p in points(exhibit.context(config, name, Path(".")))])
+"""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(told) == 1 and len(told.pop()) > 1000

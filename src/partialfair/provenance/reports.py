@@ -18,8 +18,9 @@ from partialfair.provenance.runs import EVALUATED, TRAINED
 from partialfair.tables.files import sha256
 
 DRAWN = ("csv", "html", "pdf", "png", "svg")
-MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html")
-"""Files of ``reports/`` that are not results: times of this machine, and Snakemake's own report."""
+_KEPT = ("classifier_tables.csv", "regression_parity.csv", "ten_million_rows.csv", "tight_parity.csv")
+MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_KEPT)
+"""Files of ``reports/`` that are not results: what benchmarks measured here, and Snakemake's own report."""
 
 
 class Reports:

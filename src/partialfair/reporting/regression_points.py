@@ -99,7 +99,8 @@ def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
 def points(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """Mean and standard deviation (over repetitions, ddof 0) of every series, dataset and tolerance."""
     for one in series(context):
-        every = [s for name in {one.experiment, *one.instead.values()} for s in context.results.settings(name)]
+        names = dict.fromkeys((one.experiment, *one.instead.values()))  # a set has another order in every process
+        every = [s for name in names for s in context.results.settings(name)]
         for setting in every:
             used = setting.experiment == one.of(published_name(setting.dataset))
             if setting.algorithm != one.algorithm or not used:
