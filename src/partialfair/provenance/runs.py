@@ -208,7 +208,7 @@ def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int, seed:
 
 def _same_but_times(one: Path, other: Path) -> bool:
     """Whether two models have the same bytes in every array but the seconds at which a path's points were kept."""
-    with np.load(one) as first, np.load(other) as second:
+    with np.load(one, allow_pickle=False) as first, np.load(other, allow_pickle=False) as second:
         names = [name for name in first.files if name not in TIMES]
         alike = names == [name for name in second.files if name not in TIMES]
         return alike and all(_identical(first[name], second[name]) for name in names)
