@@ -113,6 +113,29 @@ def test_the_time_left_follows_what_the_runs_took_before():
     assert "about 0:21 left" in blind.text(3.0)
 
 
+def test_a_run_never_made_counts_as_the_nearest_ones():
+    """Another seed first, else the same method, else the same dataset, else anything."""
+    folder = "data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}"
+    made = {"experiment": "demo", "dataset": "simulated", "algorithm": "alm", "kappa": "0.1", "seed": "0"}
+    other = {"seed": "3"}, {"kappa": "0.7"}, {"algorithm": "idca"}, {"dataset": "bank"}, {"experiment": "psp"}
+    spent = {"seed": 1.0, "kappa": 10.0, "algorithm": 100.0, "dataset": 1_000.0, "experiment": 10_000.0}
+    runs = {folder.format(**made): 1.0}
+    runs |= {folder.format(**(made | change)): spent[next(iter(change))] for change in other}
+    forecast = Forecast(runs, frozenset({folder.format(**(made | {"seed": "9"}))}))
+    assert forecast.step("train", made | {"seed": "4"}) == 1.0 == forecast.total({"train": 1})
+    assert forecast.step("train", made | {"kappa": "0.3"}) == (1.0 + 1.0 + 10.0) / 3
+    assert forecast.step("train", made | {"algorithm": "sfls"}) == (1.0 + 1.0 + 10.0 + 100.0) / 4
+    assert forecast.step("train", made | {"experiment": "new"}) == 11_112.0 / 6
+    assert forecast.step("evaluate", made) == 0.3
+
+
+def test_nothing_is_said_of_the_time_left_before_enough_is_done():
+    seen = Progress(0.0, Forecast({"data/runs/demo/simulated/alm/kappa=0.1/seed=0": 300.0}))
+    for line in PLANNED.replace("localrule train", "localrule split").strip().splitlines():
+        seen.take(line + "\n")
+    assert "left" not in seen.text(30.0) and "1 of 8 steps (12%)" in seen.text(30.0)
+
+
 def test_what_runs_took_is_read_from_the_committed_tables(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(ROOT)
     config = load_config(Path("params.yaml"))

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from partialfair.grid import paths
@@ -28,20 +30,28 @@ class Forecast:
     missing: frozenset[str] = frozenset()
 
     def step(self, rule: str, wildcards: Mapping[str, str]) -> float:
-        """Return the seconds of one step; a run of which nothing is recorded counts as the mean of the others."""
-        if rule != TRAIN:
-            return OTHER
-        return self.trainings.get(paths.RUN.format(**wildcards), self._mean(self.trainings))
+        """Return the seconds of one step; a run of which nothing is recorded counts as the mean of the nearest ones."""
+        return self._training(paths.RUN.format(**wildcards)) if rule == TRAIN else OTHER
 
     def total(self, counts: Mapping[str, int]) -> float:
         """Return the seconds of as many steps of each rule; what is trained is taken to be what was missing."""
-        planned = {run: spent for run, spent in self.trainings.items() if run in self.missing} or self.trainings
+        planned = [self._training(run) for run in self.missing or self.trainings]
         other = sum(count for rule, count in counts.items() if rule != TRAIN)
-        return OTHER * other + self._mean(planned) * counts.get(TRAIN, 0)
+        return OTHER * other + fmean(planned) * counts.get(TRAIN, 0)
 
-    @staticmethod
-    def _mean(seconds: Mapping[str, float]) -> float:
-        return sum(seconds.values()) / len(seconds)
+    def _training(self, run: str) -> float:
+        folders = (str(folder) for folder in PurePosixPath(run).parents)
+        nearest = next((folder for folder in folders if folder in self._means), ".")
+        return self.trainings.get(run, self._means[nearest])
+
+    @cached_property
+    def _means(self) -> dict[str, float]:
+        """Mean seconds of the runs below each folder: other seeds first, then other tolerances, other methods."""
+        below: dict[str, list[float]] = {}
+        for run, spent in self.trainings.items():
+            for folder in PurePosixPath(run).parents:
+                below.setdefault(str(folder), []).append(spent)
+        return {folder: fmean(spent) for folder, spent in below.items()}
 
 
 def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:

@@ -28,6 +28,7 @@ FAULT = re.compile(
 INTERRUPTED = re.compile(r"^(?:Terminating processes on user request|KeyboardInterrupt)")
 _EVERY = 0.3  # seconds between two looks at the log
 _PLAIN = 30.0  # seconds between two lines where the output is no terminal
+_FORESIGHT = 50.0  # how many times the work done may lie ahead for an estimate to be worth saying
 _PATIENCE = 3.0  # seconds that an interrupt has to reach the command by itself
 
 
@@ -84,7 +85,8 @@ class Progress:
         spent = now - self.start
         if not self.total:
             return f"{_clock(spent)}  {self.doing}"
-        left = f", about {_clock(spent * self._ahead())} left" if 0 < self.done < self.total else ""
+        ahead = self._ahead() if 0 < self.done < self.total else math.inf
+        left = f", about {_clock(spent * ahead)} left" if ahead <= _FORESIGHT else ""
         failed = f"  {self.failed} failed" if self.failed else ""
         share = f"{100 * self.done // self.total}%"
         return f"{self.done} of {self.total} steps ({share})  {_clock(spent)}{left}{failed}  {self.doing}"
