@@ -47,6 +47,12 @@ def gallery(root: str) -> str:
     return str(template.render(root=root, sections=sections, tones=TONES))
 
 
+def verdicts() -> str:
+    """Return the sentence of every paper's verdict."""
+    template = cells.environment().get_template("site/verdicts.html.j2")
+    return str(template.render(verdicts=list(project().verdicts.values())))
+
+
 def costs() -> str:
     """Return what training took, experiment by experiment, as the runs recorded it."""
     import pandas as pd
@@ -111,6 +117,7 @@ class Report(SphinxDirective):
             "exhibit": lambda: exhibits.html(project(), self.arguments[0], root),
             "gallery": lambda: gallery(root),
             "costs": costs,
+            "verdicts": verdicts,
             "explorer": lambda: explorer(self.arguments[0], root),
         }
         return [nodes.raw("", writers[self.name](), format="html")]
@@ -200,7 +207,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     static = DOCS / "generated" / "static"
     static.mkdir(parents=True, exist_ok=True)
     (static / "tones.css").write_text(tones(), encoding="utf-8")
-    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs"):
+    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs", "verdicts"):
         app.add_directive(name, Report)
     app.connect("builder-inited", pages)
     app.connect("env-get-outdated", outdated)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch
+_TAG, _LONG = re.compile(r"<[^>]+>"), re.compile(r"-?\d+\.\d{3,}")
 _LARGEST = 400_000  # characters of an inline SVG; a larger one, or one of more elements, becomes an image
 _ELEMENTS = 8_000
 
@@ -80,9 +81,16 @@ def drawn(source: Path, title: str) -> str:
 
 
 def _slim(svg: str) -> str:
-    """Return an SVG without metadata and with two decimals, which is a fiftieth of a pixel."""
+    """Return an SVG without metadata and with coordinates of two decimals, which is a fiftieth of a pixel.
+
+    Text between the tags, such as the numbers along an axis, stays as it is.
+    """
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    return re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), svg)
+    return _TAG.sub(lambda tag: _LONG.sub(_two_decimals, tag[0]), svg)
+
+
+def _two_decimals(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _raster(png: Path, words: str) -> str:

@@ -12,7 +12,7 @@ from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.trace_curves import DASHES, DOTTED, dataset_titles, of_first_seed, optimum
 
 COLUMNS = ("dataset", "candidate", "iteration", "distance", "lam", "mu", "optimal_multiplier", "relative_distance",
-           "relative_lam", "relative_error", "note")  # fmt: skip
+           "relative_lam", "relative_mu", "relative_error", "note")  # fmt: skip
 RESIDUAL_COLUMNS = ("dataset", "candidate", "iteration", "average", "last", "rate", "note")
 TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
@@ -90,6 +90,7 @@ def _relative(dual: dict[str, Any], at: int, scale: float | None) -> Line:
     parts = {
         "relative_distance": dual["distance"][at],
         "relative_lam": dual["lam"][at],
+        "relative_mu": dual["mu"][at],
         "relative_error": abs(dual["lam"][at] - scale),
     }
     return {name: float(f"{value / scale:.6g}") for name, value in parts.items()}

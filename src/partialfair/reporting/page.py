@@ -16,6 +16,7 @@ from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import WORST_FIRST, caption, measured
 from partialfair.tables.files import atomic_path
+from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results
 
 LINES = 200  # lines of the scorecard that the page shows
@@ -42,6 +43,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
         .render(
             title=_title(config, root),
             facts=_facts(config, results),
+            verdicts=[found for found in scorecard.verdicts(config, lines, root) if found["claims"]["total"]],
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
             tones=card.TONES,

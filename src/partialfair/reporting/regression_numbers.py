@@ -133,9 +133,17 @@ def noise_of(context: Context[Any], one: Series, setting: Setting, metric: str) 
 
 
 def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) -> dict[str, float]:
-    """The other series at this tolerance, this one at the next tolerances and where none binds, and the base model."""
+    """The other series at this tolerance, this one at the next tolerances and where none binds, and the base model.
+
+    What differs from the number itself by no more than ``UNCHANGED`` is the same answer.
+    """
     found = {}
     dataset = published_name(setting.dataset)
+    for name in one.nulls:
+        for other in context.results.settings(name):
+            same = other.algorithm == one.algorithm and published_name(other.dataset) == dataset
+            if same and _alike(other, setting):
+                found[context.config.experiment(name).title] = _mean(context, other, metric)
     for series_of in series(context):
         for other in context.results.settings(series_of.of(dataset)):
             fits = other.algorithm == series_of.algorithm and published_name(other.dataset) == dataset
@@ -147,7 +155,9 @@ def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) ->
     for name, other in beside.items():
         if not (other.kappa < setting.kappa <= NO_SLACK):
             found[name] = _mean(context, other, metric)
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    mine = _mean(context, setting, metric)
+    same = {name for name, value in found.items() if abs(value - mine) <= UNCHANGED * abs(mine)}
+    return {name: mine if name in same else value for name, value in found.items() if not math.isnan(value)}
 
 
 def _alike(one: Setting, other: Setting) -> bool:

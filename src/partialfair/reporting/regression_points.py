@@ -45,6 +45,9 @@ class SeriesOption(BaseModel):
     label: str | None = Field(None, description="what the line is called; its name by default")
     instead: dict[str, str] = Field({}, description="another experiment for a dataset, by its published name")
     ties: str | None = Field(None, description="experiment with the same runs on data perturbed in the ninth digit")
+    nulls: list[str] = Field(
+        [], description="experiments with other settings of the method: null models of its numbers"
+    )
 
 
 class RegressionPoints(Options):
@@ -89,10 +92,9 @@ def tolerance_of(setting: str) -> float:
 
 def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
     """Values of a metric over the seeds of a setting (test rows), or over those named by the option ``seeds``."""
-    rows = context.results.rows(setting, metric)
-    if context.option("seeds"):
-        rows = rows[rows["seed"].isin(context.option("seeds"))]
-    found = rows["value"].to_numpy(float)
+    wanted = context.option("seeds")
+    by_seed = context.results.values(setting, metric)
+    found = np.array([value for seed, value in by_seed.items() if not wanted or seed in wanted], np.float64)
     return np.asarray(found[~np.isnan(found)])
 
 

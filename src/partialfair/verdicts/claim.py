@@ -52,6 +52,11 @@ class FromTable(StrictModel):
     within: dict[str, float] = Field({}, description="only rows at most this large, by column")
     x: str | None = Field(None, description="column along which a curve runs: steps, work, seconds")
     after: float = Field(0.0, description="leave out this share of the curve's length at its beginning")
+    each: str | None = Field(
+        None,
+        description="column whose values are compared one by one: the claim holds if it does for every one of them",
+    )
+    values: int = Field(0, description="how many values that column should have; with fewer the claim cannot hold")
     common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
     reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
     first: Literal["positive", "magnitude"] | None = Field(None, description="part of every number that is taken first")
@@ -62,7 +67,7 @@ class FromTable(StrictModel):
     @property
     def columns(self) -> list[str]:
         """Columns that it needs."""
-        used = [self.value, self.seed, self.x, self.ends, self.method, *self.within, *self.where]
+        used = [self.value, self.seed, self.x, self.ends, self.each, self.method, *self.within, *self.where]
         return [name for name in used if name]
 
 
@@ -81,6 +86,10 @@ class Claim(StrictModel):
     method: str = Field("", description="what the sentence is about")
     methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
     against: list[str | Side] = Field([], description="what that is compared with, one line each")
+    nulls: list[str] = Field(
+        [],
+        description="methods that the sentence is not about: where one passes the same test, the line has no power",
+    )
     order: list[list[str]] = Field([], description="of ordered: sets of methods, best first")
     experiments: list[str] = Field([], description="where; one line each")
     datasets: list[str] = Field([], description="where; all datasets of the experiments by default")
@@ -227,6 +236,7 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
         claim.start,
         *(side.method for side in claim.sides() if side.method),
         *chain(*claim.order),
+        *claim.nulls,
     ]
     for what, names, known in (
         ("experiment", used, tuple(config.experiments)),

@@ -7,7 +7,7 @@ same rule, and is ``undecided`` otherwise: then the line says which effect could
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from partialfair.metrics.statistics.effect import Effect, holm
@@ -99,12 +99,13 @@ TESTS: Mapping[str, Test] = {
 
 @dataclass(frozen=True)
 class _Compared:
-    """One comparison on its way to a line: where, what was found, and its two p-values."""
+    """One comparison on its way to a line: where, what was found, its two p-values, and which nulls pass the test."""
 
     claim: Claim
     place: Place
     sample: Sample
     p: P = (math.nan, math.nan)
+    nulls: Mapping[str, bool] = field(default_factory=dict)
 
 
 def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
@@ -141,7 +142,23 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
             sample = replace(sample, reason=refused, dominated=False) if refused else sample
             decided = sample.average.tested and not sample.reason
             p = test.decide(sample, claim.margin_of(place.dataset)) if decided else (math.nan, math.nan)
-            yield _Compared(claim, place, sample, p)
+            p = (1.0, p[1]) if decided and sample.incomplete else p
+            yield _Compared(claim, place, sample, p, _nulls(evidence, claim, place, test) if decided else {})
+
+
+def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> dict[str, bool]:
+    """Whether methods that a claim is not about pass its test, uncorrected; a trend counts in either direction.
+
+    What orders their settings is a parameter of their own, of which a larger value may be the stricter one.
+    """
+    alpha, found = (1 - evidence.results.level) / 2, {}
+    for name in claim.nulls if test.whole else ():
+        sample = test.whole(evidence, claim.model_copy(update={"method": name}), place) if test.whole else Sample()
+        if sample.reason or not sample.average.tested:
+            continue
+        p = test.decide(sample, claim.margin_of(place.dataset))
+        found[evidence.label(name)] = min(p) <= alpha if claim.test == "monotone" else p[0] <= alpha
+    return found
 
 
 def _stand_in(evidence: Evidence[Any], claim: Claim, place: Place) -> str:
@@ -162,6 +179,8 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
         format_interval(run.interval) if run is not None else "",
         place.experiment, sample.metric, claim.sentence, claim.kind, claim.section, claim.id, sample.against,
         tolerance=margin or None, test=test.words, note=_note(claim, sample),
+        power="" if not one.nulls else "no" if any(one.nulls.values()) else "yes",
+        nulls="; ".join(f"{name} {'passes' if passes else 'fails'}" for name, passes in one.nulls.items()),
     )  # fmt: skip
     shown = sample.average
     if sample.reason or not shown.n:

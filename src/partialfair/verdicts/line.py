@@ -30,7 +30,8 @@ class Line:
         reproduced, ci_low, ci_high: what was measured, with its interval over n seeds.
         noise: largest difference that noise explains: of two such means, or of a declared source.
         tolerance: of a number, how far off is near; of a claim, the margin. Stated in advance unless the note says so.
-        power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was.
+        power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was;
+            of a claim that compares two methods it stays empty, since both cannot be the better one.
         nulls: what null models get.
         test, statistic, p_value: what decided a claim; p corrected for its family.
         detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
@@ -91,7 +92,7 @@ COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
 def counts(line: dict[str, Any]) -> bool:
-    """Whether a line counts for its paper: a claim, or a number that a wrong answer could have failed."""
+    """Whether a line counts for its paper: a claim or a number that a wrong answer could have failed."""
     if line["kind"] == "claim":
-        return True
+        return line.get("power") != "no"
     return bool(line["kind"] == "number" and line["verdict"] in JUDGED and line.get("power") == "yes")

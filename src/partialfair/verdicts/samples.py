@@ -13,7 +13,7 @@ from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_eff
 from partialfair.metrics.statistics.frontier import Points, accuracy_at
 from partialfair.verdicts import exhibit_tables as tables
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import LARGER, Claim, Side
+from partialfair.verdicts.claim import LARGER, Claim, FromTable, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
 from partialfair.verdicts.results import Results, Setting
@@ -42,6 +42,7 @@ class Sample:
         reason: why there is no comparison; empty if there is one.
         dominated: every model of the other side is beaten in both respects.
         scores: (seeds, settings) numbers whose trend is tested, in place of effects.
+        incomplete: effects are missing for which the claim would have to hold, too.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -52,6 +53,7 @@ class Sample:
     reason: str = ""
     dominated: bool = False
     scores: NDArray[np.float64] | None = None
+    incomplete: bool = False
 
 
 def places(evidence: Evidence[Any], claim: Claim) -> Iterator[Place]:
@@ -122,6 +124,8 @@ def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) ->
     label = _label(evidence, claim, place, side)
     if claim.at_equal is not None:
         return _at_equal(evidence, claim, place, side, label)
+    if claim.table is not None and claim.table.each:
+        return _at_each(evidence, claim, claim.table, place, side, label)
     own = Side(method=claim.method)
     found = [values(evidence, claim, place, one) for one in (own, side)]
     (one, why), (two, why_not) = found
@@ -133,6 +137,26 @@ def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) ->
     effect = _effect(claim, one, two)
     note = f"means {np.mean(list(one.values())):.4g} and {np.mean(list(two.values())):.4g}"
     return Sample((effect,), effect, label, _name(claim), note)
+
+
+def _at_each(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Place, side: Side, label: str) -> Sample:
+    """The advantage at each value of a column, where both sides have rows."""
+    every = tables.read(evidence.root, table)
+    effects: dict[str, Effect] = {}
+    for value in [] if every is None else every[table.each].dropna().unique():
+        own = table.model_copy(update={"where": table.where | {str(table.each): value}})
+        methods = (claim.method, side.method or claim.method)
+        one, two = (tables.values(evidence.root, own, place.dataset, method) for method in methods)
+        if one and two:
+            effects[str(value)] = _effect(claim, one, two)
+    if not effects:
+        _, reason = values(evidence, claim, place, side)
+        return Sample(against=label, metric=_name(claim), reason=reason or f"no {table.each} has rows of both")
+    share = f"{len(effects)} of {table.values} {table.each}s" if table.values else f"{len(effects)} {table.each}s"
+    note = f"{share}: " + ", ".join(f"{name} {effect.mean:+.4g}" for name, effect in effects.items())
+    weakest = min(effects.values(), key=lambda effect: effect.statistic())
+    found = tuple(effects.values())
+    return Sample(found, weakest, label, _name(claim), note, incomplete=len(found) < table.values)
 
 
 def _effect(claim: Claim, one: Values, two: Values) -> Effect:
@@ -199,8 +223,8 @@ def _start(evidence: Evidence[Any], claim: Claim, place: Place) -> Values:
 
 
 def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
-    """How far the number stays on the better side of the limit."""
-    found, reason = values(evidence, claim, place, Side(method=claim.method))
+    """How far the number stays on the better side of the limit; of several tolerances, the worst of each seed."""
+    found, reason = _worst(evidence, claim, place)
     if not found or claim.limit is None:
         return Sample(
             against=f"limit {claim.limit:g}", metric=_name(claim), reason=reason or "no run gives this number"
@@ -209,6 +233,17 @@ def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     return Sample(
         (effect,), effect, f"limit {claim.limit:g}", _name(claim), f"mean {np.mean(list(found.values())):.4g}"
     )
+
+
+def _worst(evidence: Evidence[Any], claim: Claim, place: Place) -> tuple[Values, str]:
+    columns = (
+        [] if claim.table or claim.kappa is not None else _along(evidence, claim, place, Side(method=claim.method))
+    )
+    if len(columns) < 2:
+        return values(evidence, claim, place, Side(method=claim.method))
+    seeds = set.intersection(*(set(one) for one in columns))
+    worst = min if sign_of(claim) > 0 else max
+    return {seed: worst(one[seed] for one in columns) for seed in sorted(seeds)}, "no seed has all tolerances"
 
 
 def rate(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:

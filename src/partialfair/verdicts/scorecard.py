@@ -98,11 +98,15 @@ def _distinct(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
             names = ("paper", "dataset", "metric", "published", "reproduced", "ci_low")
             key = tuple(str(line.get(name)) for name in names)
             before = first.setdefault(key, line)
-            if before is not line and before["exhibit"] + before["setting"] != line["exhibit"] + line["setting"]:
+            if before is not line and _place(before) != _place(line):
                 note = f"the number of {before['exhibit']}, {before['setting'] or before['algorithm']}; {line['note']}"
                 line = line | {"verdict": "repeated", "power": "", "note": note}
         result.append(line)
     return result
+
+
+def _place(line: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(line.get(name, "")) for name in ("exhibit", "setting", "constraint", "interval"))
 
 
 def tally(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:

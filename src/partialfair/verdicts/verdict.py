@@ -16,6 +16,9 @@ ANSWERS = {
 }
 """Verdicts on a paper, as sentences begin."""
 IN_FAVOUR = ("holds", "dominated")
+LEAST = 0.25
+"""Share of a paper's central comparisons that has to hold for "in part", where none fails."""
+NO_POWER = "no power"
 Lines = Sequence[Mapping[str, Any]]
 
 
@@ -39,8 +42,26 @@ def state(lines: Lines) -> str:
     return "not run"
 
 
+def answer(lines: Lines) -> str:
+    """What a paper's central comparisons say together, as a key of ``ANSWERS``.
+
+    ``holds`` if every one holds, or its other side is dominated. ``does not hold`` if more fail than hold. ``partly``
+    if some hold, a quarter of them at least unless one fails; ``cannot tell`` otherwise.
+    """
+    found = Counter(str(line["verdict"]) for line in lines)
+    favour, against = sum(found[word] for word in IN_FAVOUR), found["fails"]
+    if against > favour:
+        return "does not hold"
+    if not favour or (not against and favour < LEAST * len(lines)):
+        return "cannot tell"
+    return "holds" if favour == len(lines) else "partly"
+
+
 def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
-    """Every claim with its state and how its comparisons were decided, in the order of the paper's file."""
+    """Every claim with its state and how its comparisons were decided, in the order of the paper's file.
+
+    A claim of which no line counts, since a method that it is not about passes the same test, is ``no power``.
+    """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         if line["kind"] == kind:
@@ -48,7 +69,8 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     return [
         {
             "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
-            "exhibit": members[0]["exhibit"], "verdict": state(members), "comparisons": _tally(members, CLAIMS),
+            "exhibit": members[0]["exhibit"], "comparisons": _tally(members, CLAIMS),
+            "verdict": state(own) if (own := [one for one in members if one.get("power") != "no"]) else NO_POWER,
         }
         for name, members in grouped.items()
     ]  # fmt: skip
@@ -82,13 +104,12 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
     """
     about, every = paper(name, root), claims(lines)
     rests_on = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
-    answer = {"fails": "does not hold", "undecided": "cannot tell", "not run": "cannot tell"}
-    verdict = answer.get(state(rests_on), state(rests_on))
-    tally = Counter(entry["verdict"] for entry in every)
+    verdict, tally = answer(rests_on), Counter(entry["verdict"] for entry in every)
     found = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,
         "central_claim": about.central_claim, "verdict": verdict,
-        "claims": {"total": len(every)} | {w: tally[w] for w in ("holds", "partly", "fails", "undecided", "not run")},
+        "claims": {"total": len(every) - tally[NO_POWER]}
+                  | {w: tally[w] for w in ("holds", "partly", "fails", "undecided", "not run", NO_POWER)},
         "comparisons": _tally([line for line in lines if line["kind"] == "claim"], CLAIMS),
         "central_comparisons": _tally(rests_on, CLAIMS),
         "numbers": numbers(lines),
@@ -107,7 +128,8 @@ def because(lines: Lines) -> str:
     if not lines:
         return "no claim of the paper is marked as central"
     found = _tally(lines, CLAIMS)
-    holds = f"{found['holds'] + found['dominated']} of {len(lines)} comparisons hold"
+    dominated = f", {found['dominated']} of them by dominance" if found["dominated"] else ""
+    holds = f"{found['holds'] + found['dominated']} of {len(lines)} comparisons hold{dominated}"
     one = {"fails": "fails", "undecided": "is undecided", "not run": "was not run"}
     more = {"fails": "fail", "undecided": "are undecided", "not run": "were not run"}
     parts = [f"{n} {(one if n == 1 else more)[word]}" for word in one if (n := found[word])]
@@ -141,10 +163,10 @@ def are_near(count: int) -> str:
 def sentence(found: Mapping[str, Any]) -> str:
     """The verdict in one sentence."""
     claimed, counted = found["claims"], found["numbers"]
-    text = f"{ANSWERS[found['verdict']]}: {claimed['holds']} of {claimed['total']} claims hold"
+    text = f"{ANSWERS[found['verdict']]}: {claimed['holds']} of {claimed['total']} claims that could have failed hold"
     if claimed["partly"]:
         text += f" and {claimed['partly']} hold in part"
     if counted["counted"]:
         near = f" and {are_near(counted['near'])}" if counted["near"] else ""
-        text += f"; {counted['agrees']} of {counted['counted']} numbers that could have failed agree{near}"
+        text += f"; {counted['agrees']} of {counted['counted']} such numbers agree{near}"
     return f"{text}. Because: {found['because']}."
