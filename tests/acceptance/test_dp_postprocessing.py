@@ -22,7 +22,7 @@ from partialfair.metrics import get
 from partialfair.models.grid_predictor import group_weights
 from partialfair.models.level_mixture import shares_of_levels
 from partialfair.tables.dataset import Dataset
-from tests.acceptance.committed import means, metrics, runs, scorecard
+from tests.acceptance.committed import means, metrics, runs
 
 RANGES = {"law_school_gpa": (0.0, 1.0), "adult_age": (0.17, 0.9), "communities_crime": (0.01, 1.0)}
 GRID = [2.0**-power for power in (0, 1, 2, 4, 5, 6, 7, 8, 10, 16, 32, 64, 128, 512)]

@@ -91,7 +91,7 @@ def passing(config, figure, names, change):
 
 
 def test_no_optimiser_passes_for_another(config):
-    """Figure 3 of DP post-processing with the runs of any two optimisers exchanged: most lines that agreed turn away."""
+    """Figure 3 of DP post-processing with the runs of two optimisers exchanged: most lines that agreed turn away."""
     found = {
         (one, two): passing(
             config, "dp_figure3", (one, two), exchanged(OPTIMISERS[one], OPTIMISERS[two], "dp_postproc")

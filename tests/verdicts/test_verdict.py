@@ -119,7 +119,9 @@ def check(found, own):
     assert (found["verdict"] == "holds") == (bool(words) and good == len(words))
     bad = words.count("fails")
     assert (found["verdict"] == "does not hold") == (bad > good)
-    assert (found["verdict"] == "cannot tell") == (not bad and 4 * good < len(words) or not words or not (good or bad))
+    assert (found["verdict"] == "cannot tell") == (
+        (not bad and 4 * good < len(words)) or not words or not (good or bad)
+    )
 
 
 def test_what_is_said_of_a_small_project_is_what_its_lines_say(project):

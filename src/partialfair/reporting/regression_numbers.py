@@ -156,8 +156,8 @@ def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) ->
         if not (other.kappa < setting.kappa <= NO_SLACK):
             found[name] = _mean(context, other, metric)
     mine = _mean(context, setting, metric)
-    same = {name for name, value in found.items() if abs(value - mine) <= UNCHANGED * abs(mine)}
-    return {name: mine if name in same else value for name, value in found.items() if not math.isnan(value)}
+    alike = {name for name, value in found.items() if abs(value - mine) <= UNCHANGED * abs(mine)}
+    return {name: mine if name in alike else value for name, value in found.items() if not math.isnan(value)}
 
 
 def _alike(one: Setting, other: Setting) -> bool:
