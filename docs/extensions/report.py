@@ -98,8 +98,8 @@ def standing() -> str:
     if current == wanted:
         return ""
     return (
-        f"They hold {here:,} of the {wanted:,} runs of the present grid, {current:,} of them made by the present code: "
-        "until `make paper` has made the rest, verdicts are those of older runs."
+        f"{wanted - current:,} of the {wanted:,} runs are not trained by the present code yet"
+        f"{f', {wanted - here:,} of them not at all' if here < wanted else ''}; `make paper` trains them."
     ).replace("`make paper`", "<code>make paper</code>")
 
 

@@ -190,13 +190,15 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     measured = replace(head, reproduced=shown.mean, ci_low=low, ci_high=high, n=shown.n)
     if claim.pairing == "single" and shown.n == 1:
         holds = test.single(shown.mean, margin)
-        return replace(measured, verdict={True: "holds", False: "fails", None: "undecided"}[holds])
+        words = f"{claim.test.replace('_', ' ')}: one deterministic run, by the margin"
+        return replace(measured, verdict={True: "holds", False: "fails", None: "undecided"}[holds], test=words)
     if not shown.tested:
         note = "; ".join(filter(None, ["one seed gives no test", measured.note]))
         return replace(measured, verdict="undecided", note=note)
     verdict = "holds" if one.p[0] <= alpha else "fails" if one.p[1] <= alpha else "undecided"
     weakest = (max if claim.test == "worse" else min)(sample.effects, key=lambda effect: effect.statistic())
-    decided = replace(measured, verdict=verdict, statistic=weakest.statistic(), p_value=one.p[0])
+    p_value = one.p[1] if verdict == "fails" else one.p[0]
+    decided = replace(measured, verdict=verdict, statistic=weakest.statistic(), p_value=p_value)
     return _with_power(decided, weakest, margin, alpha / family) if verdict == "undecided" else decided
 
 

@@ -33,7 +33,8 @@ class Line:
         power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was;
             of a claim that compares two methods it stays empty, since both cannot be the better one.
         nulls: what null models get.
-        test, statistic, p_value: what decided a claim; p corrected for its family.
+        test, statistic, p_value: what decided a claim; p of the claim, or of its opposite where that is decided,
+            corrected for its family.
         detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
             or the effect that was measured.
     """

@@ -35,7 +35,7 @@ class Sample:
 
     Attributes:
         effects: the claim holds where all are positive: one, or one per level of fairness or pair of methods.
-        average: what is shown of them.
+        average: what is shown of them: of several that all have to be positive, the weakest.
         against: what the method is compared with, in words.
         metric: what the numbers are.
         note: the measured means, and where they were compared.
@@ -299,16 +299,33 @@ def _at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, l
         start = _points(evidence, claim, place, Side(method=claim.start), violation, constrained=False)
         if all(_beaten(two[seed], one[seed], start.get(seed)) for seed in seeds):
             return Sample(against=label, metric=name, reason=f"every model is beaten; {words}", dominated=True)
-        return Sample(against=label, metric=name, reason=f"no level of fairness at which both were trained: {words}")
+        where = f"no level of fairness {_cut(claim)}at which both were trained"
+        return Sample(against=label, metric=name, reason=f"{where}: {words}")
     gains = np.array([_gain(one[seed], two[seed], levels) for seed in seeds])
     gains = gains[~np.isnan(gains).all(axis=1)]
     effects = tuple(mean_effect(gains[:, k]) for k in range(len(levels)))
     average = mean_effect(np.nanmean(gains, axis=1))
-    note = f"{len(levels)} levels of fairness from {levels[0]:.3f} to {levels[-1]:.3f}; {words}"
-    if equal.every and len(levels) > 1:
-        weakest = min(range(len(levels)), key=lambda k: effects[k].mean)
-        note += f"; smallest at {levels[weakest]:.3f} ({effects[weakest].mean:+.4f})"
-    return Sample(effects if equal.every else (average,), average, label, name, note)
+    span = f" from {levels[0]:.3f} to {levels[-1]:.3f}" if len(levels) > 1 else f", {levels[0]:.3f}"
+    note = f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}; {words}"
+    if not equal.every or len(levels) == 1:
+        return Sample((average,) if not equal.every else effects, average, label, name, note)
+    sign = -1 if claim.test == "worse" else 1
+    weakest = min(range(len(levels)), key=lambda k: _or_last(sign * effects[k].statistic()))
+    note = f"at the weakest level, {levels[weakest]:.3f}; mean over all {average.mean:+.4f}; {note}"
+    return Sample(effects, effects[weakest], label, name, note)
+
+
+def _or_last(statistic: float) -> float:
+    return math.inf if math.isnan(statistic) else statistic
+
+
+def _cut(claim: Claim) -> str:
+    """The part of the fairness axis that a claim speaks of, in words; empty if it is all of it."""
+    equal = claim.at_equal
+    assert equal is not None
+    parts = [f"of {equal.fairer_than:g} or more"] if equal.fairer_than > 0 else []
+    parts += [f"below {equal.less_fair_than:g}"] if equal.less_fair_than < 1 else []
+    return "".join(f"{part} " for part in parts)
 
 
 def _points(

@@ -146,13 +146,19 @@ def where(lines: Lines) -> dict[str, str]:
 def _where(lines: Lines, every: Lines) -> str:
     """Datasets of some lines, with what they are compared with where a dataset's lines differ."""
     words = []
-    for dataset in dict.fromkeys(str(line["dataset"]) for line in lines):
-        own = [line for line in lines if line["dataset"] == dataset]
-        whole = len(own) == sum(line["dataset"] == dataset for line in every)
+    for place in dict.fromkeys((str(line["dataset"]), str(line.get("setting", ""))) for line in lines):
+        own, total = ([one for one in some if _place(one) == place] for some in (lines, every))
+        whole = len(own) == len(total)
         others = ", ".join(dict.fromkeys(str(line["against"]) for line in own if line.get("against")))
-        title = dataset.replace("_", " ") or "all"
+        title = place[0].replace("_", " ") or "all"
+        if len({_place(line)[1] for line in every if _place(line)[0] == place[0]}) > 1:
+            title += f" ({place[1].replace('_', ' ')})"
         words.append(title if whole or not others or len(own) > 4 else f"{title}: {others}")
     return "; ".join(words) if any(":" in word for word in words) else ", ".join(words)
+
+
+def _place(line: Mapping[str, Any]) -> tuple[str, str]:
+    return str(line["dataset"]), str(line.get("setting", ""))
 
 
 def are_near(count: int) -> str:

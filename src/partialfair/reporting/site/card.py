@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.errors import DataError
+from partialfair.plugins import names
 
 GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
 TONES = {
@@ -51,6 +52,16 @@ class Entry:
             return math.nan
 
     @property
+    def what(self) -> str:
+        """What was compared, in words: dataset, method, the other side, setting, metric."""
+        from partialfair.reporting import style
+
+        own = style.look(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
+        against = f"against {_plain(self.against)}" if self.against else ""
+        parts = (style.dataset_title(self.dataset) if self.dataset else "", own, against, _plain(self.setting))
+        return ", ".join(filter(None, (*parts, _plain(self.metric))))
+
+    @property
     def power(self) -> bool:
         """Whether the line counts for its paper: it could have come out otherwise."""
         return self.row["counts"] == "yes"
@@ -64,6 +75,10 @@ class Entry:
     def noise(self) -> float:
         """Standard error that a difference is judged by; not a number if there is none."""
         return self.number("noise") / 1.96  # what 95 of 100 such differences do not exceed
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def load(path: Path) -> list[Entry]:

@@ -93,6 +93,8 @@ def measured(entry: Entry) -> str:
     value, low, high = (entry.number(name) for name in ("reproduced", "ci_low", "ci_high"))
     if math.isnan(value):
         return "–"
+    if value == round(value) and abs(value) >= 1000:
+        return f"{value:,.0f}"
     sign = "+" if entry.kind == CLAIM else ""
     interval = "" if math.isnan(low) else f" [{low:{sign}.4g}, {high:{sign}.4g}]"
     return f"{value:{sign}.4g}{interval}"
@@ -108,13 +110,26 @@ def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
     done = runs[runs["status"] != "not_run"]
     facts = [
         ("experiments", ", ".join(shown.experiments[:6]) + (", …" if len(shown.experiments) > 6 else "")),
-        ("runs", f"{len(done):,}, of them {int((done['status'] == 'ok').sum()):,} ok"),
+        ("runs", _counted(done)),
         ("seeds", _span(sorted(done["seed"].unique()))),
-        ("training", f"{done['cpu_seconds'].sum() / 60:.1f} minutes of one core"),
+        ("training", _spent(float(done["cpu_seconds"].sum()))),
         ("made by commit", ", ".join(value[:12] for value in _distinct(done, "git_revision"))),
         ("tables (SHA-256)", ", ".join(_tables(done))),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _counted(done: pd.DataFrame) -> str:
+    """How many runs there are, and how many do not do what was asked of them."""
+    missed, others = ((done["status"] == word).sum() for word in ("tolerance missed", "ok"))
+    words = [f"{len(done):,} trained"]
+    words += [f"{missed:,} exceed their tolerance on the training rows"] if missed else []
+    words += [f"{rest:,} end otherwise"] if (rest := len(done) - missed - others) else []
+    return "; ".join(words)
+
+
+def _spent(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes of one core" if seconds >= 60 else f"{seconds:.1f} s of one core"
 
 
 def _tables(runs: pd.DataFrame) -> list[str]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from partialfair.grid.papers import Paper
@@ -40,6 +40,7 @@ class Verdict:
         evidence: how the comparisons came out that the verdict rests on, in words.
         claims: how many there are by outcome, and ``total``.
         numbers: the same of numbers that could have failed, with ``counted`` for all of them.
+        comparisons: how those of the central claim came out.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Verdict:
     evidence: str
     claims: Mapping[str, int]
     numbers: Mapping[str, int]
+    comparisons: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, project: Project, name: str) -> "Verdict":
@@ -59,7 +61,20 @@ class Verdict:
         counted = sentence(found["because"])
         evidence = " ".join(sentence(f"{word}: {places}") for word, places in found.get("where", {}).items() if places)
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
-        return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"])
+        central = found.get("central_comparisons", {})
+        return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"], central)
+
+    @property
+    def bar(self) -> list[tuple[str, str, int, float]]:
+        """(tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
+        kinds = ((card.GOOD, "hold", "holds dominated"), (card.FAIR, "are undecided", "undecided"),
+                 (card.BAD, "fail", "fails"), (card.NONE, "were not run", "not_run"))  # fmt: skip
+        found = [
+            (tone, words, sum(self.comparisons.get(name.replace("_", " "), 0) for name in names.split()))
+            for tone, words, names in kinds
+        ]
+        total = sum(count for _, _, count in found)
+        return [(tone, words, count, 100 * count / total) for tone, words, count in found if count]
 
     @property
     def short(self) -> str:
@@ -93,7 +108,7 @@ def sentence(words: str) -> str:
 
 def markdown(project: Project) -> str:
     """Return the table of all papers that the README shows."""
-    lines = ["| paper | verdict | what came out as printed | because |", "|---|---|---|---|"]
+    lines = ["| paper | verdict | matches the paper | because |", "|---|---|---|---|"]
     for name in project.papers:
         one = Verdict.of(project, name)
         counts = "; ".join(filter(None, one.counts))
@@ -145,8 +160,15 @@ def grouped(entries: Sequence[Entry]) -> list[Claim]:
     """Return sentences with the lines that test them, in the order of the lines."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.claim or entry.published, []).append(entry)
-    return [Claim(members[0].published, members) for members in found.values()]
+        found.setdefault(entry.claim or _sentence(entry), []).append(entry)
+    return [Claim(_sentence(members[0]), members) for members in found.values()]
+
+
+def _sentence(entry: Entry) -> str:
+    """What a line is about: the sentence in place of a number, or else the exhibit whose numbers are compared."""
+    if math.isnan(entry.number("published")):
+        return entry.published
+    return f"{entry.exhibit.replace('_', ' ').capitalize()}: do the numbers agree with the expected ones?"
 
 
 def exhibits(project: Project, name: str) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
 from partialfair.reporting.site.card import Entry
@@ -32,7 +32,13 @@ class _Size:
         share = math.asinh(max(-LIMIT, min(LIMIT, value))) / math.asinh(LIMIT)
         return self.left + (self.width - self.left - RIGHT) * (share + 1) / 2
 
+    def beside(self, labels: Iterable[str]) -> "_Size":
+        """Return the same with room for labels on the left; on a phone they stand above the rows."""
+        longest = max(map(len, labels), default=0)
+        return self if self.narrow else replace(self, left=max(self.left, round(LETTER * longest) + 16))
 
+
+LETTER = 6.4  # pixels, of the picture's font
 PAGE = _Size(860, 190, 26, TICKS)
 PHONE = _Size(380, 16, 44, (-100, -10, 0, 10, 100), narrow=True)
 
@@ -55,7 +61,7 @@ def plot(entries: Sequence[Entry], name: str, title: str) -> str:
 
 
 def _picture(rows: Mapping[str, Sequence[Entry]], size: _Size, name: str, title: str, words: str) -> str:
-    height = TOP + size.row * len(rows) + 34
+    size, height = size.beside(rows), TOP + size.row * len(rows) + 34
     parts = [_frame(len(rows), size)]
     for number, (label, own) in enumerate(rows.items()):
         top = TOP + size.row * number
