@@ -1,7 +1,6 @@
-"""The quadratic program of a correction: its conditions of optimality, and the way out where its solver gives up."""
+"""The quadratic program of a correction meets its conditions of optimality."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,16 +22,3 @@ def test_the_step_solves_its_program(seed):
     assert (multipliers >= 0).all() and slack.max() <= 1e-6
     np.testing.assert_allclose(metric * step + gradient + jacobian.T @ multipliers, 0, atol=1e-9)
     np.testing.assert_allclose(multipliers * slack, 0, atol=1e-6)
-
-
-@given(st.integers(0, 10_000))
-def test_where_active_sets_go_round_in_circles_another_method_finds_the_same_step(seed):
-    def gives_up(*_):
-        raise RuntimeError("Maximum number of iterations reached.")
-
-    usual = correction.quadratic_step(*program(seed))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correction, "nnls", gives_up)
-        other = correction.quadratic_step(*program(seed))
-    for one, two in zip(usual, other, strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-8)

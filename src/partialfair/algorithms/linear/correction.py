@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import lsq_linear, nnls
 
+from partialfair.algorithms.least_squares import non_negative
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem, State
 
@@ -78,16 +78,8 @@ def quadratic_step(gradient: Vector, jacobian: Vector, values: Vector, n_aux: in
     dual = scaled @ jacobian.T
     factor = cholesky(dual + 1e-9 * max(np.trace(dual) / len(dual), 1e-12) * np.eye(len(dual)), lower=True)
     target = solve_triangular(factor, values - scaled @ gradient, lower=True)
-    multipliers = _non_negative(factor.T, target)
+    multipliers, _ = non_negative(factor.T, target)
     return -(gradient + jacobian.T @ multipliers) / metric, multipliers
-
-
-def _non_negative(factor: Vector, target: Vector) -> Vector:
-    """Non-negative least squares; by another method where the active sets of the usual one go round in circles."""
-    try:
-        return np.asarray(nnls(factor, target)[0])
-    except RuntimeError:  # seen on law school, with the BLAS of one of two environments
-        return np.asarray(lsq_linear(factor, target, bounds=(0.0, np.inf), method="bvls").x)
 
 
 def _scaled_jacobian(problem: LinearProblem, scaling: Scaling, state: State) -> Vector:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
+from partialfair.algorithms.least_squares import non_negative
 from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.algorithms.stochastic.row_streams import Rows
 from partialfair.constraints import surrogates
@@ -272,5 +272,5 @@ class StochasticPoint(Witness):
         if active.size:
             _, pull_back = double.constraints(x, None)
             rows = np.concatenate([pull_back(np.eye(values.size)[None, i]) for i in active])
-            multipliers[active], residual = nnls(rows.T, -gradient)
+            multipliers[active], residual = non_negative(rows.T, -gradient)
         return Certificate("kkt", float(residual) / unit, AT_ZERO, SMALL, multipliers)
