@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.algorithms.least_squares import non_negative
 from partialfair.algorithms.contract import Certificate, Witness
+from partialfair.algorithms.least_squares import non_negative
 from partialfair.algorithms.stochastic.row_streams import Rows
 from partialfair.constraints import surrogates
 from partialfair.constraints.parts import Constraints, constraints_of
