@@ -70,9 +70,11 @@
   function panel(data, own, on, published) {
     var points = own.points.filter(function (p) { return on[p.s] && (published || !p.p); });
     var all = points.length ? points : own.points;
-    function range(i) {
-      var low = Math.min.apply(null, all.map(function (p) { return p.v[i]; }));
-      var high = Math.max.apply(null, all.map(function (p) { return p.v[i]; }));
+    function range(i) {  /* intervals included, which stand behind their mean */
+      var values = [];
+      all.forEach(function (p) { values = values.concat(p.v.slice(i, p.p ? i + 1 : i + 3)); });
+      values = values.filter(function (v) { return v !== null; });
+      var low = Math.min.apply(null, values), high = Math.max.apply(null, values);
       var pad = (high - low || 0.02) * 0.08;
       return [low - pad, high + pad];
     }
@@ -200,6 +202,8 @@
     facets.forEach(function (f, k) {
       var inner = make("div", { class: "values" }), values = [];
       rows.forEach(function (row) { var v = String(row[place[f.key]]); if (v && values.indexOf(v) < 0) values.push(v); });
+      var ranks = f.tone ? Object.keys(f.tone) : [];
+      values.sort(function (a, b) { return f.tone ? ranks.indexOf(a) - ranks.indexOf(b) : a.localeCompare(b, "en", { numeric: true }); });
       boxes[f.key] = values.map(function (v) {
         var box = make("input", { type: "checkbox" }), count = make("span");
         var label = make("label", {}, [box, make("span", {}, v), count]);
@@ -248,9 +252,14 @@
       else td.textContent = typeof v === "number" ? String(v) : v;
       return td;
     }
+    function grid(titles, text) {
+      function line(tag, cells) { return make("tr", {}, cells.map(function (v) { return make(tag, {}, v); })); }
+      return make("table", { class: "pf-seeds" }, [make("thead", {}, line("th", titles))].concat(
+        make("tbody", {}, text.split("\n").map(function (row) { return line("td", row.split("|")); }))));
+    }
     function detail(row) {
       var parts = columns.filter(function (c) { return c.detail && row[place[c.key]]; }).map(function (c) {
-        return make("div", {}, [make("strong", {}, c.key + ": "), String(row[place[c.key]])]);
+        return make("div", {}, [make("strong", {}, c.key + ": "), c.table ? grid(c.table, row[place[c.key]]) : String(row[place[c.key]])]);
       });
       return make("tr", { class: "detail" }, make("td", { colspan: visible.length }, parts.length ? parts : "Nothing further is recorded."));
     }

@@ -39,6 +39,26 @@ def kept(scores: np.ndarray, low: float, high: float) -> np.ndarray:
     return ranked[int(np.ceil(low * scores.size)) : int(np.ceil(high * scores.size))]
 
 
+@pytest.mark.parametrize("uses_group", [True, False])
+@pytest.mark.parametrize(
+    "constraint",
+    ["partial_statistical_parity", "partial_demographic_parity", "partial_equal_opportunity", "partial_equalized_odds"],
+)
+def test_a_tolerance_that_the_free_model_meets_changes_nothing(rows: Any, constraint: str, uses_group: bool) -> None:
+    """A gap is at most 1, so that .999 is met before anything is asked for."""
+    shared = {"uses_group": uses_group, "random_state": 0, "solver": "alm"}
+    free = PartialFairClassifier(constraint, kappa=np.inf, **shared).fit(rows.X, rows.y, sensitive_features=rows.group)
+    model = PartialFairClassifier(constraint, kappa=0.999, kappa_scale="absolute", **shared)
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.status_ == "ok" and model.certificate_.objective == pytest.approx(
+        free.certificate_.objective, abs=1e-9
+    )
+    known = {"sensitive_features": rows.group} if uses_group else {}
+    np.testing.assert_allclose(
+        model.decision_function(rows.X, **known), free.decision_function(rows.X, **known), atol=1e-6
+    )
+
+
 @pytest.mark.filterwarnings("ignore:the constraint is not satisfied")
 @pytest.mark.parametrize("solver", ["ranks", "alm", "idca"])
 def test_the_constraint_holds_on_the_training_rows(rows: Any, solver: str) -> None:

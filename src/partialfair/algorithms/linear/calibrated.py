@@ -78,7 +78,7 @@ def solve_calibrated(
     found: list[Calibrated] = []
     free_gap = gap_of(in_order_of_rows(problem, problem.scores(free)))
     if free_gap <= task.kappa:
-        return Calibrated(free, np.zeros(0), problem, free_gap, [])
+        return _unchanged(problem, free, free_gap)
 
     def attempt(scale: float, width: float, own: ALMSettings, begin: Point | None) -> Calibrated:
         at = place(replace(problem, program=_narrowed(constraints(task, scale), width)))
@@ -101,8 +101,13 @@ def solve_calibrated(
         now = attempt(scale, width, settings, (now.params, now.aux))
     taken = _taken(found, task.kappa)
     if taken.gap > free_gap:
-        taken = Calibrated(free, np.zeros(0), problem, free_gap, [])
+        taken = _unchanged(problem, free, free_gap)
     return replace(taken, records=[record for one in found for record in one.records])
+
+
+def _unchanged(problem: LinearProblem, free: Vector, gap: float) -> Calibrated:
+    """The free model as a solution, with the thresholds that suit it."""
+    return Calibrated(free, matching_thresholds(problem, free), problem, gap, [])
 
 
 def in_order_of_rows(problem: LinearProblem, scores: Vector) -> Vector:

@@ -9,7 +9,7 @@ import pandas as pd
 from partialfair.reporting import style
 from partialfair.reporting.site import papers
 from partialfair.reporting.site.card import TONES, Entry
-from partialfair.reporting.site.exhibits import as_json, measured
+from partialfair.reporting.site.exhibits import WORST_FIRST, as_json, measured
 from partialfair.reporting.site.project import Project
 
 Column = dict[str, Any]
@@ -19,14 +19,14 @@ SCORECARD: tuple[Column, ...] = (
     {"key": "verdict", "facet": True, "tone": TONES},
     {"key": "kind", "facet": True, "hidden": True},
     {"key": "counts", "facet": True, "hidden": True},
-    {"key": "paper", "facet": True},
+    {"key": "paper", "facet": True, "detail": True},
     {"key": "exhibit", "facet": True, "link": "exhibits/{page}.html"},
     {"key": "dataset", "facet": True},
     {"key": "method", "facet": True},
-    {"key": "against"},
-    {"key": "metric"},
     {"key": "published"},
     {"key": "ours", "number": True},
+    {"key": "against"},
+    {"key": "metric"},
     {"key": "difference", "number": True},
     {"key": "noise", "number": True},
     {"key": "tolerance", "number": True},
@@ -48,7 +48,7 @@ RUNS: tuple[Column, ...] = (
         "facet": True,
         "tone": {"ok": "good", "failed": "bad", "not_run": "none"} | dict.fromkeys(_FAIR, "fair"),
     },
-    {"key": "experiment", "facet": True},
+    {"key": "experiment", "facet": True, "detail": True},
     {"key": "dataset", "facet": True},
     {"key": "method", "facet": True},
     {"key": "kappa", "number": True},
@@ -58,7 +58,7 @@ RUNS: tuple[Column, ...] = (
     {"key": "certificate", "title": "its kind, and the worst seed's value"},
     {"key": "seconds", "number": True, "title": "wall time of one run, mean"},
     {"key": "MiB", "number": True, "title": "largest peak memory"},
-    {"key": "seed: status if not the same, objective, violation, time", "detail": True},
+    {"key": "seed by seed", "detail": True, "table": ["seed", "status", "objective", "violation", "seconds"]},
     {"key": "settings chosen, first seed", "detail": True},
     {"key": "reason", "detail": True},
     {"key": "made by", "detail": True},
@@ -66,8 +66,9 @@ RUNS: tuple[Column, ...] = (
 
 
 def scorecard(project: Project) -> str:
-    """Return the script with every line of the scorecard."""
-    return _script("scorecard", SCORECARD, [_line(project, entry) for entry in project.entries])
+    """Return the script with every line of the scorecard: what counts first, and of that what did not come out."""
+    ordered = sorted(project.entries, key=lambda entry: (not entry.power, WORST_FIRST.index(entry.tone)))
+    return _script("scorecard", SCORECARD, [_line(project, entry) for entry in ordered])
 
 
 def _line(project: Project, entry: Entry) -> list[Any]:
@@ -77,8 +78,8 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     return [
         entry.outcome, entry.kind, entry.counts, papers.short(entry.paper), entry.exhibit,
         entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "",
-        entry.against.replace("_", " "), entry.metric,
         _number(published) if math.isfinite(published) else entry.published, measured(entry),
+        entry.against.replace("_", " "), entry.metric,
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
         _number(entry.number("p_value")),
         "; ".join(filter(None, [entry.setting, f"I = {entry.interval}" if entry.interval else ""])),
@@ -104,8 +105,8 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     states = group["status"].value_counts()
     status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
     seeds = [
-        f"{row.seed}: {'' if len(states) == 1 else f'{row.status}, '}{_text(row.objective)}, "
-        f"{_text(row.max_violation)}, {_text(row.wall_seconds)} s"
+        f"{row.seed}|{'' if len(states) == 1 else row.status}|{_text(row.objective)}|{_text(row.max_violation)}|"
+        f"{_text(row.wall_seconds)}"
         for row in group.itertuples()
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
