@@ -1,6 +1,7 @@
 """One line per experiment, from a common start: the kind of Figure 12."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 import synthetic
@@ -77,3 +78,53 @@ def test_a_model_that_misses_its_tolerance_has_a_white_centre_and_is_listed(draw
     listed = [one for one in run_tables.problems(runs) if one["status"] == "tolerance missed"]
     assert [one["count"] for one in listed] == [2], "measured numbers do not keep equal reasons apart"
     assert listed[0]["reason"] == "rank_gap is … on the training rows, kappa asks for …; ask for a smaller kappa"
+
+
+@pytest.fixture
+def two_seeds(tmp_path):
+    """A trade-off of two methods over two seeds, whose t-intervals would be many times as long as the axis."""
+    content = synthetic.params() | {"seeds": [0, 1]}
+    content["exhibits"] = {"own": {"kind": "scatter", "title": "Own data", "experiments": ["psp"]}}
+    config = synthetic.project(tmp_path, content, noise=0.02)
+    return context(config, "own", tmp_path)
+
+
+def drawn_in(found):
+    from partialfair.reporting import fairness_points
+
+    return fairness_points.draw(found, fairness_points.lines(found))
+
+
+def test_only_a_named_algorithm_is_said_not_to_be_in_the_paper(two_seeds):
+    labels = drawn_in(two_seeds).axes[0].get_legend_handles_labels()[1]
+    assert "Augmented Lagrangian" in labels and not any("not in the paper" in label for label in labels)
+    named = replace(two_seeds, options=two_seeds.options.model_copy(update={"beyond": ["alm"]}))
+    assert "Augmented Lagrangian (not in the paper)" in drawn_in(named).axes[0].get_legend_handles_labels()[1]
+
+
+def test_two_seeds_are_drawn_as_points_and_not_as_an_interval(two_seeds):
+    from matplotlib.collections import LineCollection
+
+    from partialfair.reporting import fairness_points
+
+    figure, lines = drawn_in(two_seeds), fairness_points.lines(two_seeds)
+    axis = figure.axes[0]
+    bars = [path for one in axis.collections if isinstance(one, LineCollection) for path in one.get_paths()]
+    assert bars and all((path.vertices == path.vertices[0]).all() for path in bars), "bars without a length"
+    small = [line for line in axis.get_lines() if line.get_markersize() < 2.7 and line.get_marker() == "o"]
+    own = [line for line in lines if line["dataset"] == "a9a"]
+    assert sum(len(line.get_xdata()) for line in small) == 2 * len(own) == 22
+    (one,) = [line for line in own if line["algorithm"] == "unconstrained"]
+    points = next(line.get_xydata() for line in small if len(line.get_xdata()) == 2)
+    assert points.mean(axis=0) == pytest.approx([one["fairness"], one["accuracy"]])
+    low, high = axis.get_xlim()
+    assert high <= 1.01 and low > min(p["fairness"] for p in own) - 0.2
+    text = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
+    assert fairness_points.SINGLE in text and "t-interval" not in text
+
+
+def test_fairness_ends_at_one_whatever_the_intervals_say(tmp_path):
+    content = synthetic.params()
+    content["exhibits"] = {"own": {"kind": "scatter", "title": "Own data", "experiments": ["psp"]}}
+    found = context(synthetic.project(tmp_path, content, noise=0.05), "own", tmp_path)
+    assert all(axis.get_xlim()[1] <= 1.01 for axis in drawn_in(found).axes)

@@ -10,6 +10,7 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import format_interval
+from partialfair.verdicts import statements
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -19,6 +20,9 @@ COLUMNS = (
 FAR = 0.1  # fairness between two models beyond which the line between them is dotted
 DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
+FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
+SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
+END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
     ("#c8500a", "s", (0, (5, 1.5))),
@@ -36,7 +40,7 @@ class FairnessPoints(Options):
     )
     algorithms: list[str] | None = Field(None, description="algorithms shown; all of them by default")
     published_points: str | None = Field(None, description="exhibit whose published numbers are drawn as hollow marks")
-    beyond: list[str] = Field(["alm"], description="algorithms that the paper's figure does not show; they are pale")
+    beyond: list[str] = Field([], description="algorithms that the paper's figure does not show; they are pale")
 
 
 def lines(context: Context[FairnessPoints]) -> list[Line]:
@@ -90,7 +94,7 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         panels = [
             [_of_experiments(context, dataset, [p for p in found if p["dataset"] == dataset]) for dataset in datasets]
         ]
-        return canvas.figure(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=f"{canvas.BARS} {DOTTED} {MISSED}")
+        return canvas.figure(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(found))
     datasets = list(dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs))
     panels = [
         [
@@ -100,8 +104,15 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         for e in context.experiments
     ]
     size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 1.1)
-    note = f"{canvas.BARS} {DOTTED} {MISSED}"
-    return canvas.figure(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=note)
+    return canvas.figure(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=_note(found))
+
+
+def _note(found: list[Line]) -> str:
+    """What bars, dots and centres mean, as far as there are any."""
+    seeds = [line["n_seeds"] for line in found if line.get("n_seeds")]
+    bars = [canvas.BARS] if not seeds or max(seeds) >= FEWEST else []
+    single = [SINGLE] if any(1 < count < FEWEST for count in seeds) else []
+    return " ".join([*bars, *single, DOTTED, MISSED])
 
 
 def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> Panel:
@@ -129,13 +140,18 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
             path = own if name == "unconstrained" else [*starts, *own]
             pale, label = (0.45, f"{look.label} (not in the paper)") if name in beyond else (1.0, look.label)
             curves += [*_line(path, look.colour, look.dash, pale), _marks(own, look.colour, look.marker, label, pale)]
-            curves += _centres(own, look.marker)
+            curves += [*_centres(own, look.marker), *_seeds(context, own, look.colour)]
     for point in (p for p in points if p["source"] == "published"):
         look = style.look(point["algorithm"], names)
         hollow = {"mfc": "none", "mec": look.colour, "mew": 1.1, "ms": 11 if look.marker == "*" else 8, "ls": "none"}
         hollow |= {"marker": look.marker, "alpha": 0.75, "label": f"{look.label}, published", "zorder": 2}
         curves.append(Curve([point["fairness"]], [point["accuracy"]], hollow))
-    return Panel(curves, labels, finish=lambda axis: axis.margins(0.08))
+
+    def finish(axis: Any) -> None:
+        axis.margins(0.08)
+        axis.set_xlim(right=min(axis.get_xlim()[1], END))
+
+    return Panel(curves, labels, finish=finish)
 
 
 def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> Panel:
@@ -156,8 +172,9 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         if own:
             curves += _line([*starts, *own], colour, dash)
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
+            curves += _seeds(context, own, colour)
             words += [(p, colour, number) for p in own]
-    curves += [_marks(starts, style.INK, "*", "no constraint")] if starts else []
+    curves += [_marks(starts, style.INK, "*", "no constraint"), *_seeds(context, starts, style.INK)] if starts else []
 
     def finish(axis: Any) -> None:
         for point, colour, number in words:
@@ -165,7 +182,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             at = ((6, 6), (6, -12), (-30, 6), (-30, -12))[number % 4]  # labels of different lines never share a corner
             axis.annotate(f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=7.5, color=colour)
         axis.margins(0.1)
-        axis.set_xlim(right=min(axis.get_xlim()[1], 1.01))  # an interval may reach beyond 1, fairness cannot
+        axis.set_xlim(right=min(axis.get_xlim()[1], END))
 
     return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish)
 
@@ -192,7 +209,7 @@ def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 
     """Marks with intervals in both directions, which are pale so that they hide no mark."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
-        ends = [canvas.lengths(p, name) for p in own]
+        ends = [canvas.lengths(p, name) if p["n_seeds"] >= FEWEST else [[0.0], [0.0]] for p in own]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
     look = {
         "fmt": marker,
@@ -204,6 +221,18 @@ def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 
     }
     look |= {"ms": 10 if marker == "*" else 5.5, "label": label, "alpha": pale}
     return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
+
+
+def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> list[Curve]:
+    """The seeds of settings that have too few for an interval, as small points around the mark of their mean."""
+    at = []
+    for line in (one for one in own if 1 < one["n_seeds"] < FEWEST):
+        setting = Setting(line["experiment"], line["dataset"], line["algorithm"], line["kappa"])
+        metrics = context.convention(setting.experiment).absolute, "accuracy"
+        gaps, right = (statements.by_seed(context.results, setting, metric) for metric in metrics)
+        at += [(1 - gaps[seed], right[seed]) for seed in sorted(gaps.keys() & right.keys())]
+    look = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "alpha": 0.6, "ms": 2.6, "zorder": 5}
+    return [Curve.through(at, look)] if at else []
 
 
 def _centres(own: list[Line], marker: str) -> list[Curve]:
