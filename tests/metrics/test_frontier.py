@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.metrics.statistics.frontier import accuracy_at, compare, pareto
+from partialfair.metrics.statistics.frontier import accuracy_at, compare, compare_trained, pareto
 from partialfair.metrics.statistics.hypervolume import hypervolume
 
 coordinate = st.integers(0, 12)
@@ -140,3 +140,32 @@ class TestCompare:
         if text == "no common range":
             second = {s: (fair[[0, 3]] - 0.05, right[[0, 3]]) for s, (fair, right) in second.items()}
         assert text in compare(seeds(0.01), second, START).reason
+
+
+class TestCompareTrained:
+    """The range in which both were trained, at four of five seeds."""
+
+    @staticmethod
+    def trained(low, high, right=0.8, count=5):
+        return {s: (np.array([low, high]), np.array([right + 0.02, right])) for s in range(count)}
+
+    def test_the_range_is_that_in_which_both_have_models(self):
+        found = compare_trained(self.trained(0.7, 0.9, 0.81), self.trained(0.6, 0.85))
+        assert (found.levels[0], found.levels[-1], len(found.levels)) == (0.7, 0.85, 10)
+        assert found.differences[0].mean == pytest.approx(0.83 - 0.812)
+
+    def test_one_seed_of_five_may_lack_a_level_and_does_not_count_there(self):
+        second = self.trained(0.6, 0.95) | {2: (np.array([0.8, 0.95]), np.array([0.82, 0.8]))}
+        found = compare_trained(self.trained(0.7, 0.9), second)
+        assert found.levels[0] == pytest.approx(0.7)
+        assert [found.differences[k].n for k in (0, -1)] == [4, 5] and found.average.n == 5
+        second |= {3: second[2]}
+        assert compare_trained(self.trained(0.7, 0.9), second).levels[0] == pytest.approx(0.8)
+
+    def test_no_common_range_is_said_with_both_ranges(self):
+        found = compare_trained(self.trained(0.7, 0.97), self.trained(0.46, 0.59))
+        assert found.average is None and not len(found.levels)
+        assert found.reason == "no level of fairness reached by both (0.70 to 0.97 and 0.46 to 0.59)"
+
+    def test_one_seed_is_not_compared(self):
+        assert "needs 2" in compare_trained(self.trained(0.7, 0.9, count=1), self.trained(0.7, 0.9)).reason

@@ -394,6 +394,33 @@ class TestFiles:
         text = accuracy_difference.KIND.fragment(planted)
         assert "10 of 10" in text and "not compared" in text and "<svg" in text
 
+    def test_the_figure_compares_where_the_claims_do(self, config):
+        """Same range, same average and same interval as the line of the scorecard, at noisy and shifted results."""
+        shifted = context(config, lambda job, fair: (fair - 0.75) / 30 if job.algorithm == "idca" else 0.0, noise=0.003)
+        for line in decided(shifted, entry(against=["group_auc"], at_equal={"levels": 10, "every": False})):
+            found = accuracy_difference.comparison(shifted, "psp", line.dataset, "group_auc")
+            assert f"from {found.levels[0]:.3f} to {found.levels[-1]:.3f}" in line.note and found.levels[0] > 0.64
+            shown = found.average.mean, found.average.low, found.average.high, found.average.n
+            assert shown == pytest.approx((line.reproduced, line.ci_low, line.ci_high, line.n))
+
+    def test_a_place_without_a_common_range_is_empty(self, config, tmp_path):
+        """Group AUC has its least fair model alone, IDCA only its fairest ones."""
+        few = {"group_auc": lambda place: place < 2, "idca": lambda place: place > 2}
+        planted = context(
+            config,
+            kept=lambda job: few.get(job.algorithm, bool)(1 + synthetic.KAPPAS[job.dataset].index(job.kappa))
+            if math.isfinite(job.kappa) else True,
+            experiments=["psp"], title="Lead",
+        )  # fmt: skip
+        planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
+        figure = accuracy_difference.draw(planted, accuracy_difference.lines(planted))
+        assert [axis.has_data() for axis in figure.axes] == [False, False, True, True]
+        assert not any(text.get_text() for axis in figure.axes for text in axis.texts)
+        assert not any(spine.get_visible() for axis in figure.axes[:2] for spine in axis.spines.values())
+        assert accuracy_difference.EMPTY in [text.get_text() for text in figure.texts]
+        notes = {line.get("note") for line in accuracy_difference.lines(planted) if line["other"] == "group_auc"}
+        assert "no level of fairness reached by both (0.77 to 0.89 and 0.65 to 0.65)" in notes
+
     def test_hypervolume_table(self, config, tmp_path):
         planted = context(
             config, lambda job, _: 0.01 * (job.algorithm == "idca"), experiments=["psp", "pdp"],

@@ -5,6 +5,7 @@ the unconstrained one included, joined by straight lines as trade-off figures dr
 is flat: that model is at least as fair as asked. Above its fairest model it has no value.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from partialfair.metrics.statistics.paired import Difference, paired_difference
 
 LEVELS = 10
 """Levels of fairness at which two frontiers are compared."""
+COVERED = 0.8
+"""Share of the seeds at which both have models on either side of a level of fairness, for it to be compared."""
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Fairness and accuracy of some models, (m,) each."""
 
@@ -91,6 +94,58 @@ def compare(
     differences = tuple(paired_difference(one[:, k], two[:, k], level) for k in range(count))
     average = paired_difference(one.mean(axis=1), two.mean(axis=1), level)
     return Comparison(levels, differences, average, reach)
+
+
+def compare_trained(
+    first: Mapping[int, Points], second: Mapping[int, Points], count: int = LEVELS, level: float = 0.95
+) -> Comparison:
+    """Compare two frontiers seed by seed on the range of fairness in which both were trained.
+
+    Below its least fair model a method is not said to be flat: the range begins and ends where both have models on
+    either side of a level at ``COVERED`` of the seeds, and a level counts at those seeds alone. Claims in words are
+    decided on the same range.
+
+    Args:
+        first, second: points by seed, without the unconstrained model, which neither has trained; seeds that one
+            lacks are left out.
+        count: number of equally spaced levels, of which the first and the last are the ends of the range.
+        level: of the intervals.
+    """
+    seeds = sorted(first.keys() & second.keys())
+    if len(seeds) < 2:
+        return Comparison(np.empty(0), reason=f"{len(seeds)} seeds have runs of both; a paired test needs 2")
+    pairs = [(first[seed], second[seed]) for seed in seeds]
+    (low, high), reach = _common_range(pairs), (_reach(first, seeds), _reach(second, seeds))
+    if not low < high:
+        words = " and ".join(_range_words([points[seed] for seed in seeds]) for points in (first, second))
+        return Comparison(np.empty(0), reach=reach, reason=f"no level of fairness reached by both ({words})")
+    levels = np.linspace(low, high, count)
+    gains = np.array([_gain(one, two, levels) for one, two in pairs])
+    gains = gains[~np.isnan(gains).all(axis=1)]
+    differences = tuple(paired_difference(gains[:, k], np.zeros(len(gains)), level) for k in range(count))
+    average = paired_difference(np.nanmean(gains, axis=1), np.zeros(len(gains)), level)
+    return Comparison(levels, differences, average, reach)
+
+
+def _common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
+    """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from both frontiers' points."""
+    lows = sorted(max(float(np.nanmin(one[0])), float(np.nanmin(two[0]))) for one, two in pairs)
+    highs = sorted((min(float(np.nanmax(one[0])), float(np.nanmax(two[0]))) for one, two in pairs), reverse=True)
+    place = math.ceil(COVERED * len(pairs)) - 1
+    return lows[place], highs[place]
+
+
+def _gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Advantage of the first at levels of fairness; NaN where a seed has no models on both sides of a level."""
+    low, high = _common_range([(one, two)])
+    inside = (levels >= low - 1e-12) & (levels <= high + 1e-12)
+    return np.where(inside, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
+
+
+def _range_words(points: Sequence[Points]) -> str:
+    """Range of fairness of a method's models, median over seeds."""
+    low, high = (float(np.median([pick(fair) for fair, _ in points])) for pick in (np.nanmin, np.nanmax))
+    return f"{low:.2f} to {high:.2f}"
 
 
 def _reach(points: Mapping[int, Points], seeds: Sequence[int]) -> float:

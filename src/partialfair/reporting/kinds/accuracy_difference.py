@@ -1,6 +1,7 @@
-"""Figure: accuracy of one algorithm minus that of each other one, along the fairness both reach.
+"""Figure: accuracy of one algorithm minus that of each other one, along the fairness at which both were trained.
 
-One row per other algorithm, one column per constraint and dataset, so that every panel has one band.
+One row per other algorithm, one column per constraint and dataset, so that every panel has one band. The range and the
+differences are those on which claims in words are decided (``at_equal`` of a claim).
 """
 
 import math
@@ -11,19 +12,20 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from partialfair.metrics.statistics.frontier import LEVELS, Comparison
+from partialfair.metrics.statistics.frontier import LEVELS, Comparison, Points, compare_trained
 from partialfair.metrics.statistics.paired import Difference
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, compare_sides, metric_of, panels
+from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, models, panels
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
     "p_ahead", "n_seeds", "decision", "note",
 )  # fmt: skip
 AHEAD, BEHIND, UNDECIDED = "#0072b2", "#c8500a", "#777777"
+EMPTY = "Empty places: no level of fairness at which both were trained, or no runs of one; the table says which."
 _WORDS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
 
 
@@ -54,7 +56,18 @@ def others(context: Context[Any]) -> list[str]:
 def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
     """One panel."""
     sides = Side(experiment, focus(context)), Side(experiment, other)
-    return compare_sides(context, *sides, dataset, scale, int(context.option("levels", LEVELS)))
+    metric = metric_of(context, experiment, scale)
+    one, two = (_trained(context, side, dataset, metric) for side in sides)
+    for side, points in zip(sides, (one, two), strict=True):
+        if not points:
+            return Comparison(np.empty(0), reason=missing(context, side, dataset))
+    return compare_trained(one, two, int(context.option("levels", LEVELS)), context.results.level)
+
+
+def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
+    """Fairness and accuracy of an algorithm's models by seed, to which the unconstrained model does not belong."""
+    found = models(context, side, dataset, metric)
+    return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in found.items()}
 
 
 def lines(context: Context[Any]) -> list[dict[str, Any]]:
@@ -89,12 +102,22 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
     columns, rows = list(panels(context)), others(context)
     size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col", sharey="col")
+    empty = False
     for column, (experiment, dataset) in enumerate(columns):
         shown = context.convention(experiment)
         axes[0][column].set_title(f"{style.dataset_title(dataset)}\n{shown.title}")
-        axes[-1][column].set_xlabel(f"1 − max {shown.title} violation")
+        lowest = axes[-1][column]
         for row, other in enumerate(rows):
-            _panel(axes[row][column], comparison(context, experiment, dataset, other))
+            compared = comparison(context, experiment, dataset, other)
+            if compared.average is None:
+                _clear(axes[row][column])
+                empty = True
+            else:
+                _panel(axes[row][column], compared)
+                lowest = axes[row][column]
+        if any(axis.has_data() for axis in axes[:, column]):
+            lowest.set_xlabel(f"1 − max {shown.title} violation")
+            lowest.tick_params(labelbottom=True)
     for row, other in enumerate(rows):
         axes[row][0].set_ylabel(
             "\n".join(["minus", *textwrap.wrap(style.look(other).label, 16, break_long_words=False)])
@@ -102,18 +125,22 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
     title = f"Accuracy of {style.look(focus(context)).label} minus that of each row's algorithm, percentage points"
     figure.suptitle(title, y=0.995)
     _legend(figure)
-    figure.tight_layout(rect=(0, 0.35 / size[1], 1, 1), h_pad=0.6, w_pad=0.6)
+    figure.tight_layout(rect=(0, (0.55 if empty else 0.35) / size[1], 1, 1), h_pad=0.6, w_pad=0.6)
+    if empty:
+        figure.text(0.5, 0.36 / size[1], EMPTY, ha="center", va="bottom", fontsize=8, color=style.INK)
     return figure
+
+
+def _clear(axis: Any) -> None:
+    """Leave a place empty but for the labels at its edge: the panels beside it keep theirs."""
+    axis.grid(visible=False)
+    axis.spines[:].set_visible(False)
+    axis.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
+    axis.patch.set_visible(False)
 
 
 def _panel(axis: Any, compared: Comparison) -> None:
     """Draw the difference in percentage points with its band, coloured level by level by the decision."""
-    if compared.average is None:
-        axis.grid(visible=False)
-        axis.tick_params(left=False, labelleft=False)  # of this panel alone: the column shares its ticks
-        text = "\n".join(textwrap.wrap(compared.reason, 26)[:6])
-        axis.text(0.5, 0.5, text, ha="center", va="center", transform=axis.transAxes, fontsize=7.5)
-        return
     axis.axhline(0, color=style.INK, lw=0.9, zorder=1)
     levels = compared.levels
     mean, low, high = (
@@ -161,7 +188,7 @@ def _summary(compared: Comparison) -> Sequence[Cell]:
         return [Cell("not compared", "none", compared.reason), *([Cell("–", "none")] * 3)]
     average, levels = compared.average, compared.levels
     kind = decision(average)
-    reach = f"at every seed the two reach {compared.reach[0]:.3f} and {compared.reach[1]:.3f}"
+    reach = f"every seed reaches {compared.reach[0]:.3f} and {compared.reach[1]:.3f}"
     test = f"t = {average.statistic:.2f}, two-sided p = {average.p_two_sided:.3g}, {average.n} seeds"
     return [
         Cell(f"{levels[0]:.3f} – {levels[-1]:.3f}", "number", reach),
