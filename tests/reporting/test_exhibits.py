@@ -222,6 +222,13 @@ class TestScaleOfKappa:
         dp = next(line for line in lines if line["experiment"] == "pdp")
         assert (dp["absolute_metric"], dp["relative_metric"]) == ("dp_gap", "dp")
 
+    def test_the_nearer_number_is_bold_and_not_marked_as_near(self, context):
+        shown = context("kappa_scale")
+        text = kappa_scale.table(shown, kappa_scale.model_lines(shown))
+        assert '<td class="best"' in text and '<td class="near"' not in text
+        for sheet in ("src/partialfair/pages/templates/style.css.j2", "docs/static/site.css"):
+            assert "td.best { font-weight: 650; }" in (ROOT / sheet).read_text(encoding="utf-8")
+
     def test_other_numbers_give_the_other_answer(self, context):
         lines = kappa_scale.model_lines(context("kappa_scale"))
         swapped = [

@@ -440,6 +440,8 @@ class TestFiles:
         assert volumes["idca"] == pytest.approx(expected + 0.29 * 0.01, rel=0.02)
         assert all(float(line["ci_high"]) < 0 for line in absolute if line["algorithm"] != "idca")
         assert "Friedman" in hypervolume.summary(planted)
+        kinds = [cell.kind for row in hypervolume.table(planted, list(hypervolume.lines(planted))).rows for cell in row]
+        assert kinds.count("best") >= 2 * 2 * 2 and "near" not in kinds  # of each experiment, dataset and scale
 
 
 def test_a_sentence_about_several_methods_is_one_claim_with_lines_for_each(tmp_path):

@@ -26,8 +26,8 @@ class Cell:
 
     Attributes:
         text: what it says.
-        kind: class names: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``none``, ``ahead``,
-            ``behind``, ``wrap``, ``hash``.
+        kind: class names: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``best``, ``none``,
+            ``ahead``, ``behind``, ``wrap``, ``hash``; ``best`` is bold and says nothing of a verdict.
         note: shown on hovering.
     """
 

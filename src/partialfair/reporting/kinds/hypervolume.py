@@ -99,7 +99,7 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
     if "difference" in entry:
         note = f"difference {1000 * entry['difference']:+.2f}, p = {entry['p_value']:.3g}"
     half = "" if math.isnan(entry["half_width"]) else f" ± {1000 * entry['half_width']:.2f}"
-    kind = "near" if entry["hypervolume"] == best else "number"
+    kind = "best" if entry["hypervolume"] == best else "number"
     return Cell(f"{1000 * entry['hypervolume']:.2f}{half}", kind, note)
 
 

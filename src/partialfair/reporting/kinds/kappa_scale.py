@@ -85,7 +85,7 @@ def _table(lines: list[Line]) -> Table:
         own = [cells.text(style.look(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
         for name in ("accuracy", "absolute", "relative"):
             cell = cells.mean(line, name)
-            own.append(replace(cell, kind="near") if line["nearer"] == name else cell)
+            own.append(replace(cell, kind="best") if line["nearer"] == name else cell)
         head = [cells.text(line["experiment"]), cells.text(style.dataset_title(line["dataset"]))]
         rows.append((head, [*own, cells.published(line["published"])]))
     columns = ["experiment", "dataset", "algorithm", "κ", "accuracy", "1 − gap", "1 − SP or DP", "published"]
