@@ -127,3 +127,40 @@ def test_a_long_bar_does_not_flatten_the_panel(context):
     low, high = axis.get_ylim()
     plt.close(figure)
     assert high - low < 0.06
+
+
+def panel_of(made):
+    """The one panel of the exhibit, drawn."""
+    figure = auc_points.draw(made, list(auc_points.lines(made)))
+    plt.close(figure)
+    return figure, next(axis for axis in figure.axes if axis.has_data())
+
+
+def test_bars_are_those_of_paired_differences(context):
+    """Splits move all models of a seed alike: bars of the mean AUC would hide what differs."""
+    shift = (0.0, 0.05, -0.05)
+    models = {key: [(gap, auc + shift[s]) for s, (gap, auc) in enumerate(found)] for key, found in MODELS.items()}
+    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.lines(context("auc_figure1", models))}
+    line, apart = lines["sfls", 0.01], np.array([0.870 - 0.90, 0.873 - 0.902, 0.868 - 0.899])
+    assert line["auc_paired_se"] == pytest.approx(apart.std(ddof=1) / np.sqrt(3), abs=1e-6) and line["auc_se"] > 0.02
+    assert lines["auc_unconstrained", np.inf]["auc_paired_se"] == 0
+    figure, axis = panel_of(context("auc_figure1", models))
+    heights = [np.ptp(path.vertices[:, 1]) for one in axis.collections for path in one.get_paths()]
+    assert max(heights) < 0.02 and "same seed" in " ".join(text.get_text() for text in figure.texts)
+
+
+def test_points_far_below_are_drawn_on_a_compressed_scale(context):
+    """Every point lies inside the panel, in order, and the others keep most of its height."""
+    models = MODELS | {("sfls", 0.001): [(0.01, 0.60), (0.02, 0.62), (0.01, 0.61)]}
+    figure, axis = panel_of(context("auc_figure1", models))
+    assert not axis.texts, "no labels that could overlap"
+    place = axis.transScale.transform
+    heights = [place((0.0, auc))[1] for auc in (0.61, 0.8703, 0.8803, 0.9003)]
+    bottom, top = (place((0.0, end))[1] for end in axis.get_ylim())
+    assert bottom < heights[0] < heights[1] < heights[2] < heights[3] < top
+    assert (heights[1] - bottom) / (top - bottom) < 0.45 and (heights[3] - heights[1]) / (top - bottom) > 0.4
+    legend = [text.get_text() for one in figure.legends for text in one.get_texts()]
+    assert auc_points.COMPRESSED in legend
+    assert {float(tick.get_text()) < 0.8 for tick in axis.get_yticklabels()} == {True, False}
+    _, even = panel_of(context("auc_figure1"))
+    assert even.get_yscale() == "linear"

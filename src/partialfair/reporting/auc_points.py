@@ -22,13 +22,20 @@ from partialfair.verdicts.statements import by_seed
 START = "auc_unconstrained"
 QUALITY = "auc"
 COLUMNS = (
-    "experiment", "dataset", "algorithm", "kappa", "n_seeds", "gap", "gap_se", "auc", "auc_se", "outside_on_validation",
-    "note",
+    "experiment", "dataset", "algorithm", "kappa", "n_seeds", "gap", "gap_se", "auc", "auc_se", "auc_paired_se",
+    "outside_on_validation", "note",
 )  # fmt: skip
 BEYOND = ("exact_surrogate", "mean_gap_line")
 """Methods that the paper does not have: drawn thinner, below the others."""
 APART = 0.5
-"""Points are left out of the scale where they are this far below the others, in ranges of the others."""
+"""The scale is compressed where points are this far below the others, in ranges of the others."""
+SHARE = 0.28
+"""Of the height of a panel, what the compressed part takes."""
+COMPRESSED = "grey: the vertical scale is compressed"
+BARS = (
+    "Bars: 95% t-intervals over seeds. Across: of the mean gap. Up and down: of the mean difference in AUC from the "
+    "unconstrained model of the same seed, since splits differ more than models do."
+)
 LONGEST = 0.35
 """Longest bar that the scale makes room for, in ranges of the points."""
 
@@ -67,6 +74,14 @@ class Point:
     def error(self) -> tuple[float, float]:
         """Standard errors of both."""
         return standard_error(self.gap), standard_error(self.auc)
+
+    def differences(self, start: "Point | None") -> NDArray[np.float64]:
+        """AUC minus that of the unconstrained model of the same seed; the AUC itself where there is none."""
+        if start is None or not start.auc.size:
+            return self.auc
+        by_seed = dict(zip(start.seeds.tolist(), start.auc.tolist(), strict=True))
+        pairs = zip(self.seeds.tolist(), self.auc.tolist(), strict=True)
+        return np.array([auc - by_seed[seed] for seed, auc in pairs if seed in by_seed])
 
 
 def standard_error(values: NDArray[np.float64]) -> float:
@@ -143,14 +158,21 @@ def panels(context: Context[Any]) -> list[tuple[str, str]]:
 def lines(context: Context[Any]) -> Iterator[Line]:
     """One line of ``COLUMNS`` per point."""
     for dataset, experiment in panels(context):
-        for entry in points(context, experiment, dataset):
+        found = points(context, experiment, dataset)
+        for entry in found:
             (gap, auc), (gap_error, auc_error) = entry.mean, entry.error
             numbers = {"gap": gap, "gap_se": gap_error, "auc": auc, "auc_se": auc_error}
+            numbers["auc_paired_se"] = standard_error(entry.differences(start_of(found)))
             yield (
                 dict(zip(COLUMNS[:4], entry.setting, strict=True))
                 | {"n_seeds": entry.auc.size, "outside_on_validation": entry.outside, "note": entry.reason}
                 | {name: round(value, 6) for name, value in numbers.items()}
             )
+
+
+def start_of(found: Sequence[Point]) -> Point | None:
+    """The unconstrained model among the points of a panel."""
+    return next((entry for entry in found if entry.setting.algorithm == START and entry.auc.size), None)
 
 
 def title_of(context: Context[Any], dataset: str, experiment: str) -> str:
@@ -170,37 +192,39 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
     some = any(line["outside_on_validation"] for line in found)
     more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
     size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
-    return canvas.figure(rows, size, {}, width=2.6, more=more, note=canvas.BARS)
+    return canvas.figure(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=BARS)
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
     labels = {"title": title_of(context, dataset, experiment), "xlabel": "|Δ| on test rows"}
     labels |= {"ylabel": "AUC on test rows"} if first else {}
     drawn = [entry for entry in points(context, experiment, dataset) if entry.auc.size]
-    starts = [entry.mean for entry in drawn if entry.setting.algorithm == START]
+    start = start_of(drawn)
     curves: list[Curve] = []
     for name in dict.fromkeys(entry.setting.algorithm for entry in drawn):
-        curves += _curves(name, [entry for entry in drawn if entry.setting.algorithm == name], starts)
+        curves += _curves(name, [entry for entry in drawn if entry.setting.algorithm == name], start)
 
     def finish(axis: Any) -> None:
         axis.margins(0.07)
         axis.set_xlim(left=-0.02 * axis.get_xlim()[1])  # gaps are not negative, whatever their bars say
-        _cut_off(axis, drawn)
+        _scale(axis, drawn, start)
 
     return Panel(curves, labels, finish=finish)
 
 
-def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float]]) -> Iterator[Curve]:
+def _half(values: NDArray[np.float64]) -> float:
+    """Half the width of the interval of a mean over seeds."""
+    return float(canvas.half_width(values.std(), values.size)) if values.size else 0.0
+
+
+def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[Curve]:
     """One method: a line through its points from the unconstrained model on, with intervals over seeds."""
     look, beyond = style.look(name), name in BEYOND
     means = [entry.mean for entry in own]
-    path = means if name == START else [*starts, *means]
+    path = means if name == START or start is None else [start.mean, *means]
     line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6, "alpha": 0.9}
     yield Curve.through(path, line | {"zorder": 2 if beyond else 3})
-    errors = [
-        [float(canvas.half_width(v.std(), v.size)) for v in side]
-        for side in ((e.gap for e in own), (e.auc for e in own))
-    ]
+    errors = [[_half(entry.gap) for entry in own], [_half(entry.differences(start)) for entry in own]]
     size = 4.5 if beyond else 5.5
     marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.8}
     marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, 0.4)}
@@ -213,9 +237,9 @@ def _curves(name: str, own: Sequence[Point], starts: Sequence[tuple[float, float
 
 
 def scale_floor(values: Sequence[float]) -> float:
-    """Smallest AUC that the scale has to hold: the lowest are left out where a wide gap parts them from the others.
+    """Smallest AUC above which the scale is even: the lowest lie below where a wide gap parts them from the others.
 
-    A third of the points at most; those that are left out are shown by arrows.
+    A third of the points at most; below them the scale is compressed.
     """
     order = sorted(values, reverse=True)
     kept = order
@@ -226,27 +250,45 @@ def scale_floor(values: Sequence[float]) -> float:
     return kept[-1] if kept else math.nan
 
 
-def _cut_off(axis: Any, drawn: Sequence[Point]) -> None:
-    """Scale for the bulk of the models; an arrow with the AUC says where those far below are. Long bars are cut."""
+def _scale(axis: Any, drawn: Sequence[Point], start: Point | None) -> None:
+    """Scale for the bulk of the models, compressed below it where some are far below. Long bars are cut."""
     if not drawn:
         return
-    low, high = scale_floor([point.mean[1] for point in drawn]), max(point.mean[1] for point in drawn)
-    below = [point for point in drawn if point.mean[1] < low]
-    span = max(high - low, 1e-3)
-    reach = [min(float(canvas.half_width(point.auc.std(), point.auc.size)), LONGEST * span) for point in drawn]
-    tops = [point.mean[1] + bar for point, bar in zip(drawn, reach, strict=True)]
-    bottoms = [point.mean[1] - bar for point, bar in zip(drawn, reach, strict=True) if point.mean[1] >= low]
-    edge = min(bottoms) - (0.12 if below else 0.05) * span
-    axis.set_ylim(edge, max(tops) + 0.05 * span)
-    near = 0.14 * float(np.ptp(axis.get_xlim()))
-    level, before = 0, -math.inf
-    for point in sorted(below, key=lambda point: point.mean[0]):
-        colour = style.look(point.setting.algorithm).colour
-        gap, auc = point.mean
-        level = level + 1 if gap - before < near else 0  # labels that would overlap stand on top of each other
-        before = gap
-        axis.annotate(
-            f"{auc:.2f}", (gap, edge), (gap, edge + (0.1 + 0.07 * level) * span), color=colour, fontsize=8,
-            ha="center", arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.9}, zorder=7,
-            bbox={"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85},
-        )  # fmt: skip
+    means = [point.mean[1] for point in drawn]
+    floor, high = scale_floor(means), max(means)
+    span = max(high - floor, 1e-3)
+    reach = [min(_half(point.differences(start)), LONGEST * span) for point in drawn]
+    top = max(mean + bar for mean, bar in zip(means, reach, strict=True)) + 0.05 * span
+    edge = min(mean - bar for mean, bar in zip(means, reach, strict=True) if mean >= floor) - 0.05 * span
+    axis.set_ylim(edge, top)
+    lowest = min(means)
+    if lowest < floor:
+        _compress(axis, lowest - 0.12 * (edge - lowest), edge, top)
+
+
+def _compress(axis: Any, bottom: float, edge: float, top: float) -> None:
+    """Give what lies between ``bottom`` and ``edge`` a scale and ticks of its own, and say so by its colour."""
+    factor = SHARE / (1 - SHARE) * (top - edge) / (edge - bottom)
+
+    def squeezed(y: Any) -> Any:
+        return np.where(np.asarray(y) < edge, edge + (np.asarray(y) - edge) * factor, y)
+
+    def stretched(y: Any) -> Any:
+        return np.where(np.asarray(y) < edge, edge + (np.asarray(y) - edge) / factor, y)
+
+    axis.set_yscale("function", functions=(squeezed, stretched))
+    axis.set_ylim(bottom, top)
+    upper = _ticks(edge, top, 6, 0.0)
+    axis.set_yticks(*(list(part) for part in zip(*_ticks(bottom, edge, 3, 0.2), *upper, strict=True)))
+    axis.axhspan(bottom, edge, color=style.GRID, alpha=0.5, lw=0, zorder=0, label=COMPRESSED)
+    slash = {"marker": [(-1, -0.5), (1, 0.5)], "ms": 9, "ls": "none", "color": style.INK, "mew": 1.1}
+    axis.plot([0.0], [edge], transform=axis.get_yaxis_transform(), clip_on=False, zorder=10, **slash)
+
+
+def _ticks(low: float, high: float, count: int, free: float) -> list[tuple[float, str]]:
+    """Places of ticks with their labels between two ends, with a share at the upper end left free."""
+    from matplotlib.ticker import MaxNLocator
+
+    places = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    digits = max(len(f"{place:.6f}".rstrip("0").partition(".")[2]) for place in places)
+    return [(float(p), f"{p:.{digits}f}") for p in places if low <= p <= high - free * (high - low)]
