@@ -9,9 +9,11 @@ sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 from partialfair import __version__
 from partialfair.tables import processor
 
-processor.settle()  # before NumPy is imported: the numbers on the pages are the same wherever they are built
+# Before NumPy is imported: the numbers on the pages are then the same everywhere.
+processor.settle()
 
-# Imported here, because autodoc's way of importing them is not one that pydantic's models survive.
+# Imported here, because autodoc's way of importing them is not one that pydantic's
+# models survive.
 for _name in ("partialfair.grid.config", "partialfair.grid.workflow"):
     import_module(_name)
 
@@ -35,7 +37,7 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["generated/*.md", "extensions"]
 nitpicky = False
 
-# A page may link to any heading; the anchors are those of the Markdown files themselves.
+# A page may link to any heading; the anchors are those of the Markdown files.
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings: list[str] = []
@@ -58,6 +60,9 @@ html_copy_source = False
 html_math_renderer = "mathml"
 html_theme_options = {
     "footer_icons": [],
-    "light_css_variables": {"font-stack": "system-ui, sans-serif", "color-brand-primary": "#0b5a8a"},
+    "light_css_variables": {
+        "font-stack": "system-ui, sans-serif",
+        "color-brand-primary": "#0b5a8a",
+    },
     "dark_css_variables": {"color-brand-primary": "#7cc4f0"},
 }

@@ -22,8 +22,11 @@
       var text = block.querySelector("pre").textContent;
       var lines = text.split("\n");
       if (lines.some(function (line) { return line.startsWith("$ "); })) {
-        lines = lines.filter(function (line) { return line.startsWith("$ "); });
-        text = lines.map(function (line) { return line.slice(2).replace(/\s+#.*$/, ""); }).join("\n");
+        lines = lines.filter(function (line, at) {
+          var goesOn = at > 0 && lines[at - 1].endsWith("\\");
+          return line.startsWith("$ ") || goesOn;
+        });
+        text = lines.map(function (line) { return line.replace(/^\$ /, "").replace(/\s+#.*$/, ""); }).join("\n");
       }
       button.dataset.copy = text;
       block.append(button);

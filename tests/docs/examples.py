@@ -16,7 +16,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from tests.docs.test_blocks import FENCE, ROOT, Page, run_command, run_python
+from tests.docs.test_blocks import FENCE, ROOT, Page, commands, run_command, run_python
 
 
 def rewritten(path: Path) -> str:
@@ -28,7 +28,7 @@ def rewritten(path: Path) -> str:
         if kind == "python":
             run_python(shown, found[2])
         elif kind == "console":
-            for line in found[2].splitlines():
+            for line in commands(found[2]):
                 run_command(shown, line)
         elif kind == "text" and shown.printed:
             printed, shown.printed = shown.printed, ""

@@ -82,6 +82,7 @@ LANGUAGES = {
     "{gallery}",
     "{explorer}",
     "{costs}",
+    "{verdicts}",
     "{eval-rst}",
 }
 
@@ -122,7 +123,7 @@ def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         if kind == "python":
             run_python(page, code)
         elif kind == "console":
-            for line in code.splitlines():
+            for line in commands(code):
                 run_command(page, line)
         elif kind == "yaml":
             read_yaml(page, code)
@@ -141,6 +142,11 @@ def run_python(page: Page, code: str) -> None:
     with contextlib.redirect_stdout(stream):
         exec(compile(code, page.name, "exec"), page.names)
     page.printed = stream.getvalue()
+
+
+def commands(code: str) -> list[str]:
+    """Lines of a console block; one that ends with a backslash goes on in the next."""
+    return re.sub(r"\\\n\s*", "", code).splitlines()
 
 
 def run_command(page: Page, line: str) -> None:

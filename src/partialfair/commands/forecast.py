@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from partialfair.grid.config import Config
 
 TRAIN = "train"
-OTHER = 0.3
-"""Processor seconds of a step other than training, about those of an evaluation, which most of them are."""
+OTHER = 0.6
+"""Processor seconds of a step other than training: those of an evaluation with Snakemake's share, as most of them are."""
 
 
 @dataclass(frozen=True)
