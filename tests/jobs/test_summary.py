@@ -1,13 +1,19 @@
 """The last line of a run: how it differs from the committed results."""
 
+import json
+import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from partialfair.jobs.summary import LABELS, _against_committed
+from partialfair.commands.cli import app
+from partialfair.jobs.summary import LABELS, _against_committed, _faults, read, summary
+from tests.workflow.project import ROOT
 
 PLACE = Path("reports/demo/metrics.parquet")
 
@@ -48,3 +54,39 @@ def test_a_value_that_is_there_in_one_alone_differs(table, tmp_path):
 def test_other_rows_and_no_committed_table_are_told(table, tmp_path):
     assert said(tmp_path, table.iloc[:3]) == f"committed results: 4 values in {PLACE}, now 3"
     assert _against_committed(tmp_path, Path("reports/none.parquet"), "value", "value").endswith("to compare with")
+
+
+def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
+    lines = list(summary(ROOT / "params.yaml", "psp", ROOT))
+    found = read(ROOT / "params.yaml", "psp", ROOT)
+    settings = found["settings"]
+    assert len(lines) <= 10 and f"and {len(settings) - 6} more settings" in lines[-3]
+    assert not any(" 0 " in line for line in lines)
+    one = {"tolerance_missed": 0, "failed": 0}
+    assert _faults([one], ", ") == ""
+    assert _faults([one, one | {"failed": 2}], ", ") == ", 2 failed"
+    runs = pd.read_parquet(ROOT / "reports/psp/runs.parquet")
+    missed = int((runs["status"] == "tolerance missed").sum())
+    assert missed == sum(entry["tolerance_missed"] for entry in settings) > 0
+    test = pd.read_parquet(ROOT / "reports/psp/metrics.parquet").query("split == 'test' and metric == 'accuracy'")
+    first = test[(test[["dataset", "algorithm"]] == [settings[0]["dataset"], settings[0]["algorithm"]]).all(axis=1)]
+    kappa = np.inf if settings[0]["kappa"] is None else settings[0]["kappa"]
+    assert settings[0]["accuracy"]["mean"] == pytest.approx(first[first["kappa"] == kappa]["value"].mean())
+
+
+def test_programs_can_read_what_came_out(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for words in (["summary", "psp"], ["summary"], ["verify", "psp"]):
+        done = CliRunner().invoke(app, [*words, "--json"])
+        found = json.loads(done.stdout)
+        key = {"psp": "settings"}.get(words[-1], "papers") if words[0] == "summary" else "passed"
+        assert key in found and (words[0] != "verify" or found["passed"] == (done.exit_code == 0))
+
+
+def test_help_shows_every_verb_with_a_whole_sentence():
+    shown = CliRunner().invoke(app, ["--help"], terminal_width=80).stdout
+    verbs = [name for name in get_command(app).commands if name != "help"]
+    for name in verbs:
+        (line,) = (line for line in shown.splitlines() if re.match(rf"  {name} ", line))
+        assert line.endswith(".") and not line.endswith("...") and len(line) <= 80
+    assert "Examples:" in shown

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from partialfair.commands.common import SCORES
 from partialfair.commands.options import PairCommand
 
 app = typer.Typer()
@@ -12,7 +13,7 @@ app = typer.Typer()
 Limit = Annotated[float | None, typer.Option(min=0, max=1, help="Exit with status 1 if the violation is larger.")]
 
 
-@app.command(cls=PairCommand)
+@app.command(cls=PairCommand, rich_help_panel=SCORES)
 def audit(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores.")],
@@ -48,7 +49,10 @@ def audit(
         list[str] | None, typer.Option("--max", help="A limit on any metric, METRIC=LIMIT; repeatable.")
     ] = None,
 ) -> None:
-    """Audit the scores of any model; exit status 1 if a limit is exceeded, 2 if the input cannot be used."""
+    """Audit the scores of any model, as a page or as a gate.
+
+    Exit status 1 if a limit is exceeded or was not measured, 2 if the input cannot be used.
+    """
     from partialfair.audit.command import run
 
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
@@ -61,7 +65,7 @@ def audit(
     raise typer.Exit(status)
 
 
-@app.command("choose-interval")
+@app.command("choose-interval", rich_help_panel=SCORES)
 def choose_interval(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
@@ -78,7 +82,10 @@ def choose_interval(
     out: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
 ) -> None:
-    """Suggest an interval of ranks: of those that cover the positive rate, the one where groups differ most."""
+    """Suggest an interval of ranks to constrain or audit.
+
+    Of those that cover the positive rate, it is the one where groups differ most.
+    """
     from partialfair.audit.choose import run
     from partialfair.metrics.choose_interval import LENGTHS
 

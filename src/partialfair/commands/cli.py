@@ -6,16 +6,27 @@ from typing import Annotated
 import typer
 
 from partialfair.commands import audits, data, project, results, runs
+from partialfair.commands.common import STEPS
+from partialfair.commands.options import Verbs
 from partialfair.errors import PartialFairError
 from partialfair.tables import processor
 
+EXAMPLES = """\b
+Examples:
+  partialfair audit scores.csv --score s --group sex --label y --out audit
+  partialfair run demo && partialfair summary demo
+  partialfair VERB --help
+"""
+
 app = typer.Typer(
+    cls=Verbs,
+    epilog=EXAMPLES,
     help="Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(data.app, name="data")
+app.add_typer(data.app, name="data", rich_help_panel=STEPS)
 for theme in (runs, results, project, audits):
     app.add_typer(theme.app)  # without a name: its verbs are the program's own
 

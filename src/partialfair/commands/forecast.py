@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TRAIN = "train"
 OTHER = 0.6
-"""Processor seconds of a step other than training: those of an evaluation with Snakemake's share, as most of them are."""
+"""Processor seconds of a step other than training: mostly those of an evaluation, with Snakemake's share."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,24 @@
 
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+from partialfair.commands.common import PROJECT, RESULTS, SCORES, STEPS
 
 PAIRED = "--interval"
+
+
+class Verbs(TyperGroup):
+    """A program whose verbs are listed by title, in plain text."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the verbs under the titles that they name, each with the first sentence of its help."""
+        width = max(map(len, self.commands))
+        for title in (SCORES, PROJECT, RESULTS, STEPS):
+            of = [(name, verb) for name, verb in self.commands.items() if verb.rich_help_panel == title]  # type: ignore[attr-defined]
+            with formatter.section(title):
+                texts = [(name.ljust(width), verb.get_short_help_str(formatter.width - 6 - width)) for name, verb in of]
+                formatter.write_dl(texts)
 
 
 class PairCommand(TyperCommand):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, ConfigOption, JsonOption, print_json
+from partialfair.commands.common import PARAMS, PROJECT, ConfigOption, JsonOption, print_json
 
 app = typer.Typer()
 
@@ -21,7 +21,7 @@ class Kind(StrEnum):
     PAPER = "paper"
 
 
-@app.command()
+@app.command(rich_help_panel=PROJECT)
 def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
     from partialfair.grid.checks import check_files
@@ -38,12 +38,15 @@ def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
         print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
 
 
-@app.command()
+@app.command(rich_help_panel=PROJECT)
 def doctor(
     config: ConfigOption = PARAMS,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the installation, versions, data, workflow and disk; exit status 1 if something needed is missing."""
+    """Check the installation and say what to do about it.
+
+    Versions, data, workflow and disk are looked at; exit status 1 if something needed is missing.
+    """
     from partialfair.commands.doctor import examine, failed
 
     checks = examine(".", config)
@@ -54,7 +57,7 @@ def doctor(
     raise typer.Exit(int(failed(checks)))
 
 
-@app.command()
+@app.command(rich_help_panel=PROJECT)
 def run(
     targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
     config: ConfigOption = PARAMS,
@@ -64,27 +67,36 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", help="Show Snakemake's own output.")] = False,
     datasets: Annotated[str, typer.Option(help="For the target raw: names of datasets; by default all.")] = "",
 ) -> None:
-    """Run what is outdated, with Snakemake, and show one line of progress; the whole output goes to logs/run.log."""
+    """Run what is outdated, with one line of progress.
+
+    Snakemake does it; its whole output goes to logs/run.log.
+    """
     from partialfair.commands.runner import run_workflow
 
     raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose, datasets))
 
 
-@app.command()
+@app.command(rich_help_panel=PROJECT)
 def benchmark() -> None:
-    """Measure the solvers side by side, which takes minutes, and write reports/benchmarks.json."""
+    """Measure the solvers side by side, which takes minutes.
+
+    The numbers go to reports/benchmarks.json.
+    """
     from partialfair.commands.runner import run_benchmarks
 
     raise typer.Exit(run_benchmarks())
 
 
-@app.command()
+@app.command(rich_help_panel=PROJECT)
 def new(
     kind: Kind,
     name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
     project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
 ) -> None:
-    """Write the skeleton of a dataset, an algorithm or a metric, with its test, or of a paper, which runs at once."""
+    """Write the skeleton of something new, with its test.
+
+    It is that of a dataset, an algorithm or a metric, or of a paper, which runs at once.
+    """
     from partialfair.commands.scaffold import create
 
     made = create(kind.value, name, project)
@@ -93,14 +105,18 @@ def new(
         print(f"  - {step}")
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, rich_help_panel=PROJECT)
 def resume(
     context: typer.Context,
     ended: Annotated[
         bool, typer.Option("--ended", help="The killed run was elsewhere; it and its jobs have ended.")
     ] = False,
 ) -> None:
-    """Continue a killed run: cancel the jobs it left, unlock, repeat its command (with further arguments, if any)."""
+    """Continue a killed run.
+
+    The jobs it left are cancelled, the folder is unlocked, and its command is repeated, with further arguments if any
+    are given.
+    """
     from partialfair.commands.runner import become
     from partialfair.jobs.resume import resume as run
 

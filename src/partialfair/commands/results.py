@@ -1,12 +1,13 @@
 """Verbs on results: exhibits, scorecard, checksums, summary, verification."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, ConfigOption, OutOption
+from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, JsonOption, OutOption, print_json
 
 app = typer.Typer()
 
@@ -18,7 +19,7 @@ class What(StrEnum):
     MODELS = "models"
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def report(
     exhibit: str,
     page: Annotated[
@@ -36,7 +37,7 @@ def report(
         print(path)
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def scorecard(
     experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
     keep: Annotated[
@@ -46,10 +47,11 @@ def scorecard(
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:
-    """Set published numbers beside reproduced ones, in a table and on a page with all exhibits.
+    """Set published numbers beside reproduced ones.
 
-    Where the scorecard has decided lines whose trained runs are not here, it is left alone; --keep leaves the papers of
-    these lines as they are and writes the others, --replace writes "not run".
+    They go into a table and on a page with all exhibits. Where the scorecard has decided lines whose trained runs are
+    not here, it is left alone; --keep leaves the papers of these lines as they are and writes the others, --replace
+    writes "not run".
     """
     from partialfair.grid.config import load_config
     from partialfair.jobs.scorecard import Undecided, write_all
@@ -64,13 +66,13 @@ def scorecard(
         print(path)
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def manifest(
     what: What,
     config: ConfigOption = PARAMS,
     out: Annotated[Path | None, typer.Option(help="JSON file to write.")] = None,
 ) -> None:
-    """Write the checksums of all prepared tables, or of all trained models."""
+    """Write the checksums of all tables or trained models."""
     from partialfair.grid import paths
     from partialfair.grid.config import load_config
     from partialfair.jobs.manifest import manifest as run
@@ -79,19 +81,23 @@ def manifest(
     print(f"{target}: {len(run(load_config(config), what.value, target))} files")
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS)
 def summary(
     experiment: Annotated[str | None, typer.Argument(help="Name; by default the verdict on every paper.")] = None,
     config: ConfigOption = PARAMS,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print what came of every paper, or a short table of one experiment's results."""
+    """Print what came of every paper, or of one experiment."""
+    from partialfair.jobs.summary import read
     from partialfair.jobs.summary import summary as run
 
-    for line in run(config, experiment):
+    if as_json:
+        print_json(read(config, experiment))
+    for line in () if as_json else run(config, experiment):
         print(line)
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS)
 def verify(
     experiment: Annotated[str | None, typer.Argument(help="Name; by default everything.")] = None,
     config: ConfigOption = PARAMS,
@@ -105,10 +111,12 @@ def verify(
     complete: Annotated[
         bool, typer.Option("--complete", help="Exit with status 1, too, if a result of the grid is not here.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Check that every number in reports/ follows from raw data, settings, source and lock; exit status 1 if not.
+    """Check that the numbers in reports/ follow from the data.
 
-    Results that are not here are counted; they break nothing.
+    Every number has to follow from raw data, settings, source and lock; exit status 1 if one does not. Results that
+    are not here are counted; they break nothing.
     """
     from rich.console import Console
 
@@ -119,7 +127,11 @@ def verify(
     with console.status("verifying") as status:  # shown in a terminal only
         progress = status.update if console.is_terminal else at_times(console.print)
         chain = run(config, experiment, deep, progress=progress, damage=damage, again=retrain)
-    for line in chain.lines():
+    good = chain.is_whole and not (complete and chain.absent)
+    if as_json:
+        found = {name: [asdict(one) for one in getattr(chain, name)] for name in ("links", "breaks")}
+        counts = {"absent": chain.absent, "unfollowed": chain.unfollowed}
+        print_json({"passed": good, "whole": chain.is_whole, **found, **counts})
+    for line in () if as_json else (*chain.lines(), chain.summary()):
         print(line)
-    print(chain.summary())
-    raise typer.Exit(0 if chain.is_whole and not (complete and chain.absent) else 1)
+    raise typer.Exit(0 if good else 1)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, ConfigOption, OutOption
+from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, OutOption
 
 app = typer.Typer()
 
@@ -13,7 +13,7 @@ TableOption = Annotated[Path | None, typer.Option(help="Prepared table; by defau
 SplitOption = Annotated[Path | None, typer.Option(help="Its parts; by default where the workflow has them.")]
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def train(
     experiment: Annotated[str, typer.Option()],
     dataset: Annotated[str, typer.Option()],
@@ -35,7 +35,7 @@ def train(
     run(grid, job, Files(table or job.table, split or job.split, out or job.path))
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def evaluate(
     experiment: Annotated[str, typer.Option()],
     dataset: Annotated[str, typer.Option()],
@@ -49,7 +49,7 @@ def evaluate(
     fit: Annotated[Path | None, typer.Option(help="By default fit.json of the run folder.")] = None,
     out: OutOption = None,
 ) -> None:
-    """Score a trained model of the grid, compute its metrics and write its model card."""
+    """Score a trained model; write its metrics and card."""
     from partialfair.cards import card
     from partialfair.grid import fingerprint
     from partialfair.grid.config import load_config
@@ -65,7 +65,7 @@ def evaluate(
     print(f"{folder / 'metrics.json'}: {metrics['status']}")
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS)
 def spread(
     experiment: Annotated[str, typer.Option()],
     dataset: Annotated[str, typer.Option()],
@@ -75,7 +75,10 @@ def spread(
     repeats: Annotated[int, typer.Option(min=1, help="How often to train it again.")] = 5,
     config: ConfigOption = PARAMS,
 ) -> None:
-    """Train a run again with its columns in other orders: how much of its metrics is rounding."""
+    """Train a run again to see how much of it is rounding.
+
+    Its columns come in other orders, which changes nothing but rounding.
+    """
     from statistics import median
 
     from partialfair.grid.config import load_config
@@ -92,13 +95,16 @@ def spread(
         print(f"tuning chose {found.chosen[0]}, and the same in {same} of {repeats} repetitions")
 
 
-@app.command()
+@app.command(rich_help_panel=RESULTS)
 def card(
     run: Annotated[Path, typer.Argument(help="Folder of an evaluated run, below data/runs.")],
     out: Annotated[Path | None, typer.Option(help="Markdown file to write in place of printing it.")] = None,
     page: Annotated[Path | None, typer.Option(help="HTML file to write, with a picture of the interval.")] = None,
 ) -> None:
-    """Print the model card of a run: what it is, its groups, constraint, metrics with intervals, limits."""
+    """Print the model card of a run.
+
+    It says what the model is, its groups, constraint, metrics with intervals, and limits.
+    """
     from partialfair.cards import card as cards
     from partialfair.tables.files import atomic_path
 
@@ -113,7 +119,7 @@ def card(
         print(target)
 
 
-@app.command()
+@app.command(rich_help_panel=STEPS)
 def collect(experiment: str, config: ConfigOption = PARAMS, out: OutOption = None) -> None:
     """Gather the runs of an experiment into tidy tables."""
     from partialfair.grid.config import load_config

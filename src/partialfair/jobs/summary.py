@@ -3,9 +3,9 @@
 import io
 import math
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from partialfair.errors import DataError
 from partialfair.grid.config import Config, load_config
@@ -19,10 +19,17 @@ LABELS = ["algorithm", "dataset", "interval", "kappa", "metric", "seed", "split"
 
 
 def summary(config_path: str | Path, experiment: str | None = None, root: str | Path = ".") -> Iterator[str]:
-    """Yield the results of one experiment, or the verdict of each paper.
+    """Yield the results of one experiment, or the verdict of each paper, as lines; see :func:`read`."""
+    found = read(config_path, experiment, root)
+    yield from _verdicts(found) if "papers" in found else _table(found)
+
+
+def read(config_path: str | Path, experiment: str | None = None, root: str | Path = ".") -> dict[str, Any]:
+    """Return the results of one experiment, or the verdict of each paper, in plain types.
 
     Fairness is 1 minus the metric that belongs to the experiment's kappa scale; means and standard
-    deviations are over the seeds, on the test rows.
+    deviations are over the seeds, on the test rows; what is not estimable is ``None``, as kappa is without a
+    constraint.
 
     Raises:
         ConfigError: there is no such experiment.
@@ -30,29 +37,38 @@ def summary(config_path: str | Path, experiment: str | None = None, root: str | 
     """
     config = load_config(config_path)
     if experiment is None and len(config.experiments) > 1:
-        yield from _verdicts(Path(root), config_path)
-        return
-    name = experiment or next(iter(config.experiments))
-    yield from _table(config, name, Path(root))
-    yield f"page: {config.restricted(name).reports / 'index.html'}"
+        return _papers(Path(root), config_path)
+    return _experiment(config, experiment or next(iter(config.experiments)), Path(root))
 
 
-def _verdicts(root: Path, params: str | Path) -> Iterator[str]:
-    """Yield a line per paper, how the scorecard differs from the committed one, and where to read on."""
+def _papers(root: Path, params: str | Path) -> dict[str, Any]:
+    """Return the verdicts, how the scorecard differs from the committed one, and where to read on."""
     from partialfair.reporting.site.papers import Verdict
     from partialfair.reporting.site.project import Project
 
     project = Project(root, params)
-    for name in project.papers:
-        one = Verdict.of(project, name)
-        yield f"{one.short:<22}{one.word:<15}{'; '.join(filter(None, one.counts))}"
+    of = {name: Verdict.of(project, name) for name in project.papers}
     reports = project.config.reports
-    yield _against_committed(root, reports / "scorecard.csv", "verdict", "line")
-    yield f"page: {reports / 'index.html'}; make docs builds site/index.html, which explains all verdicts"
+    return {
+        "papers": [
+            {"paper": name, "title": one.short, "verdict": one.word, "counts": [text for text in one.counts if text]}
+            for name, one in of.items()
+        ],
+        "committed": _against_committed(root, reports / "scorecard.csv", "verdict", "line"),
+        "page": str(reports / "index.html"),
+    }
 
 
-def _table(config: Config, name: str, root: Path) -> Iterator[str]:
-    """Yield the lines of one experiment."""
+def _verdicts(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line per paper, and where to read on."""
+    for one in found["papers"]:
+        yield f"{one['title']:<22}{one['verdict']:<15}{'; '.join(one['counts'])}"
+    yield found["committed"]
+    yield f"page: {found['page']}; make docs builds site/index.html, which explains all verdicts"
+
+
+def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
+    """Return the settings of one experiment with what was measured."""
     import pandas as pd
 
     from partialfair import plugins
@@ -67,20 +83,48 @@ def _table(config: Config, name: str, root: Path) -> Iterator[str]:
     values = test.pivot_table(index=[*KEYS, "seed"], columns="metric", values="value", dropna=False)
     values = values.dropna(how="all").reindex(columns=["accuracy", violation])
     values["fairness"] = 1 - values[violation]
-    groups = list(values.groupby(KEYS, sort=False))
-    yield f"{'dataset':<14}{'method':<16}{'kappa':>8}{'accuracy':>18}{'fairness':>18}  test rows, {experiment.title}"
-    for (dataset, _, algorithm, kappa), rows in groups[:SHOWN]:
-        cells = f"{_spread(rows['accuracy']):>18}{_spread(rows['fairness']):>18}"
-        yield f"{dataset:<14}{algorithm:<16}{kappa:>8g}{cells}  {len(rows)} seeds"
-    status = metrics.drop_duplicates([*KEYS, "seed"])["status"]
-    more, missed = len(groups) - SHOWN, int((status == "tolerance missed").sum())
-    failed = int((status != "ok").sum()) - missed
-    if more > 0 or failed or missed:
-        yield (
-            f"and {max(more, 0)} more settings; {missed} runs miss their tolerance on the training rows, "
-            f"{failed} failed: {path.parent}/runs.parquet has the reasons"
+    measured = dict(iter(values.groupby(KEYS)))
+    settings = []
+    for key, status in metrics.drop_duplicates([*KEYS, "seed"]).groupby(KEYS)["status"]:
+        rows, missed = measured.get(key, values.iloc[:0]), int((status == "tolerance missed").sum())
+        settings.append(
+            dict(zip(KEYS, key, strict=True))
+            | {"kappa": None if math.isinf(key[-1]) else float(key[-1]), "seeds": len(rows)}
+            | {"accuracy": _spread(rows["accuracy"]), "fairness": _spread(rows["fairness"])}
+            | {"tolerance_missed": missed, "failed": int((status != "ok").sum()) - missed}
         )
-    yield _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value")
+    return {
+        "experiment": name,
+        "title": experiment.title,
+        "violation": violation,
+        "settings": settings,
+        "committed": _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value"),
+        "page": str(config.restricted(name).reports / "index.html"),
+    }
+
+
+def _table(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of one experiment, at most ten."""
+    settings = found["settings"]
+    shown = settings if len(settings) <= SHOWN else settings[: SHOWN - 1]
+    rest = settings[len(shown) :]
+    yield f"{'dataset':<14}{'method':<16}{'kappa':>8}{'accuracy':>18}{'fairness':>18}  test rows, {found['title']}"
+    for one in shown:
+        kappa = "inf" if one["kappa"] is None else f"{one['kappa']:g}"
+        cells = f"{_shown(one['accuracy']):>18}{_shown(one['fairness']):>18}  {one['seeds']} seeds"
+        yield f"{one['dataset']:<14}{one['algorithm']:<16}{kappa:>8}{cells}{_faults([one], ', ')}"
+    if rest:
+        yield f"and {len(rest)} more settings{_faults(rest, '; of their runs ')}"
+    yield found["committed"]
+    yield f"page: {found['page']}"
+
+
+def _faults(settings: Sequence[Mapping[str, Any]], lead: str) -> str:
+    """Say how many runs missed their tolerance or failed, after the words that lead there; nothing if none did."""
+    words = {"tolerance_missed": "missed the tolerance in training", "failed": "failed"}
+    counts = {text: sum(one[name] for one in settings) for name, text in words.items()}
+    said = [f"{count} {text}" for text, count in counts.items() if count]
+    return lead + ", ".join(said) if said else ""
 
 
 def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
@@ -109,9 +153,14 @@ def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
     )
 
 
-def _spread(values: "pd.Series[float]") -> str:
+def _spread(values: "pd.Series[float]") -> dict[str, float | None]:
+    """Return mean and standard deviation, each ``None`` where there is none."""
+    found = {"mean": float(values.mean()), "sd": float(values.std())}
+    return {name: None if math.isnan(value) else value for name, value in found.items()}
+
+
+def _shown(spread: Mapping[str, float | None]) -> str:
     """Return mean ± standard deviation."""
-    if values.isna().all():
+    if spread["mean"] is None:
         return "not estimable"
-    spread = "" if len(values) < 2 else f" ± {values.std():.4f}"
-    return f"{values.mean():.4f}{spread}"
+    return f"{spread['mean']:.4f}" + ("" if spread["sd"] is None else f" ± {spread['sd']:.4f}")
