@@ -107,6 +107,12 @@ def test_the_time_left_follows_what_the_runs_took_before():
     ):
         seen.take(text + "\n")
     assert "about 1:29 left" in seen.text(3.6)
+    for job in range(9, 14):  # runs that took longer than ever before do not leave the others no time
+        seen.take("    jobid: " + str(job) + "\n")
+        seen._work[str(job)] = 40.0
+        seen.take(f"Finished jobid: {job} (Rule: train)\n")
+    seen.take("7 of 8 steps (88%) done\n")
+    assert "about 0:01 left" in seen.text(300.0)
     blind = Progress(0.0)
     for line in PLANNED.strip().splitlines():
         blind.take(line + "\n")

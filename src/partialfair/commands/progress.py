@@ -95,7 +95,8 @@ class Progress:
         """What is to be done, as a multiple of what has been."""
         if self._forecast is None or not self._finished:
             return (self.total - self.done) / self.done
-        return max(0.0, self._forecast.total(self._counts) - self._finished) / self._finished
+        least = OTHER * (self.total - self.done)  # steps that are left take time, however wrong the forecast was
+        return max(least, self._forecast.total(self._counts) - self._finished) / self._finished
 
 
 def _clock(seconds: float) -> str:
