@@ -18,7 +18,7 @@ from partialfair.reporting.kinds import accuracy_difference, hypervolume
 from partialfair.verdicts import claim, claim_tests
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
-from partialfair.verdicts.line import COLUMNS
+from partialfair.verdicts.line import COLUMNS, counts
 from partialfair.verdicts.results import Results
 from tests.workflow.project import ROOT
 
@@ -249,6 +249,33 @@ class TestOthers:
         assert words(context(config), entry("bound", limit=0.7, kappa=0.1)) == {"holds"}
         assert words(context(config), entry("bound", limit=0.9, kappa=0.1)) == {"fails"}
 
+    def test_of_several_tolerances_the_worst_is_held_against_the_bound(self, config):
+        always = entry("bound", limit=0.7, datasets=["a9a"])
+        (line,) = decided(context(config), always)
+        fairest = 0.65 + 0.06 * (len(synthetic.KAPPAS["a9a"]) - 1)
+        assert line.verdict == "holds" and line.reproduced == pytest.approx(accuracy(fairest) - 0.7, abs=1e-3)
+        tightest = min(synthetic.KAPPAS["a9a"])
+        once = context(config, lambda job, _: -0.5 * (job.kappa == tightest))
+        assert words(once, always) == {"fails"}
+
+    def test_a_claim_that_any_method_passes_has_no_power(self, config):
+        costs = entry("monotone", over="kappa", trend="falls", nulls=["group_auc"])
+        alike, (flat, *_) = decided(context(config), costs), decided(
+            context(config, lambda job, fairness: 0.1 * (fairness - 0.6) * (job.algorithm == "group_auc"), noise=0.003),
+            costs,
+        )  # fmt: skip
+        assert {(line.verdict, line.power) for line in alike} == {("holds", "no")}
+        assert "Group AUC passes" in alike[0].nulls and not any(counts(line.row()) for line in alike)
+        assert flat.verdict == "holds" and flat.power == "yes" and counts(flat.row())
+        assert {line.power for line in decided(context(config), entry("bound", limit=0.7, kappa=0.1))} == {""}
+
+    def test_at_every_level_the_weakest_is_shown(self, config):
+        """The claim's method is ahead everywhere but where fairness is high."""
+        own = context(config, lambda job, fairness: (0.8 - fairness) * 0.2 * (job.algorithm == "idca"))
+        for line in decided(own, entry(against=["group_auc"], at_equal=EQUAL)):
+            assert line.verdict == "fails" and line.reproduced < 0 and line.p_value < 0.025
+            assert "at the weakest level" in line.note and "mean over all" in line.note
+
 
 class TestTables:
     """Claims on the CSV of an exhibit."""
@@ -288,6 +315,26 @@ class TestTables:
         assert words(curves, self.claim("better", "fast", least | {"common": True}, against=["slow"])) == {"holds"}
         ends = {"reduce": "min", "ends": "gap"}
         assert words(curves, self.claim("better", "fast", ends, against=["slow"])) == {"fails"}
+
+    def test_at_each_value_of_a_column(self, curves):
+        path = curves.root / "reports/curves/curves.csv"
+        table = pd.read_csv(path)
+        halves = [table.assign(part=part, loss=table["loss"] * factor) for part, factor in (("one", 1.0), ("two", 3.0))]
+        pd.concat(halves).to_csv(path, index=False)
+        each = {"reduce": "last", "each": "part", "values": 2}
+        (line,) = decided(curves, self.claim("better", "fast", each, against=["slow"]))
+        assert line.verdict == "holds" and line.note.startswith("2 of 2 parts: one +")
+        (line,) = decided(curves, self.claim("better", "fast", each | {"values": 3}, against=["slow"]))
+        assert line.verdict == "undecided" and line.note.startswith("2 of 3 parts")
+        halves[1].loc[halves[1]["series"] == "fast", "loss"] += 10.0
+        pd.concat(halves).to_csv(path, index=False)
+        (line,) = decided(curves, self.claim("better", "fast", each, against=["slow"]))
+        assert line.verdict == "fails" and line.reproduced < 0
+
+    def test_one_deterministic_run_is_said_to_be_one(self, curves):
+        single = {"seed": None, "reduce": "last"}
+        (line,) = decided(curves, self.claim("better", "fast", single, against=["slow"], pairing="single", margin=0.01))
+        assert line.verdict == "holds" and line.test == "better: one deterministic run, by the margin"
 
     def test_a_table_that_is_not_there(self, curves):
         (line,) = decided(curves, self.claim("better", "fast", {"exhibit": "other"}, against=["slow"]))

@@ -1,0 +1,36 @@
+"""What a figure says is the same in every format: making an SVG smaller touches coordinates, not words."""
+
+import re
+
+import pytest
+
+from partialfair.reporting import canvas
+from tests.workflow.project import ROOT
+
+SVGS = sorted((ROOT / "reports").glob("*/*.svg"))
+
+
+def test_only_coordinates_are_rounded():
+    svg = '<svg width="10.12345pt"><metadata>1.2345</metadata><path d="M 0.12345 7.98765"/><text>0.025</text></svg>'
+    assert canvas._slim(svg) == '<svg width="10.12pt"><path d="M 0.12 7.99"/><text>0.025</text></svg>'
+
+
+def repeated(svg):
+    """Labels that an axis has twice, of all axes."""
+    found = []
+    for axis in svg.split('<g id="matplotlib.axis_')[1:]:
+        ticks = re.split(r'<g id="[xy]tick_\d+">', axis.split('<g id="patch_')[0])[1:]
+        labels = [text[1] for tick in ticks if (text := re.search(r">([^<>\s][^<>]*)</text>", tick))]
+        found += [label for label in set(labels) if labels.count(label) > 1]
+    return found
+
+
+def test_rounded_labels_would_be_noticed():
+    axis = '<g id="matplotlib.axis_1"><g id="xtick_1"><text>{}</text></g><g id="xtick_2"><text>{}</text></g></g>'
+    assert repeated(axis.format("0.91", "0.91")) == ["0.91"] and not repeated(axis.format("0.905", "0.910"))
+
+
+@pytest.mark.parametrize("path", SVGS, ids=lambda path: path.stem)
+def test_no_axis_has_one_label_twice(path):
+    """As .905 and .910 had, while text was rounded to two decimals."""
+    assert not repeated(path.read_text(encoding="utf-8"))
