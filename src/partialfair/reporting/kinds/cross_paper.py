@@ -218,7 +218,7 @@ def detail(context: Shown, found: list[Line]) -> Table:
         for line in found
         if line["dataset"] != ALL and line["status"] != "not applicable"
     ]
-    columns = ["dataset", "method", "parameter, by seed", "rank", "accuracy", "violation", "exceeds"]
+    columns = ["dataset", "method", "parameters", "rank", "accuracy", "violation", "exceeds"]
     groups = [("", 4), ("test rows", 3), *([("certificate", len(kinds))] if kinds else []), ("", 3)]
     return cells.blocks(groups, [*columns, *(TITLES[k] for k in kinds), "CPU s", "status", "note"], rows)
 

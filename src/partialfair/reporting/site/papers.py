@@ -92,6 +92,11 @@ class Verdict:
         return re.sub(r"\s*\([^()]*\)\.?$", "", self.paper.central_claim).rstrip(".") + "."
 
     @property
+    def brief(self) -> str:
+        """The reason and the counts, without the places where the claim fails if a reason says enough."""
+        return f"{self.because.split('; it fails on')[0].rstrip('.')}." if self.paper.verdict else self.because
+
+    @property
     def counts(self) -> tuple[str, str]:
         """How many claims hold and numbers agree, each as a phrase."""
         claims, numbers = self.claims, self.numbers
@@ -112,7 +117,7 @@ def markdown(project: Project) -> str:
     for name in project.papers:
         one = Verdict.of(project, name)
         counts = "; ".join(filter(None, one.counts))
-        because = " ".join(one.because.split()).replace("|", "\\|")
+        because = " ".join(one.brief.split()).replace("|", "\\|")
         lines.append(f"| [{one.short}](papers/{name}/README.md) | **{one.word}** | {counts} | {because} |")
     return "\n".join(lines) + "\n"
 
