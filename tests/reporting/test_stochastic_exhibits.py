@@ -1,12 +1,21 @@
 """Parts of the stochastic benchmark's exhibits that decide: bands, spreads, rounding."""
 
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from scipy.stats import f
 
-from partialfair.reporting.kinds import mean_std_table
+from partialfair.metrics.uncertainty import t_interval
+from partialfair.reporting import loss_curves
+from partialfair.reporting.kinds import bars, mean_std_table
 from partialfair.verdicts import run_scores
 from partialfair.verdicts.published import load
+from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
+
+SETTING = Setting("stoch", "acs_income_ok", "stochastic_switching", 0.005)
 
 
 def test_every_published_number_is_stored_with_its_spread():
@@ -26,3 +35,47 @@ def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_ten_runs_each():
 def test_interval_of_a_standard_deviation():
     found = run_scores.spread_interval(2.0, 10, 0.95)
     assert (found.low, found.high) == pytest.approx((1.3757, 3.6512), abs=1e-3)
+
+
+def loss_lines(quantity):
+    """Points of one panel: a mean that runs away from the median, as where one run diverges."""
+    return [
+        {"quantity": quantity, "step": k, "median": 0.66 - 0.001 * k, "q25": 0.655 - 0.001 * k, "q75": 0.665,
+         "mean": 3.0, "n_runs": 10}
+        for k in range(5)
+    ]  # fmt: skip
+
+
+def test_losses_are_drawn_as_median_and_band(monkeypatch):
+    monkeypatch.setattr(loss_curves, "_shown", lambda _: [(SETTING, "train"), (SETTING, "test")])
+    monkeypatch.setattr(loss_curves.runs, "group_names", lambda *_: ["white", "other"])
+    options = SimpleNamespace(axis="step", splits=["train", "test"], loss_range=None, difference_range=None)
+    found = [
+        loss_curves._key(SETTING, split) | line | ({"q75": 0.9} if split == "test" else {})
+        for split in options.splits
+        for quantity in loss_curves.QUANTITIES
+        for line in loss_lines(quantity)
+    ]
+    figure = loss_curves.draw(SimpleNamespace(options=options), found)
+    plt.close(figure)
+    (train, _), (test, _) = np.reshape(figure.axes, (2, 2))
+    (line,) = train.get_lines()
+    assert list(line.get_ydata()) == [0.66 - 0.001 * k for k in range(5)]
+    assert len(train.collections) == 1, "the band"
+    assert train.get_ylim()[1] < 0.7 < test.get_ylim()[1], "limits are those of the panel"
+    assert line.get_label() == "median of 10 runs, band from quartile to quartile"
+
+
+def test_metrics_are_drawn_with_intervals(monkeypatch):
+    monkeypatch.setattr(bars.runs, "settings", lambda *_: [SETTING])
+    estimate = t_interval(np.array([0.1, 0.2, 0.3]), 0.95)
+    monkeypatch.setattr(bars.run_scores, "mean_and_spread", lambda *_: (estimate, 0.1))
+    context = SimpleNamespace(options=SimpleNamespace(algorithms=None, metrics=["independence"]), published=[])
+    found = list(bars.metric_lines(context))
+    assert set(found[0]) == set(bars.METRIC_COLUMNS)
+    assert (found[0]["mean_low"], found[0]["mean_high"]) == (estimate.low, estimate.high)
+    figure = bars.draw_metrics(context, found)
+    plt.close(figure)
+    ends = [path.vertices[:, 0].tolist() for one in figure.axes[0].collections for path in one.get_paths()]
+    assert any(end == pytest.approx([estimate.low, estimate.high]) for end in ends)
+    assert "95% t-intervals" in figure.texts[0].get_text()

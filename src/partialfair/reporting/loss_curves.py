@@ -1,4 +1,7 @@
-"""Loss and loss difference on the way, over runs: mean, median and quartiles, from the points that the models keep."""
+"""Loss and loss difference on the way, over runs: median and quartiles, from the points that the models keep.
+
+The CSV has the mean, too.
+"""
 
 import math
 from collections.abc import Iterator
@@ -128,7 +131,7 @@ def draw(context: Context[LossCurves], found: list[Line]) -> Any:
     ]
     if turned:
         turned_panels = [list(row) for row in zip(*panels, strict=True)]
-        return canvas.figure(turned_panels, (7.6, 5.8), {"sharey": "col"}, width=3.6)
+        return canvas.figure(turned_panels, (7.6, 5.8), {}, width=3.6)
     return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
 
 
@@ -142,14 +145,10 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kapp
     if not own:
         return Panel([], {}, points[0]["note"] if points else "")
     at = [line[context.options.axis] for line in own]
-    of = {name: np.array([line[name] for line in own]) for name in ("mean", "median", "q25", "q75")}
-    edge = {"color": style.INK, "lw": 0.5, "alpha": 0.7}
-    drawn = [
-        Curve(at, of["q25"], edge | {"label": "quartiles"}, band=(of["q25"], of["q75"]), shade=0.14),
-        Curve(at, of["q75"], edge),
-        Curve(at, of["mean"], {"color": "#0072b2", "lw": 1.7, "label": "mean of the runs"}),
-        Curve(at, of["median"], {"color": "#c8500a", "lw": 1.2, "ls": (0, (5, 1.5)), "label": "median"}),
-    ]
+    low, middle, high = (np.array([line[name] for line in own]) for name in ("q25", "median", "q75"))
+    words = f"median of {own[0]['n_runs']} runs, band from quartile to quartile"
+    look = {"color": "#0072b2", "lw": 1.4, "label": words}
+    drawn = [Curve(at, middle, look, band=(low, high), shade=0.28)]
 
     def finish(axis: Any) -> None:
         if quantity == "difference":
@@ -161,15 +160,15 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kapp
         if max(at) >= 10_000:
             axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
         axis.set_xlim(0, max(at))
-        _outside(axis, of["mean"])
+        _outside(axis, low.min(), high.max())
 
     return Panel(drawn, {}, finish=finish)
 
 
-def _outside(axis: Any, values: np.ndarray) -> None:
-    """Say how far a curve goes that leaves the panel."""
+def _outside(axis: Any, lowest: float, highest: float) -> None:
+    """Say how far a band goes that leaves the panel."""
     low, high = axis.get_ylim()
-    if values.min() < low:
-        canvas.corner(axis, f"mean down to {values.min():.2f}", top=False)
-    if values.max() > high:
-        canvas.corner(axis, f"mean up to {values.max():.2f}", top=True)
+    if lowest < low:
+        canvas.corner(axis, f"band down to {lowest:.2f}", top=False)
+    if highest > high:
+        canvas.corner(axis, f"band up to {highest:.2f}", top=True)

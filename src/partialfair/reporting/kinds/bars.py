@@ -20,7 +20,9 @@ INTERVAL_COLUMNS = (
     "dataset", "interval", "experiment", "algorithm", "kappa", "n_seeds", "fairness", "fairness_low", "fairness_high",
     "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "pair", "seed", "note",
 )  # fmt: skip
-METRIC_COLUMNS = ("experiment", "algorithm", "kappa", "split", "metric", "mean", "n_runs", "published")
+METRIC_COLUMNS = (
+    "experiment", "algorithm", "kappa", "split", "metric", "mean", "mean_low", "mean_high", "n_runs", "published",
+)  # fmt: skip
 SPLITS = ("train", "test")
 
 
@@ -33,7 +35,7 @@ class IntervalBars(Options):
 
 
 class MetricBars(Options):
-    """Means over runs of several metrics, a group of bars each, with the published means as open marks."""
+    """Means over runs of several metrics with their intervals, a group each; the published means are open marks."""
 
     source: Literal["metrics"] = Field(description="metrics: a row of bars per metric, a panel per split")
     algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
@@ -253,6 +255,7 @@ def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
                 yield {
                     "experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa,
                     "split": split, "metric": metric, "mean": estimate.mean, "n_runs": estimate.n,
+                    "mean_low": estimate.low, "mean_high": estimate.high,
                     "published": known.get((setting.algorithm, metric, f"split={split};statistic=mean")),
                 }  # fmt: skip
 
@@ -264,7 +267,8 @@ def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
         | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}
         for split in SPLITS
     ]
-    return canvas.figure([row], (9.4, 5.6), {"sharex": True}, columns=4)
+    note = "Bars: 95% t-intervals of the mean over runs."
+    return canvas.figure([row], (9.4, 5.8), {"sharex": True}, columns=4, note=note)
 
 
 KIND = {
