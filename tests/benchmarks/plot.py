@@ -19,7 +19,7 @@ from tests.benchmarks.store import HEADLINES, read, read_order
 GOOD, BAD, INFO, INK = "#2a7f62", "#b5482f", "#8a97a3", "#1d2731"
 SHORT = {
     "idca_batched_vs_naive": "batched IDCA against a NumPy loop",
-    "step_limit_fraction": "batched step, fraction of the GEMM limit",
+    "step_limit_fraction": "batched step: its speed, two bare matrix products = 1",
     "alm_vs_idca_time": "direct solver against IDCA",
     "classifier_truthful_share": "share of fits whose status is true",
     "tight_parity_blind_vs_eg": "accuracy at tight parity, blind",
@@ -62,14 +62,15 @@ def margin(row: dict[str, Any]) -> float:
 
 
 def bars(axis: Axes, content: dict[str, dict[str, Any]]) -> None:
-    """One bar per figure with a target of the project: how many times better than the target."""
+    """One bar per figure with a target of the project: how far it is from the target."""
     shown = [row for row in read_order(content) if row["id"] in SHORT and row["value"] is not None and row["target"]]
     shown = [row for row in shown if float(row["target"].split()[1])]  # a bound of zero has no multiples
     shown.sort(key=lambda row: [*SHORT].index(row["id"]))
     for place, row in enumerate(shown):
         better = margin(row)
         axis.barh(place, np.log10(better), color=GOOD if row["holds"] else BAD, height=0.62)
-        text = f"{row['value']:.3g}{' times' if row['unit'] == 'times' else ''}  (target {row['target']})"
+        unit, bound = " times" if row["unit"] == "times" else "", row["target"].replace(">=", "at least")
+        text = f"{row['value']:.3g}{unit}  (target: {bound.replace('<=', 'at most')})"
         axis.text(max(np.log10(better), 0) + 0.02, place, text, va="center", fontsize=8, color=INK)
     axis.set_yticks(range(len(shown)), [SHORT[row["id"]] for row in shown], fontsize=8.5)
     axis.invert_yaxis()
@@ -79,7 +80,7 @@ def bars(axis: Axes, content: dict[str, dict[str, Any]]) -> None:
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low - 0.05 <= np.log10(t) <= high + 0.05]
     axis.set_xticks(np.log10(ticks), [f"{t:g}×" for t in ticks])
     axis.set_xlim(low - 0.05, high + 0.55)
-    axis.set_xlabel("times better than the target (right of the line: target met; green yes, red no)", fontsize=8.5)
+    axis.set_xlabel("distance from the target: 2× is twice as good as asked, 0.5× half as good (green: target met, red: missed)", fontsize=8.5)
     axis.set_title("Figures against their targets", loc="left", fontsize=10)
 
 
