@@ -80,7 +80,8 @@ def bars(axis: Axes, content: dict[str, dict[str, Any]]) -> None:
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low - 0.05 <= np.log10(t) <= high + 0.05]
     axis.set_xticks(np.log10(ticks), [f"{t:g}×" for t in ticks])
     axis.set_xlim(low - 0.05, high + 0.55)
-    axis.set_xlabel("distance from the target: 2× is twice as good as asked, 0.5× half as good (green: target met, red: missed)", fontsize=8.5)
+    words = "distance from the target: 2× is twice as good as asked, 0.5× half as good (green: target met, red: missed)"
+    axis.set_xlabel(words, fontsize=8.5)
     axis.set_title("Figures against their targets", loc="left", fontsize=10)
 
 
