@@ -24,6 +24,8 @@ COLUMNS = (
 )  # fmt: skip
 TINY = 2.0**-8
 """Tolerances up to which points are shown once more where the entry says ``enlarge``."""
+SMALL = f"eps ≤ 2{f'{math.log2(TINY):.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+XLABEL = "unfairness: KS distance of group 0 from all rows"
 TITLES = {"communities": "Communities and Crime", "law_school": "Law School", "adult": "Adult"}
 LOOKS = (
     ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
@@ -58,7 +60,7 @@ class RegressionPoints(Options):
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
     seeds: list[int] | None = Field(None, description="repetitions that count; all by default")
     published_points: list[str] | None = Field(None, description="exhibits whose published points are drawn")
-    enlarge: bool = Field(False, description="show the points at tiny tolerances once more in a corner")
+    enlarge: bool = Field(False, description="show the points at tiny tolerances once more, larger and below")
 
 
 class Series(SeriesOption):
@@ -149,9 +151,13 @@ def lines(context: Context[RegressionPoints]) -> list[Line]:
 def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     """Draw one panel per dataset."""
     datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
-    row = [_panel(context, name, [line for line in found if line["dataset"] == name]) for name in datasets]
-    size = (4.3 * max(len(row), 1) + 0.4, 4.6)
-    return canvas.figure([row or [Panel([], {})]], size, {}, width=2.3, last=["published", "noise"], note=canvas.BARS)
+    of = {name: [line for line in found if line["dataset"] == name] for name in datasets}
+    rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], canvas.BARS
+    if context.options.enlarge and datasets:
+        rows.append([_enlarged(context, name, own) for name, own in of.items()])
+        note += f" Lower row: the framed points, {SMALL}, without bars."
+    size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
+    return canvas.figure(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
 
 
 def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) -> Panel:
@@ -186,9 +192,9 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
             axis.axvspan(0, floor, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
         axis.set_xlim(left=0)
         if context.options.enlarge:
-            _enlarged(context, axis, found)
+            _frame(axis, _tiny(found))
 
-    labels = {"title": TITLES[dataset], "xlabel": "unfairness: KS distance of group 0 from all rows"}
+    labels = {"title": TITLES[dataset], "xlabel": XLABEL}
     return Panel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
 
 
@@ -196,24 +202,33 @@ def _points_of(own: list[Line], look: dict[str, Any], bars: dict[str, Any] | Non
     return Curve([p["ks_group_0"] for p in own], [p["risk"] for p in own], look, bars)
 
 
-def _enlarged(context: Context[Any], axis: Any, found: list[dict[str, Any]]) -> None:
-    """The points at tiny tolerances, which lie upon each other, once more in the free corner and without bars."""
-    tiny = [p for p in found if p["series"] != "base" and p.get("eps", 1.0) <= TINY and "risk" in p and p["ks_group_0"]]
-    if len(tiny) < 3:
+def _tiny(found: list[Line]) -> list[Line]:
+    """The points at tiny tolerances, which lie upon each other among the others."""
+    return [
+        p for p in found if p["series"] != "base" and p.get("eps", 1.0) <= TINY and {"risk", "ks_group_0"} <= p.keys()
+    ]
+
+
+def _frame(axis: Any, tiny: list[Line]) -> None:
+    """Show where the points lie that the row below has once more."""
+    from matplotlib.patches import Rectangle
+
+    if not tiny:
         return
-    inset = axis.inset_axes((0.42, 0.57, 0.46, 0.4))
+    x, y = [p["ks_group_0"] for p in tiny], [p["risk"] for p in tiny]
+    low, high = (0.02 * abs(end - start) for start, end in (axis.get_xlim(), axis.get_ylim()))
+    size = max(x) - min(x) + 2 * low, max(y) - min(y) + 2 * high
+    axis.add_patch(Rectangle((min(x) - low, min(y) - high), *size, fill=False, ec="#777777", lw=0.8, zorder=6))
+
+
+def _enlarged(context: Context[RegressionPoints], dataset: str, found: list[Line]) -> Panel:
+    """The points at tiny tolerances once more, without bars."""
+    curves = []
     names = [one.name for one in series(context) if one.name != "base"]
     for name, (colour, marker, _) in zip(names, LOOKS * 3, strict=False):
-        for source, face, size in (("published", "none", 8.0), ("reproduced", colour, 4.5)):
-            own = [p for p in tiny if (p["series"], p["source"]) == (name, source)]
-            x, y = [p["ks_group_0"] for p in own], [p["risk"] for p in own]
-            inset.plot(x, y, marker, mfc=face, mec=colour, ms=size, ls="none", mew=0.9)
-    inset.margins(0.12, 0.2)
-    inset.tick_params(labelsize=7)
-    inset.locator_params(nbins=4)
-    inset.yaxis.tick_right()
-    inset.spines[["top", "right"]].set_visible(True)
-    inset.set_facecolor("white")
-    words = f"enlarged: eps ≤ 2^{math.log2(TINY):.0f}"
-    inset.text(0.03, 0.03, words, transform=inset.transAxes, fontsize=7.5, color="#777777", zorder=6)
-    axis.indicate_inset_zoom(inset, edgecolor="#777777", lw=0.8)
+        for source, face, size in (("published", "none", 10.0), ("reproduced", colour, 6.5)):
+            own = [p for p in _tiny(found) if (p["series"], p["source"]) == (name, source)]
+            look = {"marker": marker, "mfc": face, "mec": colour, "ms": size, "ls": "none", "mew": 1.1, "zorder": 4}
+            curves += [_points_of(own, look)] if own else []
+    labels = {"title": f"{TITLES[dataset]}, framed: {SMALL}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
+    return Panel(curves, labels, finish=lambda axis: axis.margins(0.08))

@@ -96,10 +96,10 @@ def draw(context: Context[StepCurves], found: list[Line]) -> Any:
     if len(shown) == 1:  # side by side
         labels = {"title": next(iter(shown.values())), "xlabel": "gradient evaluations"}
         side_by_side = [[row[0] | labels for row in panels]]
-        return canvas.figure(side_by_side, (9.6, 4.4), {}, last=["published"], note=canvas.BANDS)
+        return canvas.figure(side_by_side, (9.6, 4.4), {}, width=3.1, last=["published"], note=canvas.BANDS)
     size = (4.6 * max(len(shown), 1) + 0.4, 6.4)
     panels = panels if shown else [[Panel([], {})] for _ in rows]
-    return canvas.figure(panels, size, {"sharex": "col"}, last=["published"], note=canvas.BANDS)
+    return canvas.figure(panels, size, {"sharex": "col"}, width=3.1, last=["published"], note=canvas.BANDS)
 
 
 def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> Panel:
