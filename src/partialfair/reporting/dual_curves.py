@@ -17,6 +17,12 @@ RESIDUAL_COLUMNS = ("dataset", "candidate", "iteration", "average", "last", "rat
 TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
 POINTS = 150  # of one curve
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"color": "#0072b2", "ls": "-", "lw": 3.6, "alpha": 0.55, "zorder": 3},
+    {"color": "#c8500a", "ls": DASHES[1], "lw": 1.5, "zorder": 4},
+    {"color": "#262626", "ls": (0, (3.5, 2.5)), "lw": 1.2, "zorder": 5},
+)
+"""The first is wide and pale, so that a later one which lies upon it is seen with it."""
 ANCHOR = 100  # iteration at which log(T)/T is drawn through the first curve
 
 
@@ -51,8 +57,7 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Cu
     curves = []
     for place, name in enumerate(dict.fromkeys(p["candidate"] for p in points)):
         own = [(p["iteration"], p[quantity]) for p in points if p["candidate"] == name]
-        look = {"color": ("#0072b2", "#c8500a", "#008f68")[place % 3], "ls": DASHES[place % 3]}
-        curves.append(Curve.through(own, look | {"label": context.options.labels.get(name, name)}))
+        curves.append(Curve.through(own, LOOKS[place % 3] | {"label": context.options.labels.get(name, name)}))
     return curves
 
 

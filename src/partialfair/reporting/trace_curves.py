@@ -214,6 +214,9 @@ def _variants(context: Context[CandidateCurves]) -> dict[str, dict[str, Any]]:
 
 
 DEFAULTS = {"alpha": 10.0, "beta": 0.1}
+LOGARITHMIC = ("kkt",)
+ALIKE = 0.05, 0.1
+"""Lines are said to agree up to this share of their range, or of the value on a logarithmic axis."""
 
 
 def candidate_lines(context: Context[CandidateCurves]) -> Iterator[Line]:
@@ -244,11 +247,35 @@ def draw_candidates(context: Context[CandidateCurves], found: list[Line]) -> Any
             look |= {"solid_capstyle": "round", "zorder": 3 + place, "label": f"{greek} ($\\rho$ = {rho[name]:.2f})"}
             curves.append(Curve.through(own, look))
         reason = "" if names else found[0]["note"]
-        panels.append(Panel(curves, {"title": title, "xlabel": "iterations"}, reason, _scales_of(quantity)))
+        labels = {"title": title, "xlabel": "iterations"}
+        panels.append(Panel(curves, labels, reason, _scales_of(quantity, agreement(curves, quantity in LOGARITHMIC))))
     return canvas.figure([panels], (10.6, 3.6), {}, columns=3)
 
 
-def _scales_of(quantity: str) -> Callable[[Any], None]:
+def agreement(curves: Sequence[Curve], logarithmic: bool) -> str:
+    """Say by how much curves differ that lie upon each other: a twentieth of their range, or a tenth of the value."""
+    by_place: dict[float, list[float]] = {}
+    for curve in curves:
+        for x, y in zip(curve.x, curve.y, strict=True):
+            by_place.setdefault(x, []).append(y)
+    shared = [values for values in by_place.values() if len(values) == len(curves)]
+    if len(curves) < 2 or not shared:
+        return ""
+    words = f"the {len(curves)} lines differ by at most"
+    if logarithmic:
+        ratio = max(max(values) / min(values) if min(values) > 0 else np.inf for values in shared) - 1
+        return f"{words} {_up(100 * ratio):g}%" if ratio <= ALIKE[1] else ""
+    apart, whole = max(max(values) - min(values) for values in shared), [y for values in shared for y in values]
+    return f"{words} {_up(apart):g}" if apart <= ALIKE[0] * (max(whole) - min(whole)) else ""
+
+
+def _up(value: float) -> float:
+    """A number rounded up to one digit."""
+    unit = 10.0 ** np.floor(np.log10(value)) if value > 0 else 1.0
+    return float(np.ceil(round(value / unit, 9)) * unit)
+
+
+def _scales_of(quantity: str, alike: str) -> Callable[[Any], None]:
     def finish(axis: Any) -> None:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -256,7 +283,9 @@ def _scales_of(quantity: str) -> Callable[[Any], None]:
         if quantity == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             canvas.corner(axis, "violated above 0", top=True)
-        if quantity == "kkt":
+        if alike:
+            canvas.corner(axis, alike, top=True)
+        if quantity in LOGARITHMIC:
             axis.set_yscale("log")
             axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
