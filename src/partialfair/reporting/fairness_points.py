@@ -1,9 +1,11 @@
 """Models as points of fairness and accuracy: means over seeds with t-intervals."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.reporting import canvas, style
@@ -22,6 +24,10 @@ DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
+LABEL = np.array([26.0, 8.0])  # width and height of a label
+OFFSETS = [
+    (x, y) for y in (5.0, -13.0, 13.0, -21.0, 21.0, -29.0) for x in (6.0, -32.0)
+]  # of its lower left corner from a mark
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
@@ -173,18 +179,51 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             curves += _line([*starts, *own], colour, dash)
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
             curves += _seeds(context, own, colour)
-            words += [(p, colour, number) for p in own]
+            words += [(p, colour) for p in own]
     curves += [_marks(starts, style.INK, "*", "no constraint"), *_seeds(context, starts, style.INK)] if starts else []
 
     def finish(axis: Any) -> None:
-        for point, colour, number in words:
-            place = (point["fairness"], point["accuracy"])
-            at = ((6, 6), (6, -12), (-30, 6), (-30, -12))[number % 4]  # labels of different lines never share a corner
-            axis.annotate(f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=7.5, color=colour)
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
+        for (point, colour), at in zip(words, _free_places(axis, [p for p, _ in words]), strict=True):
+            place = (point["fairness"], point["accuracy"])
+            axis.annotate(
+                f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=7.5, color=colour, zorder=7,
+                bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
+            )  # fmt: skip
 
     return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish)
+
+
+def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[float, float]]:
+    """Offsets of labels from their marks, in points of print: where each covers the fewest bars, marks, labels."""
+    size = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])  # about that of the panel, which is not laid out yet
+    start, end = (np.array(ends) for ends in zip(axis.get_xlim(), axis.get_ylim(), strict=True))
+
+    def at(*place: float) -> NDArray[np.float64]:
+        return np.asarray((np.array(place) - start) / (end - start) * size, np.float64)
+
+    marks = [at(p["fairness"], p["accuracy"]) for p in points]
+    taken = [(mark - 4, mark + 4) for mark in marks]
+    for p in points:
+        across = at(p["fairness_low"], p["accuracy"]), at(p["fairness_high"], p["accuracy"])
+        upwards = at(p["fairness"], p["accuracy_low"]), at(p["fairness"], p["accuracy_high"])
+        taken += [(low - 1.5, high + 1.5) for low, high in (across, upwards)]  # of one seed NaN, which covers nothing
+    for first, last in zip(marks, marks[1:], strict=False):  # along the lines; between experiments there are none
+        steps = [first + share * (last - first) for share in np.linspace(0, 1, 15)]
+        taken += [(step - 1, step + 1) for step in steps]
+    found = []
+    for mark in marks:
+        boxes = {offset: (mark + offset, mark + offset + LABEL) for offset in OFFSETS}
+        best = min(OFFSETS, key=lambda offset: sum(_cover(boxes[offset], one) for one in taken))
+        taken.append(boxes[best])
+        found.append(best)
+    return found
+
+
+def _cover(one: tuple[NDArray[np.float64], NDArray[np.float64]], other: tuple[Any, Any]) -> bool:
+    """Whether two boxes, each by its lower left and its upper right corner, have a point in common."""
+    return bool(np.all(one[0] < other[1]) and np.all(other[0] < one[1]))
 
 
 def line_title(context: Context[Any], experiment: str) -> str:
@@ -213,13 +252,13 @@ def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
     look = {
         "fmt": marker,
-        "color": colour,
+        "color": (colour, pale),
         "ecolor": (colour, 0.4 * pale),
         "elinewidth": 0.9,
         "capsize": 0,
         "zorder": 4,
     }
-    look |= {"ms": 10 if marker == "*" else 5.5, "label": label, "alpha": pale}
+    look |= {"ms": 10 if marker == "*" else 5.5, "label": label}
     return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from partialfair import plugins
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -76,7 +77,7 @@ def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
         return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
 
     panels = canvas.grid(TITLES, shown, panel, "inner iterations")
-    note = "Strong: the named seed; faint: the other seeds. The horizontal axis is linear up to 100."
+    note = f"Strong: seed {context.options.seed}; faint: the other seeds. The horizontal axis is linear up to 100."
     return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
@@ -87,8 +88,10 @@ def algorithm_of(points: list[Line]) -> str:
 
 def _allowed(context: Context[HistoryCurves]) -> float:
     """The largest violation that the first algorithm's tuning accepts; 0 if it states none."""
-    found = context.config.params.algorithms.get(context.options.algorithms[0], {}).get("tolerances", [0.0])
-    return max(map(float, found))
+    name = context.options.algorithms[0]
+    given = context.config.algorithm_settings(context.experiments[0], name)
+    settings = plugins.load("algorithms", name).ALGORITHM.settings(**given)
+    return max(map(float, getattr(settings, "tolerances", [0.0])))
 
 
 def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:

@@ -189,9 +189,11 @@ def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
     for dataset in names:
         own = [line for line in found if line["dataset"] == dataset and "pair" not in line]
         title = style.dataset_title(dataset)
-        row.append(_panel(own, "interval", "accuracy") | {"title": title, "xlabel": "test accuracy"})
+        row.append(_panel(own, "interval", "accuracy") | {"title": f"{title}: accuracy", "xlabel": "test accuracy"})
         fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
-        row.append(_panel(own, "interval", "fairness", named=False) | {"title": title, "xlabel": fairness})
+        row.append(
+            _panel(own, "interval", "fairness", named=False) | {"title": f"{title}: fairness", "xlabel": fairness}
+        )
     note = f"{canvas.BARS} Hollow: accuracy not matched."
     return canvas.figure([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
 
@@ -224,6 +226,7 @@ def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> P
         axis.set_ylim(len(groups) - 0.45, -0.55)
         axis.set_yticks(range(len(groups)), [_words(value) if named else "" for value in groups])
         axis.grid(axis="y", visible=False)
+        axis.locator_params(axis="x", nbins=4)
 
     return Panel([Curve([], [], {})] if found else [], {}, finish=finish)
 
