@@ -119,6 +119,9 @@ def test_page_answers_lists_our_losses_and_names_what_does_not_apply_once(contex
     assert "KKT residual" in text and "gradient mapping" not in text, "a column for every kind that there is"
     exhibit.kind_of(context.config, "which").render(context)
     assert (context.root / "reports" / "which" / "which.svg").is_file()
+    shown = exhibit.kind_of(context.config, "which").fragment(context)
+    assert shown.index("has the smallest mean rank") < shown.index("<svg") < shown.index("accuracy given up")
+    assert shown.count("IDCA has the smallest mean rank") == text.count("IDCA has the smallest mean rank")
 
 
 def test_lines_of_the_shipped_table_are_told_apart_by_label_and_paper():

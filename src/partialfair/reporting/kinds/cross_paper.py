@@ -7,6 +7,7 @@ compared, and how, stands in :mod:`partialfair.verdicts.benchmark`.
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -126,7 +127,10 @@ def draw(context: Shown, found: list[Line]) -> Any:
     longest = max((len(panel.curves) for row in rows for panel in row), default=0)
     rows[-1] = [panel | {"xlabel": "mean rank (1 is best)"} for panel in rows[-1]]
     size = (3.4 * len(context.options.tolerances) + 1.2, (0.21 * longest + 0.75) * len(rows) + 0.9)
-    note = "Bars: 95% t-intervals over datasets. Hollow: the violation exceeds the tolerance on some dataset and seed."
+    note = (
+        "Bars: 95% t-intervals over datasets, cut at the first and the last rank. Hollow: the violation exceeds the "
+        "tolerance on some dataset and seed."
+    )
     legend = {paper: _handle(colour) for paper, colour in colours(context, found).items()}
     return canvas.figure(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)
 
@@ -158,8 +162,16 @@ def _panel(context: Shown, found: list[Line], names: list[str]) -> Panel:
         axis.set_yticks(range(len(names)), [style.look(name).label for name in names])
         axis.tick_params(axis="y", length=0)
 
-    curves = [_point(line, names.index(line["algorithm"]), shown.get(line["paper"], style.INK)) for line in found]
+    curves = [
+        _point(_inside(line, len(names)), names.index(line["algorithm"]), shown.get(line["paper"], style.INK))
+        for line in found
+    ]
     return Panel(curves, labels, "not run", finish)
+
+
+def _inside(line: Line, last: int) -> Line:
+    """A line whose interval ends at the first and the last rank: t-intervals of ranks reach beyond both."""
+    return line | {"rank_low": max(line["rank_low"], 1.0), "rank_high": min(line["rank_high"], float(last))}
 
 
 def _point(line: Line, place: int, colour: str) -> Curve:
@@ -299,14 +311,30 @@ def not_applicable(found: list[Line]) -> dict[str, list[str]]:
     return {reason: list(names) for reason, names in reasons.items()}
 
 
-def body(context: Shown, found: list[Line]) -> str:
-    """The answers, the overview per constraint, our losses, the details, and which algorithms do not apply and why."""
-    parts: list[str] = []
+def answers(context: Shown, found: list[Line]) -> str:
+    """The answer per constraint and tolerance."""
+    parts = []
     for experiment in context.experiments:
         title, own = context.convention(experiment).title, [e for e in found if e["experiment"] == experiment]
         by = {t: [e for e in own if e["tolerance"] == t] for t in context.options.tolerances}
         parts += [f"<p class='finding'>{escape(answer(of, title, t))}</p>" for t, of in by.items()]
-        parts.append(cells.html(overview(context, experiment, found)))
+    return "\n".join(parts)
+
+
+def body(context: Shown, found: list[Line]) -> str:
+    """The answers, and all tables."""
+    return f"{answers(context, found)}\n{tables(context, found)}"
+
+
+def fragment(context: Shown) -> str:
+    """The answers before the figure, the tables after it."""
+    found = lines(context)
+    return f"{answers(context, found)}\n{canvas.inline(context)}\n{tables(context, found)}"
+
+
+def tables(context: Shown, found: list[Line]) -> str:
+    """The overview per constraint, our losses, the details, and which algorithms do not apply and why."""
+    parts = [cells.html(overview(context, experiment, found)) for experiment in context.experiments]
     parts += ["<h3>Our own methods against the best of the others</h3>", cells.html(losses(context))]
     for experiment in context.experiments:
         for tolerance in context.options.tolerances:
@@ -318,4 +346,4 @@ def body(context: Shown, found: list[Line]) -> str:
     return "\n".join(parts)
 
 
-KIND = Kind.of(CrossPaper, COLUMNS, lines, draw=draw, table=body)
+KIND = replace(Kind.of(CrossPaper, COLUMNS, lines, draw=draw, table=body), fragment=fragment)

@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from partialfair.errors import PartialFairError
+from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -103,6 +104,8 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
                 continue
             found[measure].plot(axis, _used(context, dataset))
             axis.grid(visible=False, axis="y")
+            if column:
+                axis.set_ylabel("")  # that of the row's first panel
     figure.tight_layout()
     return figure
 
@@ -117,7 +120,7 @@ def table(context: Context[Any], _: list[Line]) -> Table:
         head = [cells.text(style.dataset_title(dataset)), cells.text(f"[{used[0]:g}, {used[1]:g}]")]
         for measure in MEASURES:
             own = _summary([one[measure] for one in found], used, by_seed[0][1])
-            rows.append((head, [cells.text(measure), *own]))
+            rows.append((head, [cells.text(get(measure).title), *own]))
     columns = ["dataset", "interval of the paper", "measure", "positive rate", "suggested (seeds)", "its violation"]
     return cells.blocks([], [*columns, "violation on the paper's", "its place among the candidates"], rows)
 

@@ -1,0 +1,136 @@
+"""What a reader has to see in single figures: lines upon each other, cut bars, free labels, words for keys."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from partialfair.grid.config import load_config
+from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.reporting import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
+from partialfair.reporting import regression_points as points
+from partialfair.reporting.canvas import Curve
+from partialfair.reporting.kinds import bars, cross_paper
+from tests.workflow.project import ROOT
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return load_config(ROOT / "params.yaml")
+
+
+@pytest.fixture
+def axis():
+    figure, made = plt.subplots(figsize=(5.6, 5.4))
+    yield made
+    plt.close(figure)
+
+
+class TestLinesUponEachOther:
+    def test_of_two_lines_that_agree_both_are_seen(self):
+        context = SimpleNamespace(options=SimpleNamespace(labels={}))
+        found = [{"candidate": name, "iteration": k, "lam": 1.0} for name in "abc" for k in (1, 2)]
+        first, second, third = (curve.look for curve in dual_curves._curves(context, found, "lam"))
+        assert first["lw"] > 2 * third["lw"] and first["zorder"] < third["zorder"]
+        assert len({one["color"] for one in (first, second, third)}) == 3
+        assert first["ls"] == "-" != third["ls"]
+
+    @pytest.mark.parametrize(
+        ("second", "logarithmic", "words"),
+        [
+            ([1.0, 0.5021], False, "the 2 lines differ by at most 0.003"),
+            ([1.0, 0.6], False, ""),
+            ([1.0, 0.521], True, "the 2 lines differ by at most 5%"),
+            ([1.0, 0.6], True, ""),
+            ([1.0, 0.5], False, "the 2 lines differ by at most 0"),
+        ],
+    )
+    def test_lines_that_coincide_say_so(self, second, logarithmic, words):
+        one, other = (Curve([1, 2], values, {}) for values in ([1.0, 0.5], second))
+        assert trace_curves.agreement([one, other], logarithmic) == words
+        assert trace_curves.agreement([one], logarithmic) == ""
+
+
+class TestCutBars:
+    def test_intervals_of_ranks_end_at_the_first_and_the_last(self):
+        line = {"rank": 2.0, "rank_low": -1.5, "rank_high": 9.0}
+        assert canvas.lengths(cross_paper._inside(line, 4), "rank") == [[1.0], [2.0]]
+        alone = cross_paper._inside({"rank": 2.0, "rank_low": math.nan, "rank_high": math.nan}, 4)
+        assert canvas.lengths(alone, "rank") == [[0.0], [0.0]]
+
+
+class TestLabels:
+    def test_labels_stand_beside_bars_and_marks(self, axis):
+        """Three crosses near each other: no label lies on the bar of any."""
+        spots = [(0.65, 0.79), (0.68, 0.776), (0.72, 0.746)]
+        made = [
+            {"fairness": x, "fairness_low": x - 0.05, "fairness_high": x + 0.05}
+            | {"accuracy": y, "accuracy_low": y - 0.03, "accuracy_high": y + 0.03}
+            for x, y in spots
+        ]
+        axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
+        found = fairness_points._free_places(axis, made)
+        size = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])
+        place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * size for spot in spots}
+        boxes = [(place[s] + at, place[s] + at + fairness_points.LABEL) for s, at in zip(spots, found, strict=True)]
+        for (low, high), (x, y) in itertools.product(boxes, place.values()):
+            across, up = np.array([0.05, 0.03]) / (0.38, 0.3) * size
+            assert not (low[1] < y < high[1] and low[0] < x + across and high[0] > x - across)
+            assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
+        assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
+
+    def test_bars_are_paler_than_marks(self, axis):
+        line = {"fairness": 0.7, "accuracy": 0.8, "n_seeds": 5}
+        line |= {
+            f"{name}_{end}": 0.1 + 0.9 * k for name in ("fairness", "accuracy") for k, end in enumerate(("low", "high"))
+        }
+        curve = fairness_points._marks([line], "#0072b2", "o", "IDCA")
+        axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
+        assert all(one.get_colors()[0][3] == pytest.approx(0.4) for one in axis.collections)
+
+    def test_measures_of_an_interval_have_words(self, axis):
+        rng = np.random.default_rng(0)
+        group = rng.integers(0, 2, 2000)
+        suggest_interval(rng.normal(size=2000) + 0.3 * group, group, measure="rank_gap").plot(axis)
+        words = "candidates by largest rank difference on I, absolute scale"
+        assert axis.get_ylabel().replace("\n", " ") == words
+
+    def test_panels_of_one_dataset_have_titles_of_their_own(self, shipped, monkeypatch):
+        shown = exhibit.context(shipped, "figure9", ROOT)
+        monkeypatch.setattr(bars.canvas, "figure", lambda rows, *_, **__: rows)
+        ((first, second, *_),) = bars.draw_intervals(shown, [])
+        assert (first.labels["title"], second.labels["title"]) == ("a9a: accuracy", "a9a: fairness")
+
+
+class TestConvergence:
+    def test_the_seed_and_the_allowed_infeasibility_are_named(self, shipped):
+        shown = exhibit.context(shipped, "figure10", ROOT)
+        assert history_curves._allowed(shown) == 0.005
+        figure = history_curves.draw(shown, [])
+        plt.close(figure)
+        assert "Strong: seed 0;" in figure.texts[0].get_text()
+
+
+def test_tiny_tolerances_have_a_row_of_their_own(shipped):
+    """Five optimisers whose points lie upon each other: below them once more, larger, and framed above."""
+    shown = exhibit.context(shipped, "dp_figure3", ROOT)
+    numbers = {"risk": 0.04, "risk_std": 0.001, "ks_group_0": 0.1, "ks_group_0_std": 0.01, "n_seeds": 10}
+    found = [
+        {"series": name, "dataset": dataset, "source": "reproduced", "eps": eps, "ks_noise_floor": 0.05}
+        | numbers
+        | {"risk": 0.04 + 0.001 * k, "ks_group_0": 0.1 + eps}
+        for dataset in ("communities", "law_school")
+        for k, name in enumerate(("sgd", "acsa", "acsa2", "sgd3_acsa", "sgd3_acsa2"))
+        for eps in (0.25, 2.0**-8, 2.0**-12)
+    ]
+    figure = points.draw(shown, found)
+    plt.close(figure)
+    above, _, below, _ = figure.axes
+    assert len(above.patches) == 2, "the band of noise and the frame"
+    assert [len(line.get_xdata()) for line in below.get_lines()] == [2] * 5
+    assert len({(line.get_marker(), line.get_color()) for line in below.get_lines()}) == 5
+    assert not below.texts and not below.collections, "neither words nor bars upon the points"
+    assert "eps ≤ 2⁻⁸" in figure.texts[0].get_text()
