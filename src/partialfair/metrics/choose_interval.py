@@ -5,7 +5,6 @@ several such intervals take the one on which that model is least fair.
 """
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -62,8 +61,6 @@ class Suggestion:
         """
         from matplotlib import pyplot as plt
 
-        from partialfair.metrics import get
-
         rows = self.table.dropna(subset="violation").sort_values(["violation", "chosen"], kind="stable")
         figure = axis.figure if axis is not None else plt.figure(figsize=(5.8, 1.1 + 0.21 * len(rows)))
         own, axis = axis is None, axis if axis is not None else figure.add_subplot()
@@ -91,7 +88,7 @@ class Suggestion:
         axis.set_ylim(-0.7, len(rows) + 0.3)
         axis.set_yticks([])
         axis.set_xlabel("rank (0 = highest score)")
-        axis.set_ylabel("\n".join(["candidates by", *textwrap.wrap(get(self.measure).title.replace("^I", "ᴵ"), 32)]))
+        axis.set_ylabel(f"candidates by violation ({self.measure})")
         if own:
             figure.tight_layout()
         return figure

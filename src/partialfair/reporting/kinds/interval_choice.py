@@ -5,6 +5,7 @@ fair. Training rows only: a choice must not see test rows.
 """
 
 import math
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,10 +105,14 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
                 continue
             found[measure].plot(axis, _used(context, dataset))
             axis.grid(visible=False, axis="y")
-            if column:
-                axis.set_ylabel("")  # that of the row's first panel
+            axis.set_ylabel("" if column else _label(measure))
     figure.tight_layout()
     return figure
+
+
+def _label(measure: str) -> str:
+    """The measure by its name instead of its key, in lines that fit a panel's height."""
+    return "\n".join(["candidates by", *textwrap.wrap(get(measure).title.replace("^I", "ᴵ"), 32)])
 
 
 def table(context: Context[Any], _: list[Line]) -> Table:
