@@ -12,6 +12,7 @@ import pytest
 
 from partialfair import metrics, seeding
 from partialfair.errors import DataError
+from partialfair.grid import tidy
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.jobs.collect import collect
 from partialfair.jobs.evaluate import evaluate
@@ -207,6 +208,25 @@ class TestCollect:
         assert runs["status"].tolist() == ["ok", "infeasible", "ok", "not_run", "not_run"]
         assert runs.loc[0, ["objective", "wall_seconds", "peak_memory_mib"]].tolist() == [0.3, 1.5, 100.0]
         assert np.isinf(runs.loc[4, "kappa"]) and np.isnan(runs.loc[3, "wall_seconds"])
+
+    @pytest.mark.parametrize(
+        ("kind", "relative_to", "column"),
+        [
+            ("kkt", "the norm of the loss gradient where all weights are zero", "kkt_residual"),
+            ("kkt", tidy.ABSOLUTE, "kkt_residual_absolute"),
+            ("gradient_mapping", tidy.ABSOLUTE, "gradient_mapping"),
+            ("duality_gap", "an absolute difference of losses", "duality_gap"),
+        ],
+    )
+    def test_a_certificate_stands_in_the_column_of_its_kind_and_unit(self, folder, kind, relative_to, column):
+        job = Job("e", "small", "idca", 0.1, 0)
+        write_run(folder, folder / job.path)
+        fit = json.loads((folder / job.path / "fit.json").read_text())
+        fit["certificate"] |= {"kind": kind, "value": 0.5, "relative_to": relative_to, "kkt_residual": 0.5}
+        write_json(folder / job.path / "fit.json", fit)
+        collect([(job, {"constraint": "c", "interval": INTERVAL})], folder / "reports", folder)
+        (row,) = pq.read_table(folder / "reports/runs.parquet").to_pylist()
+        assert {name for name in tidy.CERTIFICATES if row[name] == row[name]} == {column} and row[column] == 0.5
 
     def test_damaged_run_file_is_named(self, folder):
         job = Job("e", "small", "idca", 0.1, 0)

@@ -50,6 +50,16 @@ RUN_COLUMNS = {
     "accepted": float,  # value of the smoothed constraints that the method counts as met
     "gradient_mapping": float,  # certificates of different kinds share no column; kkt_residual is the first
     "duality_gap": float,
+    "kkt_residual_absolute": float,  # kkt_residual is relative to the loss's gradient at the start; this is a norm
 }
+ABSOLUTE = "an absolute norm"
+"""Unit of a certificate that is relative to nothing."""
+CERTIFICATES = {
+    "kkt_residual": "KKT residual",  # relative
+    "kkt_residual_absolute": "KKT residual, absolute",
+    "gradient_mapping": "gradient mapping",
+    "duality_gap": "duality gap",
+}
+"""Columns of certificates with their titles; a run has at most one of them."""
 REPEAT_SD, REPEAT_MEAN = "_repeat_sd", "_repeat_mean"
 """Endings of the metrics that are standard deviation and mean over repeats of one fit on other drawn rows."""

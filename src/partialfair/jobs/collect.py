@@ -12,7 +12,7 @@ from typing import Any
 
 from partialfair.errors import DataError
 from partialfair.grid.config import Config, Job, job_settings
-from partialfair.grid.tidy import METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
+from partialfair.grid.tidy import ABSOLUTE, METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
 from partialfair.tables.files import atomic_path, read_json
 from partialfair.tables.intervals import Interval
@@ -126,9 +126,9 @@ def _run_row(
         return row | {"status": "not_run", "reason": f"no fit.json in {folder.as_posix()}"}
     certificate, time = fit.get("certificate") or {}, fit.get("time") or {}
     return row | {
-        **{name: certificate.get(name) for name in ("objective", "max_violation", "true_violation", "kkt_residual")},
+        **{name: certificate.get(name) for name in ("objective", "max_violation", "true_violation")},
         **{name: certificate.get(name) for name in ("metric", "train_violation", "accepted")},
-        **{name: value_of(certificate, name) for name in ("gradient_mapping", "duality_gap")},
+        **_certificates(certificate),
         **{name: time.get(name) for name in ("wall_seconds", "cpu_seconds")},
         **{name: fit.get(name) for name in ("status", "reason", "peak_memory_mib", "device", "threads")},
         **{name: fit.get(name) for name in ("git_revision", "closure_hash")},
@@ -138,9 +138,13 @@ def _run_row(
     }
 
 
-def value_of(certificate: Mapping[str, Any], kind: str) -> float | None:
-    """Value of a certificate of one kind; ``None`` if it is of another."""
-    return certificate.get("value") if certificate.get("kind") == kind else None
+def _certificates(certificate: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the value in the column of its kind and unit; values that cannot be compared share none."""
+    kind, value = certificate.get("kind"), certificate.get("value")
+    absolute = kind == "kkt" and certificate.get("relative_to") == ABSOLUTE
+    columns = {"kkt_residual": kind == "kkt" and not absolute, "kkt_residual_absolute": absolute}
+    columns |= {name: kind == name for name in ("gradient_mapping", "duality_gap")}
+    return {name: value if own else None for name, own in columns.items()}
 
 
 def _write(target: Path, rows: list[dict[str, Any]], columns: Mapping[str, type]) -> None:

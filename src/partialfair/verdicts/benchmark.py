@@ -19,12 +19,12 @@ import pandas as pd
 from partialfair import plugins
 from partialfair.algorithms import tuning
 from partialfair.errors import NotEstimableError
+from partialfair.grid.tidy import CERTIFICATES
 from partialfair.metrics.statistics.paired import Difference, paired_difference
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.results import Results, Setting
 
-CERTIFICATES = ("kkt_residual", "gradient_mapping", "duality_gap")
 NOTHING = -3.0  # score of a method without a model, below those of all models
 
 

@@ -9,9 +9,10 @@ from scipy import sparse
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.gaps.gap_problem import kkt_residuals, worst
 from partialfair.algorithms.gaps.gap_reference import near_stationarity, optimum
-from partialfair.algorithms.gaps.gap_tasks import GapSettings, GapTask
+from partialfair.algorithms.gaps.gap_tasks import GapPoint, GapSettings, GapTask
 from partialfair.algorithms.gaps.linear_gaps import LinearGaps, Rate, Smoothing
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
+from partialfair.grid import tidy
 
 DP, EO = "partial_demographic_parity", "partial_equalized_odds"
 COLUMNS = {"a9a": "groups", "bank": "intercept", "compas_two_years": "last_group"}
@@ -34,6 +35,11 @@ def sample(seed=0, n=300, d=5, m=1):
     X[: cut[1]] += 0.7
     pairs = np.array([(2 * j, 2 * j + 1) for j in range(m)])
     return X, y, rates, pairs
+
+
+def test_the_unit_of_the_certificate_is_the_one_with_a_column_of_its_own():
+    problem = LinearGaps(*sample(), np.full(1, 0.1))
+    assert GapPoint(problem, np.zeros(problem.size)).certificate().relative_to == tidy.ABSOLUTE
 
 
 def start(problem, batch=1):

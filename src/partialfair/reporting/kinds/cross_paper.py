@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from partialfair.grid.tidy import CERTIFICATES
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -21,7 +22,7 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import benchmark
-from partialfair.verdicts.benchmark import CERTIFICATES, Method
+from partialfair.verdicts.benchmark import Method
 
 ALL = "all datasets"
 COLUMNS = (
@@ -29,7 +30,6 @@ COLUMNS = (
     "rank_high", "accuracy", "accuracy_half_width", "violation", "violation_half_width", "exceeds", "n_seeds",
     *CERTIFICATES, "cpu_seconds", "status", "reason",
 )  # fmt: skip
-TITLES = {"kkt_residual": "KKT residual", "gradient_mapping": "gradient mapping", "duality_gap": "duality gap"}
 
 
 class CrossPaper(Options):
@@ -232,7 +232,7 @@ def detail(context: Shown, found: list[Line]) -> Table:
     ]
     columns = ["dataset", "method", "parameters", "rank", "accuracy", "violation", "exceeds"]
     groups = [("", 4), ("test rows", 3), *([("certificate", len(kinds))] if kinds else []), ("", 3)]
-    return cells.blocks(groups, [*columns, *(TITLES[k] for k in kinds), "CPU s", "status", "note"], rows)
+    return cells.blocks(groups, [*columns, *(CERTIFICATES[k] for k in kinds), "CPU s", "status", "note"], rows)
 
 
 def _numbers(line: Line, kinds: list[str]) -> list[Cell]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from partialfair.grid.tidy import CERTIFICATES
 from partialfair.reporting import style
 from partialfair.reporting.site import papers
 from partialfair.reporting.site.card import TONES, Entry
@@ -122,12 +123,9 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
 
 
 def _certificate(group: pd.DataFrame) -> str:
-    """Return the kind of certificate and its largest value; a table without kinds holds KKT residuals."""
-    if "certificate_kind" in group and group["certificate_kind"].notna().any():
-        kind = str(group["certificate_kind"].dropna().iloc[0])
-        return f"{kind.replace('_', ' ')} {_text(group['certificate'].max())}"
-    worst = group["kkt_residual"].max()
-    return f"kkt {_text(worst)}" if worst > 0 else ""
+    """Return the kind of certificate and its largest value; nothing where none was computed."""
+    worst = {title: group[column].max() for column, title in CERTIFICATES.items() if column in group}
+    return ", ".join(f"{title} {_text(value)}" for title, value in worst.items() if not pd.isna(value))
 
 
 def _text(value: float) -> str:
