@@ -3,11 +3,12 @@
     python -m tests.mutation.run [--only PATTERN] [--anew] [--list]
 
 A fault is killed if a test fails, or does not end in ten times what the tests take without it. What was found is kept
-in ``results.json`` beside this file and not run again until the mutant, the file it is in or its tests change. The exit
-status is 1 if the score is below .95 or a mutant survives that the list does not say so of.
+in ``results.json`` beside this file and not run again until the mutant, the code of its file or that of its tests
+changes. The exit status is 1 if the score is below .95 or a mutant survives that the list does not say so of.
 """
 
 import argparse
+import ast
 import fcntl
 import fnmatch
 import hashlib
@@ -102,6 +103,20 @@ class Bench:
             path.unlink()
 
 
+def code_of(source: str) -> str:
+    """Return a module's code without comments, docstrings and layout, on which no result depends."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
 class Results:
     """What was found before, by name, with a checksum of the mutant, of its file and of its tests."""
 
@@ -122,7 +137,7 @@ class Results:
         """Of what a result directly depends on."""
         read = hashlib.sha256(repr((mutant.name, mutant.old, mutant.new, mutant.tests)).encode())
         for name in (f"{PACKAGE}/{mutant.file}", *(test.partition("::")[0] for test in mutant.tests)):
-            read.update((self.root / name).read_bytes())
+            read.update(code_of((self.root / name).read_text(encoding="utf-8")).encode())
         return read.hexdigest()[:16]
 
     def _load(self) -> dict[str, Any]:
