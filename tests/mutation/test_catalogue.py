@@ -94,5 +94,5 @@ def test_tests_that_fail_without_a_fault_are_refused(toy):
 
 def test_comments_docstrings_and_layout_leave_a_result_valid():
     code = run.code_of("def f(x):\n    return x + 1\n")
-    assert run.code_of('"""Module."""\n\n\ndef f(x):  # why\n    """Function."""\n    return (x\n        + 1)\n') == code
+    assert run.code_of('"""Module."""\n\n\ndef f(x):  # why\n    """F."""\n    return (x\n        + 1)\n') == code
     assert run.code_of("def f(x):\n    return x + 2\n") != code
