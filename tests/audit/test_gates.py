@@ -65,7 +65,7 @@ def test_what_was_not_measured_does_not_pass(case: str, scores: Path, tmp_path: 
     given = (str(scores), "--score", "s", "--group", "g", "--label", "y", *options)
     told = audited(*given, "--out", str(tmp_path))
     assert told.exit_code == 1, told.output
-    (line,) = [line for line in told.stdout.splitlines() if line.startswith(f"  gate {metric} ")]
+    (line,) = [line for line in told.stdout.splitlines() if line.startswith("  gate ") and f" ({metric}) " in line]
     assert "failed, not estimable" in line and reason in line
     printed = audited(*given, "--json")
     assert printed.exit_code == 1
@@ -75,7 +75,7 @@ def test_what_was_not_measured_does_not_pass(case: str, scores: Path, tmp_path: 
     stored = json.loads((tmp_path / "audit.json").read_text())
     assert stored["gates"] == content["gates"]
     page = html.unescape((tmp_path / "audit.html").read_text())
-    assert "a gate failed" in page and reason in re.sub(r"\s+", " ", page)
+    assert "1 of 1 gate failed" in page and reason in re.sub(r"\s+", " ", page)
 
 
 def test_without_labels_a_gate_that_needs_them_fails(scores: Path) -> None:
@@ -104,14 +104,14 @@ def test_one_pair_that_is_not_estimable_fails_the_gate_that_the_others_pass() ->
     assert passed == {"eop": False, "sp": True}
     gate = result.gates[0]
     assert gate.value is not None and gate.reason.startswith("not estimable for 2 pairs") and "'c'" in gate.reason
-    assert "eop <= 0.9: failed, " in result.to_text()
+    assert "(eop) <= 0.9: failed, " in result.to_text()
 
 
 def test_a_gate_says_which_groups_it_does_not_cover() -> None:
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b", "c"], [500, 500, 10])
     result = audit_scores(random.normal(size=1010), group, gates={"sp": 0.9}, replicates=0)
-    assert result.passed and "1 groups with few rows are not compared: c" in result.gates[0].reason
+    assert result.passed and "1 group with few rows is not compared: c" in result.gates[0].reason
 
 
 def test_four_fifths(scores: Path) -> None:

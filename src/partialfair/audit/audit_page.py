@@ -1,153 +1,265 @@
-"""The page of an audit: tables and figures in one self-contained HTML file."""
+"""The page of an audit: sentences, tables and pictures in one self-contained HTML file."""
 
-import io
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, joined
-from partialfair.audit.rates import RATES
-from partialfair.audit.result import RATIO, shown, verdict
-from partialfair.metrics import get
-from partialfair.pages import cells, palette
-from partialfair.pages.cells import Cell, Table
+from partialfair.audit import pictures, words
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
+from partialfair.audit.rates import RATES, RATIO
+from partialfair.pages import cells
 
 if TYPE_CHECKING:
     from partialfair.audit.measures import Measurement
-    from partialfair.audit.result import AuditResult, Curve
+    from partialfair.audit.result import AuditResult, Gate
 
-COLOURS = ("#0072b2", "#c8500a", "#008f68", "#d0619f", "#ad8100", "#7b4fb8")
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (4, 1, 1, 1)), (0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)))
-INTERVAL = "#b3123b"
-MOST_GROUPS = 12  # panels of one figure; the largest groups are drawn
-DENSITY_BINS = 400
-SPAN = (1e-150, 1e150)  # of scores whose density can be drawn
-RATE_TITLES = {"positive_rate": "selection rate", "calibration": "mean score - base rate"}
-RATIO_TITLE = "lowest selection rate divided by the highest; below 0.8 it fails the four-fifths rule"
+TEMPLATES = Path(__file__).parent / "templates"
+MOST_PAIRS = 30  # of the table of pairs; all of them are in the JSON file
+RATE_TITLES = {
+    "positive_rate": "selection rate",
+    "calibration": "mean score minus base rate",
+}
+RATE_MEANINGS = (
+    "The selection rate is the share of positive decisions, the base rate that of positive labels. The true (false) "
+    "positive rate is the selection rate among rows with the positive (negative) label; precision is the share of "
+    "positive labels among positive decisions."
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One cell.
+
+    Attributes:
+        text: what it says.
+        small: lines below it in small print: an interval, a code, a note.
+        kind: class names: ``text``, ``number``, ``none``, ``good``, ``bad``.
+    """
+
+    text: str
+    small: Sequence[str] = ()
+    kind: str = "number"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table.
+
+    Attributes:
+        caption: what it shows, for whoever does not see the heading.
+        columns: titles, each with a code in small print or nothing.
+        rows: cells; the first of each row names it.
+    """
+
+    caption: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[Item]]
+
+
+@cache
+def environment(*folders: Path) -> Any:
+    """The templates of audits before those of all pages, and those of further folders before both."""
+    import jinja2
+
+    common = cells.environment()
+    own = [jinja2.FileSystemLoader(folder) for folder in (*folders, TEMPLATES)]
+    return common.overlay(loader=jinja2.ChoiceLoader([*own, common.loader]))
 
 
 def page(result: "AuditResult") -> str:
     """Return the page as HTML text."""
-    overall = {**result.measured.quality, **result.measured.overall, RATIO: result.ratio}
-    compared = len(result.curve.names)
-    largest = _largest(result.curve)
-    figures = {"curve": curve_picture(result)}
-    with palette.applied():
-        spread = float(result.curve.edges.max() / 2 - result.curve.edges.min() / 2)
-        if SPAN[0] < spread < SPAN[1] or spread == 0:
-            names = ", ".join(result.curve.names[k] for k in largest)
-            figures["density"] = _svg(_density_figure(result, largest), "density", f"Score densities of {names}.")
-        if result.suggestion is not None:
-            low, high = result.suggestion.interval
-            words = f"Candidate intervals of ranks by violation; {low:g} to {high:g} is suggested."
-            figures["suggestion"] = _svg(result.suggestion.plot(), "suggestion", words)
+    notes: list[str] = []
     return str(
-        cells.environment()
+        environment()
         .get_template("audit.html.j2")
         .render(
             result=result,
+            byline=byline(result),
+            gate_sentence=words.gate_sentence(result.gates),
+            headline=words.headline(result),
+            where=words.place(result),
+            whole=words.is_whole(result),
+            gates=_gate_table(result),
+            remedies=words.remedies(result),
+            groups=_group_table(result),
+            rate_meanings=RATE_MEANINGS,
+            group_notes=_group_notes(result),
+            metrics=_metric_table(result, notes),
+            quality=_quality_table(result, notes),
+            notes=notes,
+            pairs=_pair_table(result) if len(result.curve.names) > 2 else None,
+            pairs_left_out=max(0, len(result.measured.pairs) - MOST_PAIRS),
+            figures=pictures.all_of(result),
+            left_out=len(result.curve.names) - len(pictures.largest(result.curve)),
+            out_of_scope=words.out_of_scope(result),
             facts=_facts(result),
-            headline=_headline(result),
-            gates=[(gate, verdict(gate)) for gate in result.gates],
-            groups=cells.html(_group_table(result)),
-            quality=cells.html(_metric_table(QUALITY, overall)),
-            partial=cells.html(_metric_table(PARTIAL, overall, result)),
-            whole=cells.html(_metric_table((*WHOLE, RATIO), overall, result)),
-            pairs=cells.html(_pair_table(result)) if compared > 2 else "",
-            pair_reasons=_reasons(result),
-            figures=figures,
-            left_out=compared - len(largest),
         )
     )
 
 
-def curve_picture(result: "AuditResult") -> str:
-    """Inline SVG: share of a group above a falling threshold against that of another, the largest gap in I marked."""
-    with palette.applied():
-        return _svg(_curve_figure(result, _largest(result.curve)), "curve", _headline(result))
+def byline(result: "AuditResult") -> str:
+    """Return who made the audit, when, and who answers for the model."""
+    by, owner, date = (result.record.get(name) for name in ("by", "owner", "date"))
+    when = f" on {datetime.fromisoformat(str(date)):%-d %B %Y, %H:%M} UTC" if date else ""
+    made = (
+        f"Audit made by {by}{when}."
+        if by
+        else f"Audit made{when or ' at a time that is not stated'}; by whom is not stated."
+    )
+    return f"{made} Who answers for the model: {owner or words.NOT_STATED}."
 
 
 def _facts(result: "AuditResult") -> list[tuple[str, str]]:
-    threshold = f"{result.threshold:g}" + (
-        " (default: scores lie in [0, 1])" if result.default_threshold and result.threshold else ""
-    )
+    """Return who, when, what and how."""
+    record = result.record
+    default = ""
+    if result.default_threshold:
+        why = "all scores lie in [0, 1]" if result.threshold else "some scores lie outside [0, 1]"
+        default = f" (not given; the default where {why})"
+    intervals = "none were computed"
+    if result.replicates:
+        intervals = (
+            f"{result.level:.0%}; {result.replicates} bootstrap resamples, stratified by group and label (rates of "
+            "groups: Wilson's score intervals)"
+        )
     facts = [
-        ("Source", result.source),
+        ("Audit made by", record.get("by") or words.NOT_STATED),
+        ("Date", record.get("date") or words.NOT_STATED),
+        ("Who answers for the model", record.get("owner") or words.NOT_STATED),
+        ("Command that makes it again", record.get("command") or "none: it was made in Python"),
+        ("File of scores", result.source),
+        ("SHA-256 of the file", record.get("file_sha256") or "none: the scores were given in Python"),
         ("Rows", f"{result.rows:,}"),
         ("Groups", f"{len(result.groups)}, of which {len(result.curve.names)} are compared"),
         ("Interval I", f"{result.interval} (ranks; 0 is the highest score of a group)"),
-        ("Decision threshold", threshold if threshold != "0" else "0"),
+        ("Decision threshold", f"{result.threshold:g}{default}"),
         ("Positive label", result.positive_label or "no labels were given"),
+        ("Confidence intervals", intervals),
+        ("Version, seed", f"partialfair {record.get('partialfair')}, seed {record.get('seed')}"),
     ]
-    if result.replicates:
-        facts.append(("Intervals", f"{result.level:.0%}, {result.replicates} stratified bootstrap resamples"))
-    titles = {"partialfair": "Version", "file_sha256": "SHA-256 of the file"}
-    return facts + [(titles.get(name, name.capitalize()), str(text)) for name, text in result.record.items()]
+    return [(name, str(text)) for name, text in facts]
 
 
-def _headline(result: "AuditResult") -> str:
-    """What an audit found, in one sentence."""
-    found = result.measured.overall["rank_gap"]
-    where = "all ranks" if result.interval == "0-1" else f"the ranks {result.interval}"
+def _all(result: "AuditResult") -> "dict[str, Measurement]":
+    return {**result.measured.quality, **result.measured.overall, RATIO: result.ratio}
+
+
+def _gate_table(result: "AuditResult") -> Grid | None:
+    """Limit, measurement and outcome of every gate."""
+    if not result.gates:
+        return None
+    found = _all(result)
+    percent = f"{result.level:.0%} confidence interval"
+    columns = [("what is limited", ""), ("limit", ""), ("measured", percent), ("outcome", "")]
+    return Grid("Gates", columns, [_gate_row(gate, found[gate.metric]) for gate in result.gates])
+
+
+def _gate_row(gate: "Gate", found: "Measurement") -> list[Item]:
+    notes = [f"{gate.groups[0]} lower than {gate.groups[1]}"] if gate.groups else []
+    notes += [text for text in (gate.reason, words.near_limit(gate, found)) if text]
+    measured = Item("not measured", (), "none")
+    if gate.value is not None:
+        measured = Item(words.beside(gate.value, gate.limit), _lines(words.ends(found)))
+    return [
+        Item(words.title(gate.metric), (gate.metric,), "text"),
+        Item(f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"),
+        measured,
+        Item("passed" if gate.passed else "failed", notes, f"text verdict {'good' if gate.passed else 'bad'}"),
+    ]
+
+
+def _lines(*texts: str) -> list[str]:
+    return [text for text in texts if text]
+
+
+def _item(found: "Measurement", notes: list[str], between: str = "") -> Item:
+    """A number with its interval and the groups that it is between, or the number of the note that says why not."""
     if found.value is None:
-        return f"On {where} the groups cannot be compared: {found.reason}."
-    if found.pair is None:
-        return f"On {where} the same share of every group lies above every threshold."
-    low, high = (result.groups[code].name for code in found.pair)
-    return (
-        f"On {where}, some threshold has a smaller share of {low!r} above it than of {high!r}, by {shown(found, 3)}: "
-        "no two groups are farther apart."
+        return Item("not measured", (_note(found.reason, notes),), "none")
+    left_out = (
+        f"leaves out {words.counted(found.left_out, 'pair')}, {_note(found.reason, notes)}" if found.left_out else ""
     )
+    return Item(words.fixed(found.value), _lines(words.ends(found), between, left_out))
 
 
-def _metric_table(names: tuple[str, ...], found: Any, result: "AuditResult | None" = None) -> Table:
-    """Value, interval and groups by metric; the reason where there is none."""
+def _note(reason: str, notes: list[str]) -> str:
+    if reason not in notes:
+        notes.append(reason)
+    return f"note {notes.index(reason) + 1}"
+
+
+def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
+    """Metrics on I and on all ranks, or on all ranks alone where I is all of them."""
+    found, whole = _all(result), words.is_whole(result)
+
+    def item(name: str) -> Item:
+        pair = found[name].pair
+        between = "" if pair is None else f"{result.groups[pair[0]].name} lower than {result.groups[pair[1]].name}"
+        return _item(found[name], notes, between)
+
     rows = []
-    for name in names:
-        line = [cells.text(name), *_value_cells(found[name])]
-        if result is not None:
-            pair = found[name].pair
-            line += [cells.text("" if pair is None else result.groups[code].name) for code in pair or (0, 0)]
-        title = RATIO_TITLE if name == RATIO else get(name).title
-        rows.append([*line, cells.text(_remark(found[name], title))])
-    between = [] if result is None else ["lower", "higher"]
-    return Table(
-        [],
-        ["metric", "value", "95% interval" if result is None else f"{result.level:.0%} interval", *between, "meaning"],
-        rows,
+    for name in PARTIAL:
+        full = f"{name}_full"
+        if whole and full not in WHOLE:
+            continue  # on all ranks it is the line above
+        codes = (name,) if whole or full not in WHOLE else (f"{name}, on all ranks {full}",)
+        heading = words.title(full if whole else name).removesuffix(", whole range")
+        on_all = [] if whole else [item(full) if full in WHOLE else Item("as above", (), "none")]
+        rows.append([Item(heading, codes, "text"), Item(words.meaning(name, whole), (), "text"), item(name), *on_all])
+    rows.append(
+        [
+            Item(words.title(RATIO), (RATIO,), "text"),
+            Item(words.MEANINGS[RATIO], (), "text"),
+            *([] if whole else [Item("–", (), "none")]),
+            item(RATIO),
+        ]
     )
+    places = [("on all ranks", "")] if whole else [(words.place(result), ""), ("on all ranks", "")]
+    return Grid("Violations", [("measure", ""), ("what 0 means", ""), *places], rows)
 
 
-def _remark(found: "Measurement", title: str) -> str:
-    if found.value is None:
-        return f"{title}; {found.reason}"
-    return f"{title}; leaves out {found.left_out} pairs: {found.reason}" if found.left_out else title
+def _quality_table(result: "AuditResult", notes: list[str]) -> Grid:
+    found = result.measured.quality
+    columns = [("of all rows together", "")] + [(words.title(name), name) for name in QUALITY]
+    return Grid("Quality", columns, [[Item("all rows", (), "text"), *(_item(found[name], notes) for name in QUALITY)]])
 
 
-def _value_cells(found: "Measurement") -> list[Cell]:
-    if found.value is None:
-        return [Cell("not estimable", "none", found.reason), Cell("–", "none")]
-    interval = Cell("–", "none") if found.low is None else Cell(f"{found.low:.4f} – {found.high:.4f}")
-    return [Cell(f"{found.value:.4f}"), interval]
+def _measured_rates(result: "AuditResult") -> list[str]:
+    return [name for name in RATES if any(getattr(line, name).value is not None for line in result.groups)]
 
 
-def _group_table(result: "AuditResult") -> Table:
+def _group_table(result: "AuditResult") -> Grid:
+    """Rows and rates of every group; rates that no group has are left to the notes."""
+    rates, whole = _measured_rates(result), words.is_whole(result)
     rows = []
     for line in result.groups:
-        row = [cells.text(line.name), Cell(f"{line.rows:,}"), Cell(f"{line.kept:,}"), Cell(f"{line.median_score:.4g}")]
-        for name in RATES:
+        kept = () if whole else (f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I",)
+        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", kept)]
+        row.append(Item(f"{line.median_score:.3g}"))
+        for name in rates:
             found = getattr(line, name)
-            if found.value is None:
-                row.append(Cell("–", "none", found.reason))
-            else:
-                row.append(Cell(f"{found.value:.3f} ({found.low:.3f} – {found.high:.3f})"))
-        rows.append([*row, cells.text(line.reason)])
-    named = [RATE_TITLES.get(name, name.replace("_", " ")) for name in RATES]
-    return Table([], ["group", "rows", "rows in I", "median score", *named, "note"], rows)
+            row.append(
+                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), [words.ends(found)])
+            )
+        rows.append(row)
+    named = [(RATE_TITLES.get(name, name.replace("_", " ")), "") for name in rates]
+    return Grid("Groups", [("group", ""), ("rows", ""), ("median score", ""), *named], rows)
 
 
-def _pair_table(result: "AuditResult") -> Table:
+def _group_notes(result: "AuditResult") -> list[str]:
+    """Why some rates are not in the table, each reason once with the rates that it holds for."""
+    reasons: dict[str, list[str]] = {}
+    for name in (name for name in RATES if name not in _measured_rates(result)):
+        title = RATE_TITLES.get(name, name.replace("_", " "))
+        reasons.setdefault(getattr(result.groups[0], name).reason, []).append(title)
+    return [f"Not measured: {', '.join(names)} ({reason})." for reason, names in reasons.items()]
+
+
+def _pair_table(result: "AuditResult") -> Grid:
     """One line per pair of groups, worst SP first."""
 
     def worst(item: Any) -> float:
@@ -155,146 +267,17 @@ def _pair_table(result: "AuditResult") -> Table:
         return math.inf if value is None else -value
 
     rows = []
-    for (a, b), found in sorted(result.measured.pairs.items(), key=worst):
-        line = [cells.text(result.groups[a].name), cells.text(result.groups[b].name)]
-        for name in PARTIAL:
+    shown = [name for name in PARTIAL if any(found[name].value is not None for found in result.measured.pairs.values())]
+    if words.is_whole(result):
+        shown = [name for name in shown if f"{name}_full" in WHOLE]
+    for (a, b), found in sorted(result.measured.pairs.items(), key=worst)[:MOST_PAIRS]:
+        line = [Item(f"{result.groups[a].name}, {result.groups[b].name}", (), "text")]
+        for name in shown:
             value = found[name]
-            text = "n.e." if value.value is None else f"{value.value:.3f}"
-            note = (
-                value.reason
+            line.append(
+                Item("–", (), "none")
                 if value.value is None
-                else ("" if value.low is None else f"{value.low:.3f} – {value.high:.3f}")
+                else Item(words.fixed(value.value), _lines(words.ends(value)))
             )
-            line.append(Cell(text, "none" if value.value is None else "number", note))
         rows.append(line)
-    return Table([], ["group", "group", *PARTIAL], rows)
-
-
-def _reasons(result: "AuditResult") -> list[str]:
-    """Why some metrics of some pairs are not estimable, each reason once."""
-    found = (m.reason for metrics in result.measured.pairs.values() for m in metrics.values() if m.value is None)
-    text = joined(found)
-    return [text] if text else []
-
-
-def _largest(curve: "Curve") -> list[int]:
-    """Positions of the groups to draw: the largest, in their order."""
-    sizes = curve.count.sum(axis=1)
-    return sorted(np.argsort(-sizes, kind="stable")[:MOST_GROUPS].tolist())
-
-
-def _look(position: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[position % len(COLOURS)],
-        "ls": DASHES[(position // len(COLOURS) + position) % len(DASHES)],
-    }
-
-
-def _plain(name: str) -> str:
-    """A group's name as matplotlib shows it as it is, dollar signs included."""
-    return name.replace("$", r"\$")
-
-
-def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
-    """Share of each group above a falling threshold against that of one; the largest gap in I is marked."""
-    from matplotlib import pyplot as plt
-
-    curve, pair = result.curve, result.measured.overall["rank_gap"].pair
-    worst = [curve.codes.index(code) for code in pair or ()]
-    inside = len(worst) == 2 and set(worst) <= set(shown)
-    reference = worst[1] if inside else max(shown, key=lambda k: int(curve.count[k].sum()))
-    figure, axis = plt.subplots(figsize=(5.4, 5.0))
-    axis.plot([0, 1], [0, 1], color=palette.INK, lw=0.8, ls=":", label="parity")
-    for number, k in enumerate(k for k in shown if k != reference):
-        pale: dict[str, Any] = {"alpha": 0.45, "lw": 1.1} if inside and k != worst[0] else {"lw": 1.8}
-        axis.plot(curve.ranks[reference], curve.ranks[k], label=_plain(curve.names[k]), **_look(number), **pale)
-    for low, high in result.unions[curve.codes[reference]]:
-        axis.axvspan(low, high, color=INTERVAL, alpha=0.07, lw=0)
-        axis.axhspan(low, high, color=INTERVAL, alpha=0.07, lw=0)
-    if inside:
-        _largest_gap(axis, result, reference, worst[0])
-    axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axis.set_xlabel(f"share of {_plain(curve.names[reference])} above the threshold")
-    others = [_plain(curve.names[k]) for k in shown if k != reference]
-    axis.set_ylabel(f"share of {others[0] if len(others) == 1 else 'the other group'} above the threshold")
-    axis.legend(loc="lower right", fontsize=8.5)
-    figure.tight_layout()
-    return figure
-
-
-def _largest_gap(axis: Any, result: "AuditResult", reference: int, other: int) -> None:
-    """Mark the largest vertical distance to parity where a share of either group lies in I."""
-    ranks, within = result.curve.ranks, np.zeros(result.curve.ranks.shape[1], bool)
-    for k in (reference, other):
-        for low, high in result.unions[result.curve.codes[k]]:
-            within |= (ranks[k] >= low) & (ranks[k] <= high)
-    gap = np.where(within, np.abs(ranks[reference] - ranks[other]), -1.0)
-    at = int(gap.argmax())
-    x, y = float(ranks[reference, at]), float(ranks[other, at])
-    axis.plot([x, x], [x, y], color=INTERVAL, lw=2.4, solid_capstyle="butt", zorder=6)
-    axis.annotate(
-        f"gap {gap[at]:.3f}", (x, (x + y) / 2), (8, 0), textcoords="offset points", color=INTERVAL, va="center"
-    )
-
-
-def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
-    """Score density of every group; the part inside I is filled."""
-    from matplotlib import pyplot as plt
-
-    curve = result.curve
-    columns = 1 if len(shown) < 4 else 2
-    rows = math.ceil(len(shown) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(7.4, 1.05 * rows + 0.9), sharex=True, squeeze=False)
-    for axis in axes.flat[len(shown) :]:
-        axis.set_visible(False)
-    for axis, k in zip(axes.flat, shown, strict=False):
-        x, density = _density(curve.edges, curve.count[k])
-        axis.plot(x, density, color=COLOURS[0], lw=1.4)
-        for low, high in result.unions[curve.codes[k]]:
-            bottom, top = _score_at(curve, k, high), _score_at(curve, k, low)
-            inside = (x >= bottom) & (x <= top)
-            axis.fill_between(x, 0, density, where=inside, color=INTERVAL, alpha=0.45, lw=0)
-        axis.axvline(result.threshold, color=palette.INK, lw=0.9, ls="--")
-        axis.set_yticks([])
-        axis.set_ylim(0, None)
-        axis.set_title(_plain(curve.names[k]), loc="left", fontsize=9.5)
-    figure.supxlabel("score (dashed: decision threshold; red: ranks in I)", fontsize=9.5)
-    figure.tight_layout()
-    return figure
-
-
-def _density(edges: Any, count: Any) -> tuple[Any, Any]:
-    """Smoothed density of a group from its counts: a Gaussian kernel on a fine grid, reflected at the ends."""
-    from scipy.ndimage import gaussian_filter1d
-
-    low, high = float(edges.min()), float(edges.max())
-    if high <= low:
-        low, high = low - 0.5, high + 0.5
-    weights, ends = np.histogram(edges, DENSITY_BINS, (low, high), weights=count)
-    centres = (ends[:-1] + ends[1:]) / 2
-    total = weights.sum()
-    mean = (weights @ centres) / total
-    spread = math.sqrt(max((weights @ (centres - mean) ** 2) / total, 1e-12))
-    width = max(0.9 * spread * total**-0.2, (high - low) / 200)  # Silverman's rule of thumb
-    step = ends[1] - ends[0]
-    return centres, gaussian_filter1d(weights / (total * step), width / step, mode="reflect")
-
-
-def _score_at(curve: "Curve", k: int, rank: float) -> float:
-    """Score above which a share ``rank`` of the group lies."""
-    if rank <= 0:
-        return math.inf
-    place = int(np.searchsorted(curve.ranks[k, 1:], rank - 1e-12))
-    return float(curve.edges[min(place, curve.edges.size - 1)]) if rank < 1 else -math.inf
-
-
-def _svg(figure: Any, name: str, words: str) -> str:
-    """Inline SVG in the page's colours, with its description."""
-    from matplotlib import pyplot as plt
-
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
-    width = figure.get_size_inches()[0]
-    plt.close(figure)
-    shown = palette.themed(stream.getvalue(), name, words)
-    return f"<div class='figure' style='max-width: {round(105 * width)}px'>{shown}</div>"
+    return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in shown)], rows)

@@ -2,12 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from partialfair.audit import audit_file
+from partialfair.audit.words import NOT_STATED, user
 from partialfair.errors import ConfigError
 
 EXCEEDED = 1
@@ -21,6 +22,7 @@ def run(
     intervals: Sequence[str] = (),
     out: Path | None = None,
     as_json: bool = False,
+    by: str | None = None,
     **options: Any,
 ) -> int:
     """Audit a file, print and write the result; return the exit status.
@@ -32,6 +34,7 @@ def run(
         intervals: texts ``alpha,beta``, whose union is audited; none for the whole range.
         out: folder for the page and the JSON file.
         as_json: print JSON in place of the summary.
+        by: who runs the audit; by default the name of the user.
         options: see :func:`partialfair.audit.audit_file`.
 
     Returns:
@@ -39,15 +42,23 @@ def run(
     """
     gates = {name: limit for name, limit in limits.items() if limit is not None} | dict(map(_gate, others))
     interval = [_pair(text) for text in intervals] or [(0.0, 1.0)]
-    result = audit_file(source, gates=gates, interval=interval, **options)
+    result = audit_file(source, gates=gates, interval=interval, by=user() if by is None else by, **options)
     result = replace(result, record={**result.record, "command": shlex.join(["partialfair", *sys.argv[1:]])})
     print(result.to_json() if as_json else result.to_text(), end="" if as_json else "\n")
     written = result.write(out) if out is not None else []
     if not as_json:
         for path in written:
             print(f"\n{path}" if path == written[0] else path)
-        print("\n" + ", ".join(f"{name} {text}" for name, text in result.record.items() if name != "command"))
+        print("\n" + footer(result.record))
     return 0 if result.passed else EXCEEDED
+
+
+def footer(record: Mapping[str, Any]) -> str:
+    """How the audit is made again, and what ties it to its file, in two lines."""
+    known = {"by": record["by"] or NOT_STATED, "model answered for by": record["owner"] or NOT_STATED}
+    others = {name: text for name, text in record.items() if name not in ("command", "by", "owner")}
+    ties = ", ".join(f"{name} {text}" for name, text in (known | others).items())
+    return f"make it again: {record['command']}\n{ties}"
 
 
 def _gate(text: str) -> tuple[str, float]:

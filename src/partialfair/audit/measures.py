@@ -329,7 +329,7 @@ def joined(reasons: Iterable[str]) -> str:
     found: dict[str, list[str]] = {}
     for reason in dict.fromkeys(reasons):
         found.setdefault(reason.partition(":")[0], []).append(reason)
-    parts = [own[0] + (f" (and alike for {len(own) - 1} more pairs)" if len(own) > 1 else "") for own in found.values()]
+    parts = [own[0] + (f" (and alike for {len(own) - 1} more)" if len(own) > 1 else "") for own in found.values()]
     return "; ".join(parts)
 
 

@@ -51,6 +51,8 @@ RATES = (
     "accuracy",
     "calibration",
 )
+RATIO = "selection_ratio"
+"""The lowest selection rate divided by the highest; its limit is a smallest value."""
 
 
 def _quantile(level: float) -> float:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.audit import words
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
-from partialfair.audit.rates import RATES, GroupLine
+from partialfair.audit.rates import RATES, RATIO, GroupLine
 from partialfair.errors import PluginError
-from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion
 from partialfair.plugins import did_you_mean
 from partialfair.tables.files import atomic_path
@@ -21,10 +21,6 @@ from partialfair.tables.intervals import GroupPairs
 
 HTML_NAME, JSON_NAME = "audit.html", "audit.json"
 SHOWN_GROUPS = 30
-
-
-RATIO = "selection_ratio"
-"""The lowest selection rate divided by the highest; its limit is a smallest value."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class Gate:
 
     def __str__(self) -> str:
         relation = ">=" if self.metric == RATIO else "<="
-        return f"{self.metric} {relation} {self.limit:g}"
+        return f"{words.title(self.metric)} ({self.metric}) {relation} {self.limit:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,8 @@ class AuditResult:
         suggestion: a suggested interval.
         curve: what the figures are drawn from.
         unions: interval of each group.
-        record: what an auditor needs to repeat it: version, seed, and, of a file, its checksum, the date, the command.
+        record: what an auditor needs to repeat it: version, seed, who ran it and who answers for the model (``None`` if
+            not stated), and, of a file, its checksum, the date, the command.
     """
 
     source: str
@@ -144,7 +141,9 @@ class AuditResult:
             ],
             "comparisons": self.comparisons,
             "suggested_interval": None if self.suggestion is None else suggested(self.suggestion),
+            "summary": [words.gate_sentence(self.gates), words.headline(self)],
             "gates": [vars(gate) for gate in self.gates],
+            "remedies": words.remedies(self),
             "passed": self.passed,
         }
 
@@ -183,32 +182,37 @@ class AuditResult:
     def to_text(self) -> str:
         """A short summary for a terminal."""
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
-        lines = [f"{head}, {threshold_text(self)}"]
+        lines = [f"{head}, {threshold_text(self)}", words.headline(self), words.gate_sentence(self.gates), ""]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [
             f"  {line.name}: {line.rows} rows, selection rate {shown(line.positive_rate, 3)}{note}"
             for line, note in zip(self.groups[:SHOWN_GROUPS], notes, strict=False)
         ]
         lines += [f"  ... {len(self.groups) - SHOWN_GROUPS} more groups"] * (len(self.groups) > SHOWN_GROUPS)
-        lines += ["", *(self._line(name, self.measured.quality[name], get(name).title) for name in QUALITY)]
-        lines += ["", *(self._line(name, self.measured.overall[name], get(name).title) for name in (*PARTIAL, *WHOLE))]
-        lines.append(self._line(RATIO, self.ratio, "lowest selection rate divided by the highest; four fifths: 0.8"))
+        reasons: list[str] = []
+        found = {**self.measured.quality, **self.measured.overall, RATIO: self.ratio}
+        for names in (QUALITY, (*PARTIAL, *WHOLE, RATIO)):
+            lines += ["", *(self._line(name, found[name], reasons) for name in names)]
+        lines += [f"  [{place}] {reason}" for place, reason in enumerate(reasons, 1)]
         if self.suggestion is not None:
             low, high = self.suggestion.interval
             rate = self.suggestion.positive_rate
             lines += ["", f"  suggested interval: {low:g} {high:g} (covers the positive rate {rate:.3f})"]
         lines += ["", *(f"  gate {gate}: {verdict(gate)}" for gate in self.gates)] * bool(self.gates)
+        lines += [f"  remedy: {text}" for text in words.remedies(self)]
         return "\n".join([*lines, *([f"\n  {self.comparisons}"] if self.comparisons else [])])
 
-    def _line(self, name: str, found: Measurement, title: str) -> str:
-        """One metric: its number, what it is, and between which groups, or why there is none."""
-        why = f"; {found.reason}" if found.value is None else ""
-        why = (
-            f"; leaves out {found.left_out} pairs: {found.reason}"
-            if found.value is not None and found.left_out
-            else why
-        )
-        return f"  {name:15} {shown(found):26} {title}{self.between(found)}{why}"
+    def _line(self, name: str, found: Measurement, reasons: list[str]) -> str:
+        """One metric: what it is, its number and the groups that it is between, or the reason why there is none."""
+        title = words.title(name)
+        title = title if title == name else f"{title} ({name})"
+        line = f"  {title:58} {shown(found):26}{self.between(found).removeprefix(';')}"
+        if not found.reason:
+            return line.rstrip()
+        if found.reason not in reasons:
+            reasons.append(found.reason)
+        what = f" leaves out {words.counted(found.left_out, 'pair')}" if found.value is not None else ""
+        return f"{line.rstrip()}{what} [{reasons.index(found.reason) + 1}]"
 
     def between(self, found: Measurement) -> str:
         """Name the two groups that a number is between, as the end of a phrase; nothing if there are none."""
@@ -231,7 +235,8 @@ def verdict(gate: Gate) -> str:
     notes = [gate.reason] if gate.reason else []
     if gate.groups is not None:
         notes.insert(0, f"{gate.groups[0]!r} lower than {gate.groups[1]!r}")
-    return f"{'passed' if gate.passed else failed}, {gate.value:.4f}" + (f" ({'; '.join(notes)})" if notes else "")
+    value = words.beside(gate.value, gate.limit)
+    return f"{'passed' if gate.passed else failed}, {value}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def shown(found: Measurement, digits: int = 4) -> str:

@@ -1,5 +1,6 @@
 """The audit itself: rows in, result out."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 
 from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, WHOLE, Measured, Measurement, measure
-from partialfair.audit.rates import GroupLine, group_lines, ratio
-from partialfair.audit.result import RATIO, AuditResult, Curve, Gate
+from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
+from partialfair.audit.result import AuditResult, Curve, Gate
 from partialfair.audit.sample import Sample, build_sample
+from partialfair.audit.words import counted
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
 from partialfair.metrics.ranks import Counts
@@ -41,6 +43,8 @@ def audit_scores(
     level: float = 0.95,
     seed: int = 0,
     source: str = "scores",
+    by: str | None = None,
+    owner: str | None = None,
 ) -> AuditResult:
     """Audit scores of any model.
 
@@ -66,6 +70,8 @@ def audit_scores(
         level: level of the intervals.
         seed: names the random stream of the bootstrap.
         source: what to call the data in the result.
+        by: who runs the audit.
+        owner: who answers for the model.
 
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.
@@ -94,7 +100,7 @@ def audit_scores(
             for name, limit in (gates or {}).items()
         ],
         unions=unions,
-        record={"partialfair": __version__, "seed": seed},
+        record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None},
         **_of_sample(sample, compared),
     )
 
@@ -128,7 +134,9 @@ def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
         "labelled": sample.y is not None,
-        "suggestion": _suggestion(Counts(above[:, :-1], above[:, -1]), rate),
+        "suggestion": _suggestion(Counts(above[:, :-1], above[:, -1]), rate)
+        if math.isfinite(sample.threshold)
+        else None,
         "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),
     }
 
@@ -182,11 +190,13 @@ def _gate(name: str, limit: float, found: Measurement, lines: list[GroupLine]) -
     """Hold a metric against its limit; what was not measured, of all pairs that are compared, does not pass."""
     pair = None if found.pair is None else (lines[found.pair[0]].name, lines[found.pair[1]].name)
     small = [line.name for line in lines if line.reason]
-    note = f"{len(small)} groups with few rows are not compared: {', '.join(small[:5])}" if small else ""
+    verb = "is" if len(small) == 1 else "are"
+    note = f"{counted(len(small), 'group')} with few rows {verb} not compared: {', '.join(small[:5])}" if small else ""
     if found.value is None:
         return Gate(name, limit, None, False, f"not estimable: {found.reason}")
     if found.left_out:
-        return Gate(name, limit, found.value, False, f"not estimable for {found.left_out} pairs: {found.reason}", pair)
+        why = f"not estimable for {counted(found.left_out, 'pair')}: {found.reason}"
+        return Gate(name, limit, found.value, False, why, pair)
     passed = found.value >= limit if name == RATIO else found.value <= limit
     return Gate(name, limit, found.value, passed, note, pair)
 

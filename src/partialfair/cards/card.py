@@ -10,13 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from partialfair.audit.audit_page import environment
 from partialfair.cards.content import Content, read
 from partialfair.cards.rows import scored_rows
 from partialfair.errors import DataError
-from partialfair.pages import cells
 from partialfair.tables.files import atomic_path, read_json
 
 NAME = "model_card.md"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write(folder: str | Path, model_path: str | Path | None = None, fit_json: str | Path | None = None) -> Path:
@@ -53,7 +54,7 @@ def page(folder: str | Path) -> str:
     content = read(Path(folder))
     if content.group_table is None:
         raise DataError(f"{folder}: there is no picture of a run without decisions; leave --page out")
-    template = cells.environment().get_template("model_card.html.j2")
+    template = environment(TEMPLATES).get_template("model_card.html.j2")
     return str(template.render(_fields(content), curve=_curve(Path(folder), content)))
 
 
@@ -74,16 +75,15 @@ def _fields(content: Content) -> dict[str, Any]:
 @cache
 def _markdown() -> Any:
     """The environment of Markdown templates, in which nothing is escaped."""
-    return cells.environment().overlay(autoescape=False)
+    return environment(TEMPLATES).overlay(autoescape=False)
 
 
 def _curve(folder: Path, content: Content) -> str:
     """Inline SVG: share of a group above a threshold against that of another, on the test rows."""
-    from partialfair.audit import audit_scores
-    from partialfair.audit.audit_page import curve_picture
+    from partialfair.audit import audit_scores, pictures
 
     rows, metrics = scored_rows(folder / "scores.parquet", len(content.groups)), read_json(folder / "metrics.json")
     names = [content.groups[code] for code in rows.group]
     interval = (metrics.get("settings") or {}).get("interval", ((0.0, 1.0),))
     found = audit_scores(rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, replicates=0)
-    return curve_picture(found)
+    return pictures.curve(found)

@@ -1,7 +1,7 @@
 """Verbs on score files of any origin: audit them, choose an interval."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,10 @@ def audit(
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
     replicates: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    by: Annotated[
+        str | None, typer.Option(help="Who runs the audit, for its page; by default the name of the user.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="Who answers for the model, for the page of the audit.")] = None,
     max_sp: Limit = None,
     max_rank_gap: Limit = None,
     max_dp: Limit = None,
@@ -57,10 +61,17 @@ def audit(
 
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
     limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
-    options = {"score": score, "group": group, "label": label, "threshold": threshold, "positive": positive}
-    options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed}
+    options: dict[str, Any] = {"score": score, "group": group, "label": label, "threshold": threshold}
+    options |= {"positive": positive, "by": by}
+    options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed, "owner": owner}
     status = run(
-        source, limits=limits, others=max_other or (), intervals=interval or (), out=out, as_json=as_json, **options
+        source,
+        limits=limits,
+        others=max_other or (),
+        intervals=interval or (),
+        out=out,
+        as_json=as_json,
+        **options,
     )
     raise typer.Exit(status)
 

@@ -1,0 +1,241 @@
+"""What an audit found, in sentences: the same in terminal, JSON file and page."""
+
+import getpass
+import math
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partialfair.audit.rates import RATIO
+from partialfair.metrics import get
+
+if TYPE_CHECKING:
+    from partialfair.audit.measures import Measurement
+    from partialfair.audit.result import AuditResult, Gate
+
+NOT_STATED = "not stated"
+MOST_IN_WORDS = 3  # gates whose numbers stand in a sentence; of more, only the names
+MEANINGS = {
+    "sp": "The rows in I of both groups have the same distribution of scores.",
+    "rank_gap": "At every threshold in I the same share of each group lies above it.",
+    "dp": "The same share of each group's rows in I gets a positive decision.",
+    "dp_gap": "As the line above, counted in shares of whole groups.",
+    "gauc": "A row in I of one group outranks one of the other half of the time.",
+    "eop": "As demographic parity, among rows with the positive label.",
+    "eod": "As equal opportunity, and the same among rows with the negative label.",
+    RATIO: "1, not 0, is parity. Below 0.8 it fails the four-fifths rule.",
+}
+"""What a value of 0 says, by the code of a metric."""
+
+_REMEDIES = {
+    "not a finite number": (
+        "Give a finite number as --threshold, or leave it out: the default is 0.5 for scores in [0, 1], else 0."
+    ),
+    "no labels were given": "Name the column of the labels with --label.",
+    "lies outside the interval": (
+        "Set --threshold to the score at which decisions are made, or audit an --interval that holds one of the shares "
+        "that the reason names."
+    ),
+    "the same decision": "Choose a --threshold between the lowest and the highest score.",
+    "no row of a compared group gets": "Choose a --threshold below the highest score.",
+    "keeps": "Widen the interval, merge small groups, or leave them out with a larger --min-group-size.",
+}
+"""What to do, by a part of the reason why a gate was not measured."""
+
+
+def title(name: str) -> str:
+    """Return the plain name of a metric: the title that it declares, without its symbol."""
+    if name == RATIO:
+        return "selection rate ratio, lowest to highest"
+    return re.sub(r", [A-Z]+\^I$", "", get(name).title)
+
+
+def meaning(name: str, whole: bool = False) -> str:
+    """Return what a value of 0 says; on all ranks, without the interval."""
+    text = MEANINGS[name]
+    return text.replace(" in I", "") if whole else text
+
+
+def fixed(value: float, digits: int = 3) -> str:
+    """Return a number with so many decimals; no zero is negative."""
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not float(text) else text
+
+
+def ends(found: "Measurement", digits: int = 3) -> str:
+    """Return the ends of an interval, which no line break parts; nothing if there is none."""
+    if found.low is None or found.high is None:
+        return ""
+    return f"{fixed(found.low, digits)}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{fixed(found.high, digits)}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with the word for what is counted."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def beside(value: float, limit: float) -> str:
+    """Return a value in three decimals, or in as many as it takes to tell it from a limit."""
+    for digits in range(3, 18):
+        text = fixed(value, digits)
+        if (float(text) < limit) == (value < limit) and (float(text) > limit) == (value > limit):
+            return text
+    return repr(value)
+
+
+def place(result: "AuditResult") -> str:
+    """Return where groups were audited, in the middle of a sentence."""
+    unions = set(result.unions)
+    if is_whole(result):
+        return "on all ranks"
+    if len(unions) > 1 or len(next(iter(unions))) > 1:
+        return f"on the ranks {result.interval}"
+    ((low, high),) = next(iter(unions))
+    return f"in the top {100 * high:g}%" if not low else f"in the top {100 * low:g}% to {100 * high:g}%"
+
+
+def is_whole(result: "AuditResult") -> bool:
+    """Tell whether all ranks of every group are audited."""
+    return all(sum(high - low for low, high in union) > 1 - 1e-12 for union in result.unions)
+
+
+def headline(result: "AuditResult") -> str:
+    """Return what was found, in two sentences."""
+    found, where = result.measured.overall["rank_gap"], place(result)
+    where = f"{where[:1].upper()}{where[1:]}" + ("" if is_whole(result) else " of each group")
+    if found.value is None:
+        return f"{where}, the groups cannot be compared: {found.reason}."
+    if found.pair is None:
+        return f"{where}, the same share of every group scores above every threshold."
+    low, high = (result.groups[code].name for code in found.pair)
+    share = largest_gap(result)[2]
+    text = (
+        f"{where}, a smaller share of {low} than of {high} scores above the same threshold. Where they differ most, it "
+        f"is {share:.1%} against {share + found.value:.1%}: a gap of {100 * found.value:.1f} percentage points"
+    )
+    if found.low is None or found.high is None:
+        text += ". No confidence interval was computed."
+    else:
+        text += f" ({result.level:.0%} confidence interval {100 * found.low:.1f} to {100 * found.high:.1f})."
+    several = len(result.curve.codes) > 2
+    if found.value <= chance(result):
+        groups = "the two that differ most, of as many groups of this size" if several else "two groups of this size"
+        text += (
+            f" Chance alone may explain the gap: {groups} are up to {100 * chance(result):.1f} points apart in "
+            f"{result.level:.0%} of samples even if no groups differ."
+        )
+    return text + " No two groups differ more." * several
+
+
+def chance(result: "AuditResult") -> float:
+    """Return the gap that two groups that do not differ exceed in few samples, corrected for the number of pairs.
+
+    It is the critical value of the Kolmogorov–Smirnov test of the two groups that differ most. On an interval, or with
+    tied scores, chance makes smaller gaps still. The confidence interval cannot say this: that of a largest gap leaves
+    out 0 even where groups do not differ.
+    """
+    pair = result.measured.overall["rank_gap"].pair
+    assert pair is not None
+    tail = (1 - result.level) / (2 * len(result.measured.pairs))
+    return math.sqrt(-math.log(tail) / 2 * sum(1 / result.groups[code].rows for code in pair))
+
+
+def largest_gap(result: "AuditResult") -> tuple[int, float, float]:
+    """Return place, share of the higher group and share of the lower one where two groups differ most in I.
+
+    The place is among the columns of the curve, which joins neighbouring scores of large files: the shares are those of
+    the measured gap up to the width of a column.
+    """
+    pair = result.measured.overall["rank_gap"].pair
+    assert pair is not None
+    other, reference = (result.curve.codes.index(code) for code in pair)
+    drawn = result.curve.ranks
+    within = np.zeros(drawn.shape[1], bool)
+    for k in (reference, other):
+        for low, high in result.unions[result.curve.codes[k]]:
+            within |= (drawn[k] >= low) & (drawn[k] <= high)
+    at = int(np.where(within, drawn[reference] - drawn[other], -1.0).argmax())
+    return at, float(drawn[reference, at]), float(drawn[other, at])
+
+
+def gate_counts(gates: Iterable["Gate"]) -> str:
+    """Return how many gates failed, or that all passed, in a few words."""
+    passed = [gate.passed for gate in gates]
+    if not passed:
+        return ""
+    if all(passed):
+        return "the gate passed" if len(passed) == 1 else f"all {len(passed)} gates passed"
+    return f"{passed.count(False)} of {len(passed)} gate{'s' * (len(passed) > 1)} failed"
+
+
+def gate_sentence(gates: Iterable["Gate"]) -> str:
+    """Return how many gates failed and which, in a sentence; of gates that all passed, which."""
+    gates = list(gates)
+    if not gates:
+        return "No gate was set: this audit measures and does not judge."
+    named = [gate for gate in gates if not gate.passed] or gates
+    counts = gate_counts(gates)
+    which = "; ".join(map(outcome, named)) if len(named) <= MOST_IN_WORDS else ", ".join(title(g.metric) for g in named)
+    return f"{counts[:1].upper()}{counts[1:]}: {which}."
+
+
+def outcome(gate: "Gate") -> str:
+    """Return what a gate measured beside its limit."""
+    name = title(gate.metric)
+    if gate.value is None:
+        return f"{name} was not measured"
+    if gate.reason.startswith("not estimable"):
+        return f"{name} was not measured for every pair of groups"
+    allowed = f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"
+    return (
+        f"{name} is {beside(gate.value, gate.limit)}, {allowed} {'is asked' if gate.metric == RATIO else 'is allowed'}"
+    )
+
+
+def near_limit(gate: "Gate", found: "Measurement") -> str:
+    """Return a caution if the limit of a gate lies inside the confidence interval of what it measures."""
+    if gate.value is None or found.low is None or found.high is None or not found.low <= gate.limit <= found.high:
+        return ""
+    return "The limit lies inside the confidence interval: other rows could turn this verdict."
+
+
+def remedies(result: "AuditResult") -> list[str]:
+    """Return what to do about gates that were not measured, each remedy once."""
+    reasons = [gate.reason for gate in result.gates if gate.reason.startswith("not estimable")]
+    return [text for part, text in _REMEDIES.items() if any(part in reason for reason in reasons)]
+
+
+def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
+    """Return what the audit must not be used for, each with a reason."""
+    once = (
+        f"Each of the metrics has an interval of its own: at {result.level:.0%}, about "
+        f"{100 * (1 - result.level):.0f} of 100 such intervals miss by chance."
+    )
+    many = (
+        (result.comparisons or once)
+        if result.replicates
+        else "No confidence intervals were computed: chance may explain any gap."
+    )
+    small = f"fewer than {result.min_group_size} rows"
+    return [
+        (
+            "Causes",
+            "Gaps are described, not explained. Nothing here says what another model or threshold would change.",
+        ),
+        ("Single persons", "Similar persons may be treated differently even where every gap is 0."),
+        ("Other populations", "The numbers hold for the rows of this file, not for another place, time or coding."),
+        ("Other groups", f"Groups with {small}, groups within groups and groups not listed were not compared."),
+        ("The truth of labels", "Labels are taken as they are. If they are biased, so are the rates that use them."),
+        ("Many comparisons", many),
+        ("Law", "Which gap is acceptable is not a statistical question. A passed gate is no legal opinion."),
+    ]
+
+
+def user() -> str:
+    """Return the name under which the program runs; nothing if it is unknown."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return ""
