@@ -1,5 +1,7 @@
 """A headless Chromium for tests of pages; tests that want one are skipped with a reason where there is none."""
 
+import base64
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,9 @@ QUIET = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 )  # fmt: skip
+
+# Text with too little contrast, anywhere on a page; tests of the site look at its own part alone.
+CONTRAST = Path(__file__).parent.joinpath("docs", "contrast.js").read_text(encoding="utf-8").replace(".pf ", "")
 
 
 @contextmanager
@@ -46,3 +51,10 @@ def emulate(browser: Any, width: int = 1280, height: int = 1000, dark: bool = Fa
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+
+def sheets(browser: Any, size: tuple[float, float]) -> int:
+    """Return the number of pages that the open page is printed on, on paper of a width and height in inches."""
+    options = {"paperWidth": size[0], "paperHeight": size[1], "preferCSSPageSize": False, "printBackground": True}
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", options)["data"])
+    return len(re.findall(rb"/Type\s*/Page\b", printed))

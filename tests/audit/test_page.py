@@ -1,6 +1,5 @@
 """The page of an audit in a real browser: on four sheets of paper, on a phone, in the dark, and without a pointer."""
 
-import base64
 import html
 import re
 from collections.abc import Iterator
@@ -12,11 +11,10 @@ import pytest
 
 from partialfair.audit import AuditResult, audit_scores
 from partialfair.audit.measures import PARTIAL
-from tests.browser import chromium, emulate
+from tests.browser import CONTRAST, chromium, emulate, sheets
 
 LETTER, A4 = (8.5, 11.0), (8.27, 11.69)
 GATES = {"sp": 0.1, "rank_gap": 0.9, "dp": 0.2, "eop": 0.3, "selection_ratio": 0.8}
-CONTRAST = Path(__file__).parents[1].joinpath("docs", "contrast.js").read_text(encoding="utf-8").replace(".pf ", "")
 
 
 def audited(groups: int, **options: Any) -> AuditResult:
@@ -58,13 +56,6 @@ def opened(browser: Any, page: Path, *, width: int = 1400, dark: bool = False) -
     emulate(browser, width=width, height=900, dark=dark)
     browser.get(page.as_uri())
     return browser
-
-
-def sheets(browser: Any, size: tuple[float, float]) -> int:
-    """Number of pages that the open page is printed on."""
-    options = {"paperWidth": size[0], "paperHeight": size[1], "preferCSSPageSize": False, "printBackground": True}
-    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", options)["data"])
-    return len(re.findall(rb"/Type\s*/Page\b", printed))
 
 
 @pytest.mark.parametrize("size", [LETTER, A4])

@@ -93,6 +93,9 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
     assert words.headline(audit_scores(scores, group, interval=[(0.05, 0.3)], replicates=0)).startswith(
         "In the top 5% to 30%"
     )
+    assert words.headline(audit_scores(scores, group, interval=[(0.7, 1.0)], replicates=0)).startswith(
+        "In the bottom 30%"
+    )
     assert "No confidence interval" in words.headline(audit_scores(scores, group, replicates=0))
 
 

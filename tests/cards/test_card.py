@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from partialfair.models.stored import load_model
 from partialfair.plugins import load
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json, write_json
+from tests.browser import CONTRAST, chromium, emulate, sheets
 
 SETTINGS = {"interval": [[0.1, 0.4]], "bootstrap": {"replicates": 20, "level": 0.9}}
 
@@ -73,14 +75,18 @@ def test_a_card_states_the_measured_numbers(rows: Any) -> None:
     values = [metrics["splits"][split]["rank_gap"] for split in ("train", "validation", "test")]
     low, high = metrics["bootstrap"]["test"]["rank_gap"]
     cells = " | ".join(f"{value:.3f}" for value in values)
-    assert f"| `rank_gap` | {cells} | {low:.3f} to {high:.3f} |" in card
-    assert "| 90% interval (test) |" in card
+    name = "largest rank difference on I, absolute scale (`rank_gap`)"
+    assert f"| {name} | {cells} | {low:.3f} to {high:.3f} |" in card
+    assert "| 90% confidence interval (test) |" in card
     _, data, split = rows
     count = int((data.group[split.test] == 0).sum())
     assert f"| A | {int((data.group[split.train] == 0).sum())} (" in card and f"| {count} (" in card
     assert "The interval keeps about" in card, "small groups are pointed out"
     assert "| by how much the constraint itself exceeds kappa (at most 0: satisfied) | 0.013 |" in card
-    assert "constraint itself, asked to be at most kappa | 0.21" in card
+    assert (
+        "constraint itself, asked to be at most kappa: largest rank difference on I, absolute scale (`rank_gap`) | 0.21"
+        in card
+    )
 
 
 def test_a_model_without_a_constraint_and_one_with_a_status_say_so(rows: Any) -> None:
@@ -130,7 +136,7 @@ def test_the_first_sentence_compares_what_was_found_with_what_was_asked(rows: An
     value = read_json(out / "metrics.json")["splits"]["test"]["rank_gap"]
     sentence = render(out).splitlines()[2]
     assert "to keep partial statistical parity within 0.05 on the ranks 0.1-0.4" in sentence
-    assert f"is {value:.3f} (test interval" in sentence
+    assert f"is {value:.3f} (test confidence interval" in sentence
     for kappa, relation in ((value + 0.01, "within the"), (value - 0.01, "more than the")):
         fit = read_json(out / "fit.json") | {"kappa": kappa}
         write_json(out / "other.json", fit)
@@ -143,9 +149,11 @@ def test_a_zero_that_no_decision_stands_behind_is_not_printed(rows: Any) -> None
     metrics = read_json(out / "metrics.json")
     assert metrics["splits"]["test"]["eop"] == 0
     card = render(out)
-    cells = {row[0]: row[1:4] for row in lines_of(card, "Metrics")}
-    assert cells["`eop`"][2] == cells["`eop_gap`"][2] == "–" and cells["`eop_full`"][2] != "–"
-    assert "Not estimable: `eop`, `eop_gap` on the test rows: the decision threshold 0 lies outside" in card
+    cells = {row[0].split("`")[1]: row[1:4] for row in lines_of(card, "Metrics")}
+    assert cells["eop"][2] == cells["eop_gap"][2] == "–" and cells["eop_full"][2] != "–"
+    assert re.search(
+        r"Not estimable: .*\(`eop`\), .*\(`eop_gap`\), on the test rows: the decision threshold 0 lies outside", card
+    )
 
 
 def test_the_page_has_the_picture_and_the_same_facts(rows: Any, tmp_path: Path) -> None:
@@ -158,7 +166,72 @@ def test_the_page_has_the_picture_and_the_same_facts(rows: Any, tmp_path: Path) 
     assert "<svg" in text and "Out of scope" in text
     assert not re.search(r"""(src|href)=["']http""", text), "it is read offline"
     for row in lines_of(render(out), "Groups"):
-        assert all(cell in text for cell in row)
+        assert all(
+            part in text
+            for cell in row
+            for part in re.split(r" \(|\)", cell.replace(" to ", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"))
+        )
+
+
+@pytest.fixture
+def whole_range(rows: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose interval is all ranks."""
+    monkeypatch.setitem(SETTINGS, "interval", [[0.0, 1.0]])
+    return run(rows, "alm", 0.05, interval=[[0.0, 1.0]], constraint="partial_demographic_parity")
+
+
+def test_without_an_interval_the_card_says_that_all_ranks_are_constrained(whole_range: Path) -> None:
+    card, text = render(whole_range), " ".join(page(whole_range).split())
+    for found in (card, text):
+        assert "No interval was chosen: the whole range of ranks, from 0 to 1, is constrained." in found
+        assert "within 0.05 on all ranks" in found and "0-1" not in found
+    section = text[text.index('id="interval"') :].partition("</section>")[0]
+    assert "No interval was chosen" in section and "red bands" not in section
+    assert "| in the interval |" not in card
+
+
+def test_on_all_ranks_one_number_is_one_line(whole_range: Path) -> None:
+    lines = [row[0] for row in lines_of(render(whole_range), "Metrics")]
+    assert "demographic parity, whole range (`dp`, `dp_gap`, `dp_full`)" in lines
+    assert "statistical parity, whole range (`sp`, `rank_gap`, `sp_full`, `rank_gap_full`)" in lines
+    named = re.findall(r"`(\w+)`", " ".join(lines))
+    assert sorted(named) == sorted(read_json(whole_range / "metrics.json")["splits"]["test"])
+
+
+def test_plain_names_come_before_codes_and_quality_before_violations(rows: Any) -> None:
+    out = run(rows, "alm", 0.05)
+    lines = [row[0] for row in lines_of(render(out), "Metrics")]
+    assert all(re.fullmatch(r"[a-zA-Z][a-zA-Z ,]+ \(`\w+`\)", line) for line in lines)
+    assert [line.split("`")[1] for line in lines[:4]] == ["accuracy", "auc", "positive_rate", "sp"]
+    assert '<th scope="row">partial statistical parity<small>sp</small></th>' in page(out)
+    assert "| | " not in render(out).replace("|  |  |", ""), "no empty cell where an interval is missing"
+
+
+def test_who_made_it_is_not_stated_and_uses_out_of_scope_are_listed(rows: Any) -> None:
+    out = run(rows, "alm", 0.05)
+    for found in (render(out), page(out)):
+        assert "Made by, owner, contact" in found and "not stated" in found
+        for use in ("decisions about people", "single persons", "causes", "another population", "groups other than"):
+            assert use in found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def test_the_page_is_printed_on_four_sheets_and_fits_a_phone(rows: Any, browser: Any, tmp_path: Path) -> None:
+    target = tmp_path / "card.html"
+    target.write_text(page(run(rows, "alm", 0.05)), encoding="utf-8")
+    assert target.stat().st_size < 500_000
+    for width, dark in ((1400, False), (390, False), (390, True)):
+        emulate(browser, width=width, height=900, dark=dark)
+        browser.get(target.as_uri())
+        assert browser.get_log("browser") == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert browser.execute_script(CONTRAST) == []
+    assert 1 < sheets(browser, (8.5, 11.0)) <= 4 and sheets(browser, (8.27, 11.69)) <= 4
 
 
 def test_the_verb_prints_and_writes(rows: Any, tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ def place(result: "AuditResult") -> str:
     if len(unions) > 1 or len(next(iter(unions))) > 1:
         return f"on the ranks {result.interval}"
     ((low, high),) = next(iter(unions))
+    if high == 1:
+        return f"in the bottom {100 * (1 - low):g}%"
     return f"in the top {100 * high:g}%" if not low else f"in the top {100 * low:g}% to {100 * high:g}%"
 
 

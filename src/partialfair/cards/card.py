@@ -6,17 +6,19 @@ evaluation; the page, with a picture of the interval, is made when it is asked f
 
 import dataclasses
 import hashlib
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from partialfair.audit.audit_page import environment
+from partialfair.audit.audit_page import Grid, Item, environment
 from partialfair.cards.content import Content, read
 from partialfair.cards.rows import scored_rows
 from partialfair.errors import DataError
 from partialfair.tables.files import atomic_path, read_json
 
 NAME = "model_card.md"
+TABLES = ("group_table", "metric_table", "split_table")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -55,7 +57,32 @@ def page(folder: str | Path) -> str:
     if content.group_table is None:
         raise DataError(f"{folder}: there is no picture of a run without decisions; leave --page out")
     template = environment(TEMPLATES).get_template("model_card.html.j2")
-    return str(template.render(_fields(content), curve=_curve(Path(folder), content)))
+    fields = _fields(content) | {
+        name: _grid(name, *getattr(content, name)) for name in TABLES if getattr(content, name)
+    }
+    facts = _grid("measured on the training rows", ["on the training rows", "value"], content.facts)
+    return str(template.render(fields, facts=facts, curve=_curve(Path(folder), content), plain=_plain))
+
+
+def _grid(name: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
+    """A table of a page: what stands in brackets after a number or a name is small print below it."""
+    found = []
+    for row in rows:
+        first, *others = (_item(_plain(cell)) for cell in row)
+        found.append([dataclasses.replace(first, kind="text"), *others])
+    return Grid(name.replace("_", " "), [(title, "") for title in header], found)
+
+
+def _item(cell: str) -> Item:
+    text, bracket, small = cell.partition(" (")
+    return Item(
+        text, (small.removesuffix(")").replace(" to ", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"),) if bracket else ()
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text without the marks of Markdown."""
+    return text.replace("`", "").replace("**", "")
 
 
 def is_sealed(text: str) -> bool:

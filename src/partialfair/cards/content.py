@@ -9,14 +9,17 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.algorithms.measure import MISSED
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
+from partialfair.audit.words import title as plain_title
 from partialfair.cards.rows import SPLITS, by_convention, group_table, scored_rows, split_table
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
-from partialfair.metrics import get
 from partialfair.models.stored import load_model
 from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval, measure
 
+_SCALES = {"rank_gap": "sp", "rank_gap_full": "sp"}
+"""Metrics that are one number on the whole range, where their names do not say so."""
 FEW_ROWS = 30
 """Rows of a group inside the interval below which the card warns."""
 LIMITS = (
@@ -27,9 +30,12 @@ LIMITS = (
 )
 NOT_FOR = (
     "decisions about people: purpose, population and legal basis have not been reviewed",
-    "rows of another population, time or coding than those of the table below",
-    "groups other than those below, or groups inside them",
+    "rows of another population, time or coding than those of this card",
+    "groups other than those of this card, or groups inside them",
+    "statements about single persons: similar persons may be treated differently",
+    "statements about causes: the card describes differences between groups and does not explain them",
 )
+WHOLE_RANGE = "No interval was chosen: the whole range of ranks, from 0 to 1, is constrained."
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Content:
         not_for: uses that are out of scope.
         data: sentence; split_table: rows by group and split.
         group_table: rates of the groups on the test rows.
+        whole: whether the interval is the whole range; constrained: whether there is a constraint.
         constraint: sentences; facts: what was measured on the training rows; measured: what on each split.
         metric_table: value by metric and split.
         not_estimable: reasons.
@@ -68,6 +75,8 @@ class Content:
     split_table: tuple[list[str], list[list[str]]] | None
     group_table: tuple[list[str], list[list[str]]] | None
     level: str
+    whole: bool
+    constrained: bool
     constraint: list[str]
     facts: list[tuple[str, str]]
     measured: str
@@ -114,10 +123,12 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
         split_table=split_table(groups, rows.counts, not regression),
         group_table=None if regression else group_table(rows, groups, _interval(fit, metrics), level),
         level=f"{level:.0%}",
+        whole=is_whole(_interval(fit, metrics)),
+        constrained=fit["kappa"] is not None,
         constraint=constraint,
         facts=facts,
         measured=measured,
-        metric_table=_metric_table(metrics, level, empty),
+        metric_table=_metric_table(metrics, level, empty, is_whole(_interval(fit, metrics))),
         not_estimable=sorted(reasons) + _listed(empty),
         limits=list(_limits(fit, metrics, groups, rows.counts)),
         provenance=_provenance(fit),
@@ -143,19 +154,38 @@ def _summary(fit: Mapping[str, Any], metrics: Mapping[str, Any], model: Any) -> 
     title = plugins.load("constraints", fit["constraint"]).TITLE
     asked = f"to keep {title} within {fit['kappa']:g}" if fit["kappa"] is not None else "without a constraint"
     what = "predictor of a number" if hasattr(model, "predictions") else _kind(fit, model)
-    made = f"A {what} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {asked} on the ranks "
-    made += f"{format_interval(_interval(fit, metrics))} (0 is the highest score of a group)."
+    made = f"A {what} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {asked} "
+    made += f"{_where(_interval(fit, metrics))}."
     if not metrics["splits"]:
         return f"{made} The run has no usable model ({metrics.get('reason') or metrics['status']})."
     name = _violation(fit)
     value = metrics["splits"].get("test", {}).get(name)
     if value is None:
-        return f"{made} On the test rows `{name}` is not estimable."
-    found = f"{made} On the test rows `{name}`, which measures it, is {number(value)}{_bracket(metrics, name)}"
+        return f"{made} On the test rows, {_named(name)} was not measured."
+    by = f"Measured by: {_named(name)}."
+    found = f"{made} On the test rows, the violation is {number(value)}{_bracket(metrics, name)}"
     if fit["kappa"] is None or (fit.get("certificate") or {"true_violation": 0}).get("true_violation") is None:
-        return f"{found}."
+        return f"{found}. {by}"
     relation = "more than" if value > fit["kappa"] else "within"
-    return f"{found}: {relation} the {fit['kappa']:g} that was asked for on the training rows."
+    return f"{found}: {relation} the {fit['kappa']:g} that was asked for on the training rows. {by}"
+
+
+def _where(interval: Any) -> str:
+    """On which ranks a constraint or a metric holds."""
+    if is_whole(interval):
+        return "on all ranks"
+    return f"on the ranks {format_interval(interval)} (0 is the highest score of a group)"
+
+
+def is_whole(interval: Any) -> bool:
+    """Tell whether an interval is the whole range of ranks, of every group."""
+    return all(measure(pairs) > 1 - 1e-12 for pairs in Interval.of(interval).unions)
+
+
+def _named(name: str) -> str:
+    """Return a metric's plain name with its code."""
+    plain = _title(name)
+    return f"{plain} (`{name}`)" if plain and plain != name else f"`{name}`"
 
 
 def _caution(status: str) -> str:
@@ -184,11 +214,11 @@ def _made(fit: Mapping[str, Any], model: Path, kappa: str) -> list[tuple[str, st
     when = datetime.datetime.fromtimestamp(model.stat().st_mtime, datetime.UTC)
     time = fit.get("time") or {}
     facts = {
-        "Made by": f"partialfair, source revision {fit.get('git_revision') or 'not in a checkout'}",
+        "Made by, owner, contact": "not stated",
+        "Made with": f"partialfair, source revision {fit.get('git_revision') or 'not in a checkout'}",
         "Written": f"{when:%Y-%m-%d %H:%M} UTC",
         "Made again by": f"`partialfair train {job} --kappa {kappa} --seed {fit['seed']}`",
         "Processor time of training": f"{time['cpu_seconds']:.1f} s" if "cpu_seconds" in time else "",
-        "Owner, contact": "not stated",
     }
     return [(title, value) for title, value in facts.items() if value]
 
@@ -205,12 +235,12 @@ def _declared(fit: Mapping[str, Any]) -> str:
 def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, str]], str]:
     """Sentences, what was measured on the training rows, and what on all splits."""
     module = plugins.load("constraints", fit["constraint"])
-    where = format_interval(_interval(fit, metrics))
+    where = _where(_interval(fit, metrics))
     if fit["kappa"] is None:
-        return [f"None. The metrics below refer to {module.TITLE} on the ranks {where}."], [], ""
+        return [f"None. The metrics below refer to {module.TITLE} {where}."], [], ""
     certificate = fit.get("certificate") or {}
     title = f"{module.TITLE[:1].upper()}{module.TITLE[1:]}"
-    words = [f"{title} on the ranks {format_interval(fit['interval'])} (0 = highest score of a group)."]
+    words = [f"{title} {_where(fit['interval'])}.", *([WHOLE_RANGE] if is_whole(fit["interval"]) else [])]
     if certificate and certificate.get("true_violation") is None:
         words.append(
             f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds nothing in this family,"
@@ -225,7 +255,7 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[lis
         ("largest smoothed constraint value (at most 0: satisfied)", certificate.get("max_violation")),
         ("up to which the method counts that as satisfied", certificate.get("accepted")),
         (
-            f"`{metric}`, the constraint itself, asked to be at most kappa",
+            f"the constraint itself, asked to be at most kappa: {metric and _named(metric)}",
             metric and certificate.get("train_violation"),
         ),
         ("by how much the constraint itself exceeds kappa (at most 0: satisfied)", certificate.get("true_violation")),
@@ -235,7 +265,7 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[lis
     violation = _violation(fit)
     shown = [split for split in SPLITS if split in metrics["splits"]]
     values = ", ".join(f"{split} {number(metrics['splits'][split].get(violation))}" for split in shown)
-    return words, known, f"Measured by `{violation}` on the ranks {where}: {values}{_bracket(metrics, violation)}."
+    return words, known, f"Measured by {_named(violation)}, {where}: {values}{_bracket(metrics, violation)}."
 
 
 def _optimality(certificate: Mapping[str, Any]) -> tuple[str, float | None]:
@@ -248,37 +278,64 @@ def _optimality(certificate: Mapping[str, Any]) -> tuple[str, float | None]:
 
 def _bracket(metrics: Mapping[str, Any], name: str) -> str:
     ends = metrics["bootstrap"].get("test", {}).get(name)
-    return f" (test interval {number(ends[0])} to {number(ends[1])})" if ends else ""
+    return f" (test confidence interval {number(ends[0])} to {number(ends[1])})" if ends else ""
 
 
 def _listed(empty: Mapping[str, str]) -> list[str]:
     """One line per reason, with the metrics that it holds for."""
     named: dict[str, list[str]] = {}
     for name in sorted(empty):
-        named.setdefault(empty[name], []).append(f"`{name}`")
-    return [f"{', '.join(names)} on the test rows: {why}" for why, names in named.items()]
+        named.setdefault(empty[name], []).append(_named(name))
+    return [f"{', '.join(names)}, on the test rows: {why}" for why, names in named.items()]
 
 
 def _metric_table(
-    metrics: Mapping[str, Any], level: float, empty: Mapping[str, str]
+    metrics: Mapping[str, Any], level: float, empty: Mapping[str, str], whole: bool
 ) -> tuple[list[str], list[list[str]]] | None:
     """A line per metric, those of decisions that measured nothing without their zeros; ``None`` without a model."""
     if not metrics["splits"]:
         return None
-    found = {name for values in metrics["splits"].values() for name in values}
     rows = []
-    for name in sorted(found):
+    for names in _lines(metrics, whole):
+        name = names[0]
         measured = [metrics["splits"].get(split, {}).get(name) for split in SPLITS]
         values = ["–" if name in empty and value == 0 else number(value) for value in measured]
-        ends = metrics["bootstrap"].get("test", {}).get(name)
-        bracket = f"{number(ends[0])} to {number(ends[1])}" if ends else ""
-        rows.append([f"`{name}`", *values, bracket, _title(name)])
-    return ["metric", *SPLITS, f"{level:.0%} interval (test)", "meaning"], rows
+        known = [metrics["bootstrap"].get("test", {}).get(own) for own in names]
+        ends = next(filter(None, known), None)
+        title = _title(f"{name}_full" if f"{name}_full" in names else name)
+        codes = ", ".join(f"`{own}`" for own in names)
+        row = [f"{title} ({codes})" if title else codes, *values]
+        rows.append([*row, f"{number(ends[0])} to {number(ends[1])}" if ends else "not computed"])
+    return ["metric", *SPLITS, f"{level:.0%} confidence interval (test)"], rows
+
+
+def _lines(metrics: Mapping[str, Any], whole: bool) -> list[list[str]]:
+    """Return the codes of each line: quality first, then violations in the order of an audit, then others.
+
+    On the whole range a violation on I, the same on the absolute scale and the same on all ranks are one number, and
+    one line.
+    """
+    found = sorted({name for values in metrics["splits"].values() for name in values})
+    order = {name: place for place, name in enumerate((*QUALITY, *PARTIAL, *WHOLE))}
+    found.sort(key=lambda name: order.get(name, len(order)))
+    if not whole:
+        return [[name] for name in found]
+    lines: dict[str, list[str]] = {}
+    for name in found:
+        stem = _SCALES.get(name, name.removesuffix("_full").removesuffix("_gap"))
+        kept = stem if stem in found and _alike(metrics, stem, name) else name
+        lines.setdefault(kept, []).append(name)
+    return list(lines.values())
+
+
+def _alike(metrics: Mapping[str, Any], one: str, other: str) -> bool:
+    """Tell whether two metrics have the same values on all splits."""
+    return all(values.get(one) == values.get(other) for values in metrics["splits"].values())
 
 
 def _title(name: str) -> str:
     try:
-        return get(name).title
+        return plain_title(name)
     except PartialFairError:
         return ""
 

@@ -18,8 +18,8 @@ SPLITS = ("train", "validation", "test")
 RATES = {
     "positive_rate": "selection rate",
     "base_rate": "base rate",
-    "true_positive_rate": "TPR",
-    "false_positive_rate": "FPR",
+    "true_positive_rate": "true positive rate",
+    "false_positive_rate": "false positive rate",
     "precision": "precision",
     "accuracy": "accuracy",
 }
@@ -95,9 +95,15 @@ def group_table(
         return None
     sample = Sample(rows.scores, rows.y, rows.group, tuple(groups), 0.0)
     lines: list[GroupLine] = group_lines(sample, Interval.of(interval).for_groups(len(groups)), 0, level)
-    header = ["group", "test rows", "in the interval", *RATES.values()]
+    whole = all(line.kept == line.rows for line in lines)
+    header = ["group", "test rows", *([] if whole else ["in the interval"]), *RATES.values()]
     return header, [
-        [line.name, f"{line.rows:,}", f"{line.kept:,}", *(_rate(getattr(line, name)) for name in RATES)]
+        [
+            line.name,
+            f"{line.rows:,}",
+            *([] if whole else [f"{line.kept:,}"]),
+            *(_rate(getattr(line, name)) for name in RATES),
+        ]
         for line in lines
     ]
 
