@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partialfair.audit import AuditResult, audit_scores
+from partialfair.audit import AuditResult, audit_scores, pictures
 from partialfair.audit.measures import PARTIAL
+from partialfair.pages import palette
 from tests.browser import CONTRAST, chromium, emulate, sheets
 
 LETTER, A4 = (8.5, 11.0), (8.27, 11.69)
@@ -143,3 +144,13 @@ def test_on_all_ranks_no_interval_is_spoken_of(pages: dict[str, Path]) -> None:
     assert "All ranks were audited: no interval was chosen." in re.sub(r"\s+", " ", text)
     text = re.sub(r'id="gates".*?</section>', "", text, flags=re.DOTALL)
     assert "red bands" not in text and " in I" not in text and "rank_gap" not in text
+
+
+def test_marks_are_drawn_in_tones_with_contrast_and_are_not_pale(pages: dict[str, Path]) -> None:
+    """The tones have a contrast of 3:1 in either scheme (tests of the palette); only bands behind marks may be pale."""
+    used = {*pictures.COLOURS, pictures.INTERVAL, pictures.CANDIDATE}
+    assert used <= {tone.light for tone in palette.TONES.values()}
+    for path in pages.values():
+        text = path.read_text(encoding="utf-8")
+        pale = re.findall(r'style="([^"]*opacity: 0\.[0-6]\d*[^"]*)"', text)
+        assert all("opacity: 0.07" in style and "stroke: var" not in style for style in pale)

@@ -96,6 +96,7 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
     assert words.headline(audit_scores(scores, group, interval=[(0.7, 1.0)], replicates=0)).startswith(
         "In the bottom 30%"
     )
+    assert "a smaller share of 'low' than of 'top' scores above" in words.headline(two_groups())
     assert "No confidence interval" in words.headline(audit_scores(scores, group, replicates=0))
 
 
@@ -144,12 +145,14 @@ def test_a_gate_that_was_not_measured_comes_with_a_remedy(
     (line,) = [line for line in told.stdout.splitlines() if line.startswith("  remedy: ")]
     assert remedy in line
     assert remedy in json.loads((tmp_path / "audit.json").read_text())["remedies"][0]
-    assert remedy in shown((tmp_path / "audit.html").read_text())
+    first = shown((tmp_path / "audit.html").read_text())
+    assert remedy in first and re.search(r"1 of 1 gate failed: .* was not measured, because (the|no|every) ", first)
 
 
 def test_without_a_finite_threshold_no_interval_is_suggested(csv: Path) -> None:
     told = run(str(csv), "--score", "s", "--group", "g", "--threshold", "nan")
     assert told.exit_code == 0 and "suggested interval" not in told.stdout
+    assert "dashed" not in two_groups(threshold=float("nan")).to_html()
 
 
 def test_who_made_it_and_who_answers_are_named_or_not_stated(csv: Path, tmp_path: Path) -> None:

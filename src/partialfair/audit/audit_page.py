@@ -159,7 +159,7 @@ def _gate_table(result: "AuditResult") -> Grid | None:
 
 
 def _gate_row(gate: "Gate", found: "Measurement") -> list[Item]:
-    notes = [f"{gate.groups[0]} lower than {gate.groups[1]}"] if gate.groups else []
+    notes = [f"{gate.groups[0]!r} lower than {gate.groups[1]!r}"] if gate.groups else []
     notes += [text for text in (gate.reason, words.near_limit(gate, found)) if text]
     measured = Item("not measured", (), "none")
     if gate.value is not None:
@@ -197,9 +197,7 @@ def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
     found, whole = _all(result), words.is_whole(result)
 
     def item(name: str) -> Item:
-        pair = found[name].pair
-        between = "" if pair is None else f"{result.groups[pair[0]].name} lower than {result.groups[pair[1]].name}"
-        return _item(found[name], notes, between)
+        return _item(found[name], notes, result.between(found[name]).removeprefix("; "))
 
     rows = []
     for name in PARTIAL:

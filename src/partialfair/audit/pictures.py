@@ -126,6 +126,8 @@ def _largest_gap(axis: Any, result: "AuditResult") -> None:
         color=INTERVAL,
         va="center",
         ha="left" if right else "right",
+        bbox={"facecolor": "#ffffff", "alpha": 0.85, "lw": 0, "pad": 1.2},
+        zorder=7,
     )
 
 
@@ -148,8 +150,9 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
         axis.set_yticks([])
         axis.set_ylim(0, None)
         axis.set_title(_plain(curve.names[k], 50), loc="left", fontsize=9.5)
-    red = "" if whole else "; red: ranks in I"
-    figure.supxlabel(f"score (dashed: decision threshold{red})", fontsize=9.5)
+    dashed = ["dashed: decision threshold"] if math.isfinite(result.threshold) else []
+    marks = "; ".join([*dashed, *([] if whole else ["red: ranks in I"])])
+    figure.supxlabel(f"score ({marks})" if marks else "score", fontsize=9.5)
     figure.tight_layout()
     return figure
 

@@ -154,9 +154,9 @@ class AuditResult:
         if n < 2 or not self.replicates:
             return ""
         return (
-            f"{n} pairs of groups are compared. The interval of a largest violation is that of the largest over pairs. "
-            f"Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, about "
-            f"{n * (1 - self.level):.1f} of {n} miss by chance."
+            f"{n} pairs of groups are compared. The confidence interval of a largest violation is that of the largest "
+            f"over pairs. Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, "
+            f"about {n * (1 - self.level):.1f} of {n} miss by chance."
         )
 
     def to_json(self) -> str:

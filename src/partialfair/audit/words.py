@@ -111,7 +111,7 @@ def headline(result: "AuditResult") -> str:
         return f"{where}, the groups cannot be compared: {found.reason}."
     if found.pair is None:
         return f"{where}, the same share of every group scores above every threshold."
-    low, high = (result.groups[code].name for code in found.pair)
+    low, high = (f"'{result.groups[code].name}'" for code in found.pair)
     share = largest_gap(result)[2]
     text = (
         f"{where}, a smaller share of {low} than of {high} scores above the same threshold. Where they differ most, it "
@@ -184,12 +184,12 @@ def gate_sentence(gates: Iterable["Gate"]) -> str:
 
 
 def outcome(gate: "Gate") -> str:
-    """Return what a gate measured beside its limit."""
+    """Return what a gate measured beside its limit, or the first reason why it was not measured."""
     name = title(gate.metric)
-    if gate.value is None:
-        return f"{name} was not measured"
-    if gate.reason.startswith("not estimable"):
-        return f"{name} was not measured for every pair of groups"
+    if gate.value is None or gate.reason.startswith("not estimable"):
+        which = "" if gate.value is None else " for every pair of groups"
+        reason = gate.reason.partition(": ")[2].partition("; ")[0]
+        return f"{name} was not measured{which}, because {reason}"
     allowed = f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"
     return (
         f"{name} is {beside(gate.value, gate.limit)}, {allowed} {'is asked' if gate.metric == RATIO else 'is allowed'}"
