@@ -96,6 +96,10 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
     assert words.headline(audit_scores(scores, group, interval=[(0.7, 1.0)], replicates=0)).startswith(
         "In the bottom 30%"
     )
+    own = audit_scores(scores, group, interval=[[(0.1, 0.2)], [(0.1, 0.3)]], replicates=0)
+    assert words.headline(own).startswith("On the ranks that were chosen for each group, a smaller share")
+    union = audit_scores(scores, group, interval=[(0.1, 0.2), (0.4, 0.5)], replicates=0)
+    assert words.headline(union).startswith("On the ranks 0.1-0.2 and 0.4-0.5, a smaller share")
     assert "a smaller share of 'low' than of 'top' scores above" in words.headline(two_groups())
     assert "No confidence interval" in words.headline(audit_scores(scores, group, replicates=0))
 

@@ -90,8 +90,10 @@ def place(result: "AuditResult") -> str:
     unions = set(result.unions)
     if is_whole(result):
         return "on all ranks"
-    if len(unions) > 1 or len(next(iter(unions))) > 1:
-        return f"on the ranks {result.interval}"
+    if len(unions) > 1:
+        return "on the ranks that were chosen for each group"
+    if len(next(iter(unions))) > 1:
+        return f"on the ranks {result.interval.replace('+', ' and ')}"
     ((low, high),) = next(iter(unions))
     if high == 1:
         return f"in the bottom {100 * (1 - low):g}%"
@@ -106,7 +108,7 @@ def is_whole(result: "AuditResult") -> bool:
 def headline(result: "AuditResult") -> str:
     """Return what was found, in two sentences."""
     found, where = result.measured.overall["rank_gap"], place(result)
-    where = f"{where[:1].upper()}{where[1:]}" + ("" if is_whole(result) else " of each group")
+    where = f"{where[:1].upper()}{where[1:]}" + (" of each group" if where.startswith("in ") else "")
     if found.value is None:
         return f"{where}, the groups cannot be compared: {found.reason}."
     if found.pair is None:
@@ -123,7 +125,7 @@ def headline(result: "AuditResult") -> str:
         text += f" ({result.level:.0%} confidence interval {100 * found.low:.1f} to {100 * found.high:.1f})."
     several = len(result.curve.codes) > 2
     if found.value <= chance(result):
-        groups = "the two that differ most, of as many groups of this size" if several else "two groups of this size"
+        groups = "the two that differ most of as many groups of this size" if several else "two groups of this size"
         text += (
             f" Chance alone may explain the gap: {groups} are up to {100 * chance(result):.1f} points apart in "
             f"{result.level:.0%} of samples even if no groups differ."
