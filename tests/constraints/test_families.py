@@ -11,6 +11,7 @@ from partialfair.constraints import partial_equal_opportunity as peop
 from partialfair.constraints import partial_equalized_odds as peod
 from partialfair.constraints import partial_statistical_parity as psp
 from partialfair.constraints.common import rank_grid
+from partialfair.constraints.program import Side
 from partialfair.errors import ConfigError
 
 INTERVAL = [(0.05, 0.3)]
@@ -29,6 +30,19 @@ def rows(seed, n=400, groups=2):
     y[: 2 * groups] = np.tile([1.0, -1.0], groups)
     group[groups : 2 * groups] = np.arange(groups)
     return rng, group, y, rng.normal(group * 0.5, 1.5, n)
+
+
+def test_an_alternative_that_a_term_lacks_is_never_its_largest():
+    side = Side.from_terms([[(1.0, [(0, 0, -5.0)])], [(1.0, [(0, 0, -1.0), (1, 0, -2.0)])]])
+    assert side.candidates(np.zeros((2, 1))).max(axis=2).tolist() == [[-5.0], [-1.0]]
+
+
+@pytest.mark.parametrize("family", [pdp, peop, peod])
+def test_at_the_start_score_every_group_has_the_base_rate(family):
+    """The start of families without thresholds: equal scores, and as many smoothed positives as positive labels."""
+    _, group, y, _ = rows(3)
+    program = family.build(group, y, interval=INTERVAL, kappa=0.1, kappa_scale="absolute")
+    assert sigma(program.start_score) == pytest.approx(np.mean(y > 0)) != 0.5
 
 
 def rate(c, pairs):

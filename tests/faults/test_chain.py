@@ -174,6 +174,14 @@ def test_changed_code_and_other_packages_are_named(spoilt: Lab, monkeypatch: pyt
     assert found.path == "requirements.lock" and "scipy" in found.problem
 
 
+def test_a_model_of_another_table_is_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = spoilt.path(f"{RUN}/fit.json")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(sealed({**content, "inputs": {**content["inputs"], "table": "0" * 64}})))
+    found = checked(spoilt, monkeypatch, reports=False).breaks[0]
+    assert found.path == f"{RUN}/fit.json" and "table" in found.problem
+
+
 def test_the_verb_names_the_break_and_exits_with_1(spoilt: Lab) -> None:
     change_metric(spoilt.path(f"{RUN}/metrics.json"))
     done = spoilt.cli("verify", "demo", "--damage")

@@ -122,6 +122,7 @@ REFUSED = [
     ("exhibits/table1", {"kind": "table", "experiments": ["dmo"]}, ["exhibits.table1.experiments", "'demo'"]),
 ]
 REFUSED_BY_PLUGIN = [
+    (f"{SIMULATED}/algorithms/alm", [1], ["algorithms.alm is 1: on the absolute scale", "below 1"]),
     (f"{SIMULATED}/algorithms/alm", [2], ["algorithms.alm is 2: on the absolute scale", "below 1"]),
     ("algorithms/idca", {"inner_stesp": [20]}, ["algorithms.idca.inner_stesp: unknown key", "'inner_steps'"]),
     ("algorithms/idca", {"inner_steps": "many"}, ["algorithms.idca.inner_steps is 'many'"]),

@@ -69,6 +69,7 @@ def test_rank_lies_in_the_interval_exactly_for_the_kept_positions():
     [
         ([[0.3, 0.05]], r"\[0.3, 0.05\] must satisfy 0 <= alpha < beta <= 1"),
         ([[0.1, 1.2]], r"\[0.1, 1.2\] must satisfy"),
+        ([[0.2, 0.2]], r"\[0.2, 0.2\] must satisfy"),
         ([[0.1, float("nan")]], "must satisfy"),
         ([[0.1, 0.3], [0.2, 0.4]], "overlap .*merge them"),
         ([], "give at least one pair"),
@@ -86,6 +87,8 @@ def test_refusals(value, message):
 def test_number_of_groups_is_checked():
     with pytest.raises(ConfigError, match="2 groups, the data have 3"):
         intervals.for_groups("0-0.1|0-0.2", 3)
+    with pytest.raises(ConfigError, match="3 groups, the data have 2"):
+        intervals.for_groups("0-0.1|0-0.2|0-0.3", 2)
     assert intervals.for_groups("0-0.1", 3) == (((0.0, 0.1),),) * 3
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from partialfair import plugins
 from partialfair.algorithms.linear import augmented_lagrangian
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, matching_thresholds
-from partialfair.algorithms.linear.newton import minimise_loss
+from partialfair.algorithms.linear.newton import Scaling, minimise_loss
 from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
 from tests.algorithms.conftest import witness
 
@@ -60,6 +60,27 @@ def test_a_general_solver_finds_no_better_witness(problem_factory):
     worst = problem.constraints(state(rival.x)).max()
     assert worst < 1e-4
     assert witness(problem, found).objective() <= rival.fun + 5e-4
+
+
+def test_an_update_by_hand(problem_factory):
+    """Rockafellar's update, complementary slackness, and a penalty that grows where a round gains too little."""
+    problem, *_ = problem_factory(kappa=0.1)
+    params, aux = problem.start()
+    settings = ALMSettings(penalty=10.0, growth=3.0)
+    method = augmented_lagrangian._Multipliers(problem, settings, Scaling.at(problem, params))
+    values = problem.constraints(problem.state(params, aux))
+    before = np.where(np.arange(values.size) % 2, 0.0, 12.0 * np.abs(values).max())
+    method.multipliers = before
+    *_, worst, _, slackness = method.update(method.pack(params, aux))
+    expected = np.maximum(before + 10.0 * values, 0.0)
+    assert (values < 0).all() and (expected == 0).any() and (expected > 0).any()
+    assert method.multipliers == pytest.approx(expected)
+    assert slackness == pytest.approx((np.minimum(expected, 1) * np.abs(values)).max()) and slackness > 0
+    assert method.penalty == 10.0, "a feasible point"
+    beyond = method.pack(params, aux + 1.0)
+    assert method.update(beyond)[2] > settings.tolerance and method.penalty == 30.0, "feasible before, violated now"
+    method.update(beyond)
+    assert method.penalty == 90.0, "as violated as before"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

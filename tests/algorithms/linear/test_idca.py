@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from partialfair.algorithms.linear import idca_solver
 from partialfair.algorithms.linear.certificate import certify
 from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from tests.benchmarks.naive_idca import NaivePSP
@@ -32,6 +33,14 @@ def test_after_many_rounds_the_plain_loop_has_the_same_loss(problem_factory):
     params, _ = naive.idca(30, 5e-3, 30)
     found = run(problem, [Configuration(30, 5e-3)], 30)[0]
     assert found.history[-1].objective == pytest.approx(naive.loss(naive.scores(params))[0], rel=0.01)
+
+
+def test_every_round_takes_all_its_steps(problem_factory, monkeypatch):
+    problem, *_ = problem_factory()
+    taken, steps = [], idca_solver.switching_steps
+    monkeypatch.setattr(idca_solver, "switching_steps", lambda *given: (taken.append(given[-2]), steps(*given)))
+    found = run(problem, [Configuration(20, 5e-3)], 3)[0]
+    assert sum(taken) == 60 == found.inner_steps
 
 
 def test_columns_of_a_batch_equal_single_runs(problem_factory):

@@ -102,6 +102,16 @@ def test_ssg_chooses_by_loss_and_stays_within_its_tolerance(data):
     assert max(records[-1].work for name, records in fit.trace.candidates.items() if name != fit.trace.result) == 1000
 
 
+def test_ssg_never_prefers_a_candidate_outside_its_own_tolerance(data):
+    """After 70 steps the smaller tolerance has overtaken the best point of the second, and no other is within it yet."""
+    settings = SSG.settings(static=[5e-3], diminishing=[2.0], tuning_steps=70, total_steps=70)
+    fit = SSG.fit(make_task(data, 0.1), settings)
+    last = {name: records[-1] for name, records in fit.trace.candidates.items()}
+    assert last["eps=2/(t+1)"].objective < last["eps=0.005"].objective
+    assert last["eps=2/(t+1)"].violation > 2 / 70
+    assert fit.trace.result == "eps=0.005"
+
+
 def test_a_result_outside_what_the_method_accepts_misses_the_tolerance(data):
     task = make_task(data, 0.1)
     settings = SSG.settings(static=[5e-3], diminishing=[], tuning_steps=1000, total_steps=1000)
