@@ -103,7 +103,7 @@ def test_ssg_chooses_by_loss_and_stays_within_its_tolerance(data):
 
 
 def test_ssg_never_prefers_a_candidate_outside_its_own_tolerance(data):
-    """After 70 steps the smaller tolerance has overtaken the best point of the second, and no other is within it yet."""
+    """After 70 steps the smaller tolerance has overtaken the best point of the second, and no other is within yet."""
     settings = SSG.settings(static=[5e-3], diminishing=[2.0], tuning_steps=70, total_steps=70)
     fit = SSG.fit(make_task(data, 0.1), settings)
     last = {name: records[-1] for name, records in fit.trace.candidates.items()}
