@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partialfair.grid.config import load_config
+from partialfair.pages import palette
 from partialfair.reporting import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
 from partialfair.reporting import regression_points as points
 from partialfair.reporting.canvas import Curve
@@ -81,14 +82,15 @@ class TestLabels:
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
         assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
 
-    def test_bars_are_paler_than_marks(self, axis):
+    def test_bars_are_thinner_than_lines_and_can_be_seen(self, axis):
         line = {"fairness": 0.7, "accuracy": 0.8, "n_seeds": 5}
         line |= {
             f"{name}_{end}": 0.1 + 0.9 * k for name in ("fairness", "accuracy") for k, end in enumerate(("low", "high"))
         }
         curve = fairness_points._marks([line], "#0072b2", "o", "IDCA")
         axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
-        assert all(one.get_colors()[0][3] == pytest.approx(0.4) for one in axis.collections)
+        assert all(one.get_linewidth()[0] < 1 for one in axis.collections)
+        assert all(one.get_colors()[0][3] == pytest.approx(palette.faint("#0072b2")) for one in axis.collections)
 
     def test_measures_of_an_interval_have_words(self):
         words = "candidates by largest rank difference on I, absolute scale"
@@ -107,7 +109,7 @@ class TestConvergence:
         assert history_curves._allowed(shown) == 0.005
         figure = history_curves.draw(shown, [])
         plt.close(figure)
-        assert "Strong: seed 0;" in figure.texts[0].get_text()
+        assert "Bold: seed 0;" in figure.texts[0].get_text()
 
 
 def test_tiny_tolerances_have_a_row_of_their_own(shipped):

@@ -6,6 +6,7 @@ two methods of a panel look alike; Okabe and Ito's own sky blue, orange and pink
 """
 
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from html import escape
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 INK = "#262626"
 GRID = "#dcdcdc"
 DPI = 200  # of figures as images
+SEEN = 3.05  # contrast with the page that a mark needs: 3, and what rounding takes
 
 
 class Tone(NamedTuple):
@@ -51,6 +53,35 @@ def tone(colour: str) -> str:
     """Return the light tone that a declared colour is drawn in; any other colour as it is."""
     name = _DECLARED.get(colour.lower())
     return colour if name is None else TONES[name].light
+
+
+def contrast(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the contrast of two colours as WCAG defines it; each is red, green and blue from 0 to 255."""
+    low, high = sorted(_luminance(*colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(*colour: float) -> float:
+    parts = (part / 255 for part in colour)
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def faint(colour: str) -> float:
+    """Return the opacity of a line that stands behind others: the least at which both pages show its colour."""
+    own = next((tone for tone in TONES.values() if tone.light == colour.lower()), Tone(colour, colour))
+    return next((k / 100 for k in range(100) if all(_over(*pair, k / 100) >= SEEN for pair in zip(own, PAGES))), 1.0)
+
+
+def _over(colour: str, page: str, opacity: float) -> float:
+    """Return the contrast of a colour of some opacity with the page that it lies on."""
+    ground = _parts(page)
+    mixed = [opacity * part + (1 - opacity) * behind for part, behind in zip(_parts(colour), ground, strict=True)]
+    return contrast(mixed, ground)
+
+
+def _parts(colour: str) -> list[int]:
+    return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
 
 
 def on_page(svg: str) -> str:

@@ -222,12 +222,12 @@ def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[Cu
     look, beyond = style.look(name), name in BEYOND
     means = [entry.mean for entry in own]
     path = means if name == START or start is None else [start.mean, *means]
-    line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6, "alpha": 0.9}
+    line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6}
     yield Curve.through(path, line | {"zorder": 2 if beyond else 3})
     errors = [[_half(entry.gap) for entry in own], [_half(entry.differences(start)) for entry in own]]
     size = 4.5 if beyond else 5.5
-    marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.8}
-    marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, 0.4)}
+    marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.7}
+    marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, style.faint(look.colour))}
     marks["zorder"] = 6 if name == START else 3 if beyond else 4
     yield Curve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
     outside = [entry.mean for entry in own if entry.outside]

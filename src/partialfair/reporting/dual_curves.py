@@ -18,7 +18,7 @@ TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
 POINTS = 150  # of one curve
 LOOKS: tuple[dict[str, Any], ...] = (
-    {"color": "#0072b2", "ls": "-", "lw": 3.6, "alpha": 0.55, "zorder": 3},
+    {"color": "#0072b2", "ls": "-", "lw": 3.6, "alpha": 0.7, "zorder": 3},
     {"color": "#c8500a", "ls": DASHES[1], "lw": 1.5, "zorder": 4},
     {"color": "#262626", "ls": (0, (3.5, 2.5)), "lw": 1.2, "zorder": 5},
 )

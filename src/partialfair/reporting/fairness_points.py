@@ -46,7 +46,7 @@ class FairnessPoints(Options):
     )
     algorithms: list[str] | None = Field(None, description="algorithms shown; all of them by default")
     published_points: str | None = Field(None, description="exhibit whose published numbers are drawn as hollow marks")
-    beyond: list[str] = Field([], description="algorithms that the paper's figure does not show; they are pale")
+    beyond: list[str] = Field([], description="algorithms that the paper's figure does not show; they are thin")
 
 
 def lines(context: Context[FairnessPoints]) -> list[Line]:
@@ -144,13 +144,14 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
         look = style.look(name, names)
         if own:
             path = own if name == "unconstrained" else [*starts, *own]
-            pale, label = (0.45, f"{look.label} (not in the paper)") if name in beyond else (1.0, look.label)
-            curves += [*_line(path, look.colour, look.dash, pale), _marks(own, look.colour, look.marker, label, pale)]
+            label = f"{look.label} (not in the paper)" if name in beyond else look.label
+            width, size = (0.8, 4.0) if name in beyond else (1.6, 5.5)
+            curves += [*_line(path, look.colour, look.dash, width), _marks(own, look.colour, look.marker, label, size)]
             curves += [*_centres(own, look.marker), *_seeds(context, own, look.colour)]
     for point in (p for p in points if p["source"] == "published"):
         look = style.look(point["algorithm"], names)
         hollow = {"mfc": "none", "mec": look.colour, "mew": 1.1, "ms": 11 if look.marker == "*" else 8, "ls": "none"}
-        hollow |= {"marker": look.marker, "alpha": 0.75, "label": f"{look.label}, published", "zorder": 2}
+        hollow |= {"marker": look.marker, "label": f"{look.label}, published", "zorder": 2}
         curves.append(Curve([point["fairness"]], [point["accuracy"]], hollow))
 
     def finish(axis: Any) -> None:
@@ -179,16 +180,16 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             curves += _line([*starts, *own], colour, dash)
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
             curves += _seeds(context, own, colour)
-            words += [(p, colour) for p in own]
+            words += own
     curves += [_marks(starts, style.INK, "*", "no constraint"), *_seeds(context, starts, style.INK)] if starts else []
 
     def finish(axis: Any) -> None:
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
-        for (point, colour), at in zip(words, _free_places(axis, [p for p, _ in words]), strict=True):
+        for point, at in zip(words, _free_places(axis, words), strict=True):
             place = (point["fairness"], point["accuracy"])
             axis.annotate(
-                f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=7.5, color=colour, zorder=7,
+                f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=8, color=style.INK, zorder=7,
                 bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
@@ -233,32 +234,32 @@ def line_title(context: Context[Any], experiment: str) -> str:
     return f"constraint on {style.interval_title(run.interval)} at {run.grid or model.grid} ranks"
 
 
-def _line(path: Iterable[Line], colour: str, dash: Any, pale: float = 1.0) -> list[Curve]:
-    """The line from model to model, dotted and pale where nothing was trained over a long way."""
+def _line(path: Iterable[Line], colour: str, dash: Any, width: float = 1.6) -> list[Curve]:
+    """The line from model to model, dotted and thin where nothing was trained over a long way."""
     found = [(p["fairness"], p["accuracy"]) for p in path]
-    look = {"color": colour, "ls": dash, "zorder": 3, "alpha": pale}
-    far = look | {"ls": (0, (1, 2.5)), "lw": 1.1, "alpha": 0.6 * pale}
+    look = {"color": colour, "ls": dash, "lw": width, "zorder": 3}
+    far = look | {"ls": (0, (1, 2.5)), "lw": 0.7 * width, "alpha": style.faint(colour)}
     return [
         Curve.through(pair, far if abs(pair[1][0] - pair[0][0]) > FAR else look)
         for pair in zip(found, found[1:], strict=False)
     ]
 
 
-def _marks(own: list[Line], colour: str, marker: str, label: str, pale: float = 1.0) -> Curve:
-    """Marks with intervals in both directions, which are pale so that they hide no mark."""
+def _marks(own: list[Line], colour: str, marker: str, label: str, size: float = 5.5) -> Curve:
+    """Marks with intervals in both directions, which are thin so that they hide no mark."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
         ends = [canvas.lengths(p, name) if p["n_seeds"] >= FEWEST else [[0.0], [0.0]] for p in own]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
     look = {
         "fmt": marker,
-        "color": (colour, pale),
-        "ecolor": (colour, 0.4 * pale),
-        "elinewidth": 0.9,
+        "color": colour,
+        "ecolor": (colour, style.faint(colour)),
+        "elinewidth": 0.7,
         "capsize": 0,
         "zorder": 4,
     }
-    look |= {"ms": 10 if marker == "*" else 5.5, "label": label}
+    look |= {"ms": 10 if marker == "*" else size, "label": label}
     return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
 
 
@@ -270,7 +271,7 @@ def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> li
         metrics = context.convention(setting.experiment).absolute, "accuracy"
         gaps, right = (statements.by_seed(context.results, setting, metric) for metric in metrics)
         at += [(1 - gaps[seed], right[seed]) for seed in sorted(gaps.keys() & right.keys())]
-    look = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "alpha": 0.6, "ms": 2.6, "zorder": 5}
+    look = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "ms": 2.6, "zorder": 5}
     return [Curve.through(at, look)] if at else []
 
 

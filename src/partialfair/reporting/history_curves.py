@@ -30,7 +30,7 @@ class HistoryCurves(Options):
     source: Literal["history"] = Field("history", description="history: loss and infeasibility along each run")
     algorithms: list[str] = Field(description="two algorithms; the first is said to be ahead", min_length=2)
     kappas: dict[str, float] = Field(description="kappa of each dataset")
-    seed: int = Field(0, description="the seed drawn with a strong line")
+    seed: int = Field(0, description="the seed drawn with a bold line")
 
 
 def settings(context: Context[HistoryCurves]) -> dict[str, list[Setting]]:
@@ -77,7 +77,7 @@ def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
         return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
 
     panels = canvas.grid(TITLES, shown, panel, "inner iterations")
-    note = f"Strong: seed {context.options.seed}; faint: the other seeds. The horizontal axis is linear up to 100."
+    note = f"Bold: seed {context.options.seed}; thin: the other seeds. The horizontal axis is linear up to 100."
     return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
@@ -95,7 +95,7 @@ def _allowed(context: Context[HistoryCurves]) -> float:
 
 
 def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
-    """One quantity: a strong line for the named seed, faint ones for the others, a dot where a run ends."""
+    """One quantity: a bold line for the named seed, thin ones for the others, a dot where a run ends."""
     drawn = [p for p in points if "inner_steps" in p]
     curves = []
     for algorithm, seed in dict.fromkeys((p["algorithm"], p["seed"]) for p in drawn):
@@ -107,7 +107,8 @@ def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
             end = {"marker": look.marker, "ms": 6, "markevery": [len(path) - 1]}
             curves.append(Curve.through(path, strong | end))
         else:
-            curves.append(Curve.through(path, {"color": look.colour, "lw": 0.7, "alpha": 0.45, "zorder": 3}))
+            thin = {"color": look.colour, "lw": 0.6, "zorder": 3}
+            curves.append(Curve.through(path, thin | {"alpha": style.faint(look.colour)}))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("symlog", linthresh=100, linscale=0.3)

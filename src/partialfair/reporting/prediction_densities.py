@@ -72,6 +72,6 @@ def _panel(found: list[Line]) -> Panel:
 
     def finish(axis: Any) -> None:
         for group, (colour, _, dash) in groups:
-            axis.axvline(means[group], color=colour, lw=0.8, alpha=0.6, ls=dash)
+            axis.axvline(means[group], color=colour, lw=0.8, ls=dash)
 
     return Panel(curves, {}, finish=finish)

@@ -169,7 +169,8 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
         own = sorted((line for line in found if line["series"] == one.name), key=lambda line: -line["eps"])
         ours = [line for line in own if line["source"] == "reproduced" and line["n_seeds"]]
         if ours:
-            look = {"fmt": marker, "ls": dash or "none", "color": colour, "ecolor": (colour, 0.4), "elinewidth": 0.8}
+            look = {"fmt": marker, "ls": dash or "none", "color": colour, "elinewidth": 0.7}
+            look |= {"ecolor": (colour, style.faint(colour))}
             spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
             bars = {
                 way: [float(canvas.half_width(p[name], p["n_seeds"])) for p in ours] for way, name in spreads.items()
@@ -182,7 +183,7 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
             published = True
 
     if published:
-        look = {"marker": "o", "mfc": "none", "mec": "#6b6b6b", "ms": 9.5, "mew": 1.1, "ls": "none"}
+        look = {"marker": "o", "mfc": "none", "mec": style.INK, "ms": 9.5, "mew": 1.1, "ls": "none"}
         curves.append(Curve([], [], look | {"label": "open marks: published"}))
 
     def finish(axis: Any) -> None:

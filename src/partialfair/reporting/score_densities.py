@@ -138,15 +138,15 @@ def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
 
 
 def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> Panel:
-    """All groups in one panel, those of their ranks that lie in I drawn strongly."""
+    """All groups in one panel; where their ranks lie in I, the line is bold."""
     curves = []
     for code, name in enumerate(names):
         own = [p for p in points if p.get("group") == code]
         at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
         look = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
         inside = np.where([p["inside"] == 1 for p in own], height, np.nan) if own else height
-        curves.append(Curve(at, height, look | {"lw": 0.7, "alpha": 0.6}))
-        curves.append(Curve(at, inside, look | {"lw": 2.2, "label": f"{name}, ranks in I strong"}))
+        curves.append(Curve(at, height, look | {"lw": 0.7}))
+        curves.append(Curve(at, inside, look | {"lw": 2.2, "label": f"{name}; bold: ranks in I"}))
     labels = {"xlabel": "score", "ylabel": "all groups\ndensity" if first else ""}
     reason = "; ".join(dict.fromkeys(p["note"] for p in points if p.get("note")))
     return Panel(curves if any(len(c.x) for c in curves) else [], labels, reason)

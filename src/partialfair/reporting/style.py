@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 from partialfair import plugins
-from partialfair.pages.palette import DPI, GRID, INK, TONES, applied, tone
+from partialfair.pages.palette import DPI, GRID, INK, TONES, applied, faint, tone
 from partialfair.tables.intervals import Interval, Pairs
 
-__all__ = ["DPI", "GRID", "INK", "applied"]  # and what follows
+__all__ = ["DPI", "GRID", "INK", "applied", "faint"]  # and what follows
 
 INSIDE = TONES["red"].light  # what lies inside the interval of ranks
 PAPERS = tuple(TONES[name].light for name in ("blue", "vermilion", "pink", "olive", "green", "violet", "amber"))

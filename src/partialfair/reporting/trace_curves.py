@@ -26,7 +26,7 @@ LINEAR = 1e-3  # constraint values up to which the axis is linear; beyond it is 
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
 SHADES: dict[str, tuple[str, ...]] = {
-    "plada": ("#0072b2", "#7b4fb8", "#3fa3d6"), "ssg_gaps": ("#c8500a", "#ad8100", "#b3123b"),
+    "plada": ("#0072b2", "#7b4fb8", "#5f5200"), "ssg_gaps": ("#c8500a", "#ad8100", "#b3123b"),
 }  # fmt: skip
 COLOURS = ("#d0619f", "#ad8100", "#008f68", "#7b4fb8", "#0072b2", "#262626")
 TITLES = {

@@ -163,7 +163,7 @@ def _legend(figure: Any) -> None:
 
     labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "undecided"}
     handles = [
-        Line2D([], [], color=_WORDS[word], marker="o", ms=4, lw=4, alpha=0.6, label=text)
+        Line2D([], [], color=_WORDS[word], marker="o", ms=4, lw=4, label=text)
         for word, text in labels.items()
     ]
     figure.legend(handles=handles, loc="lower center", ncols=3)

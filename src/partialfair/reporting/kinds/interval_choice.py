@@ -28,6 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 MEASURES = {"rank_gap": "largest difference of ranks, not divided by the length of I", "sp": "SP on I, the definition"}
 SPLIT = "train"
+PLAIN = 0.5  # opacity below which a bar is neither suggested nor the paper's
 
 
 class IntervalChoice(Options):
@@ -104,10 +105,25 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
                 canvas.empty(axis, "not run")
                 continue
             found[measure].plot(axis, _used(context, dataset))
+            _readable(axis)
             axis.grid(visible=False, axis="y")
             axis.set_ylabel("" if column else _label(measure))
     figure.tight_layout()
     return figure
+
+
+def _readable(axis: Any) -> None:
+    """Words in ink, and bars and lines in tones, which are seen on both pages; candidates that are neither are hollow."""
+    from matplotlib.colors import to_hex
+
+    for words in axis.texts:
+        words.set(color=style.INK, fontsize=8)
+    for bar in axis.patches:
+        colour = style.tone(to_hex(bar.get_facecolor()))
+        plain = bar.get_alpha() < PLAIN
+        bar.set(alpha=1.0, edgecolor=colour, linewidth=1.0, facecolor="none" if plain else colour)
+    for line in axis.lines:
+        line.set_color(style.tone(to_hex(line.get_color())))
 
 
 def _label(measure: str) -> str:

@@ -24,7 +24,7 @@ class RankCurves(Options):
 
     kappas: dict[str, list[float]] = Field(description="kappas of each dataset to show")
     algorithm: str = Field("idca", description="whose models")
-    seed: int = Field(0, description="the seed drawn with a strong line")
+    seed: int = Field(0, description="the seed drawn with a bold line")
 
 
 def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points: int) -> NDArray[np.float64]:
@@ -116,7 +116,8 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
     for seed in dict.fromkeys(p["seed"] for p in drawn):
         own = [p for p in drawn if p["seed"] == seed]
         look = style.look(own[0]["algorithm"])
-        weight = {"lw": 1.8, "zorder": 4} if own[0]["named_seed"] else {"lw": 0.7, "alpha": 0.4, "zorder": 3}
+        thin = {"lw": 0.6, "alpha": style.faint(look.colour), "zorder": 3}
+        weight = {"lw": 1.8, "zorder": 4} if own[0]["named_seed"] else thin
         axis.plot([p["rank_1"] for p in own], [p["rank_2"] for p in own], color=look.colour, **weight)
     axis.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015))
     axis.set_xticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
