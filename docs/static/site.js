@@ -53,6 +53,15 @@
   }
   function hide() { if (tip) tip.hidden = true; }
 
+  /* ---- figures that are wider than the screen ---- */
+  function scrolling(frame) {
+    var hint = make("p", { class: "pf-hint", "aria-hidden": "true" }, "Scroll sideways to see the whole figure →");
+    function look() { hint.hidden = frame.scrollWidth <= frame.clientWidth + 1; }
+    frame.before(hint);
+    new ResizeObserver(look).observe(frame);
+    look();
+  }
+
   /* ---- Figure 1 ---- */
   var W = 380, H = 300, L = 56, R = 12, T = 26, B = 36, FAR = 0.1;
 
@@ -307,6 +316,7 @@
 
   document.addEventListener("DOMContentLoaded", function () {
     copying();
+    document.querySelectorAll(".pf .figure").forEach(scrolling);
     document.querySelectorAll(".pf-frontier").forEach(frontier);
     document.querySelectorAll(".pf-explorer").forEach(explorer);
   });

@@ -113,6 +113,35 @@ def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
     assert cut == {}
 
 
+LETTERS = """
+return [...document.querySelectorAll('.figure svg text')].filter(e => e.textContent.trim()).flatMap(text => {
+  const m = text.getScreenCTM(), scale = Math.sqrt(Math.abs(m.a * m.d - m.b * m.c));
+  const parts = [...text.querySelectorAll('tspan')].filter(e => e.textContent.trim());
+  return (parts.length ? parts : [text]).map(e => parseFloat(getComputedStyle(e).fontSize) * scale);
+});"""
+FRAMES = """
+return [...document.querySelectorAll('.figure')].map(frame => [frame.scrollWidth > frame.clientWidth + 1,
+  frame.tabIndex, frame.getAttribute('aria-label'), frame.previousElementSibling.matches('.pf-hint:not([hidden])'),
+  frame.querySelector('svg, img').getBoundingClientRect().width / parseFloat(frame.style.getPropertyValue('--least'))]);
+"""
+
+
+def test_figures_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
+    """Letters of 9 px and more, in a frame that scrolls by itself, says so, and is reached by the keyboard."""
+    small, measured = {}, 0
+    for path in sorted((site / "exhibits").glob("*.html")):
+        opened(browser, site, f"exhibits/{path.stem}", width=390)
+        letters = browser.execute_script(LETTERS)
+        if letters and min(letters) < 9:
+            small[path.stem] = min(letters)
+        for scrolls, order, name, hint, share in browser.execute_script(FRAMES):
+            assert order == 0 and name and hint is scrolls, path.stem
+            assert share >= 0.99, path.stem  # an image has letters too
+            measured += bool(letters) and scrolls
+        assert browser.execute_script(WIDE) <= 390, path.stem
+    assert small == {} and measured > 30
+
+
 def test_home_answers_first(browser: Any, site: Path) -> None:
     opened(browser, site, "index")
     assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")

@@ -70,7 +70,8 @@ def _luminance(*colour: float) -> float:
 def faint(colour: str) -> float:
     """Return the opacity of a line that stands behind others: the least at which both pages show its colour."""
     own = next((tone for tone in TONES.values() if tone.light == colour.lower()), Tone(colour, colour))
-    return next((k / 100 for k in range(100) if all(_over(*pair, k / 100) >= SEEN for pair in zip(own, PAGES))), 1.0)
+    pairs = list(zip(own, PAGES, strict=True))
+    return next((k / 100 for k in range(100) if all(_over(*pair, k / 100) >= SEEN for pair in pairs)), 1.0)
 
 
 def _over(colour: str, page: str, opacity: float) -> float:

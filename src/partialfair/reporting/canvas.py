@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("pdf", "svg", "png")
 _PIXELS = 125  # largest width of an inline figure, per inch
+_TEXT = 9.1  # pixels of a figure's smallest letters, below which its frame scrolls instead
+_FONT = re.compile(r"<t(?:ext|span)\b[^>]*?font(?:-size)?:[^;\"]*?([\d.]+)px")
 _TAG, _LONG = re.compile(r"<[^>]+>"), re.compile(r"-?\d+\.\d{3,}")
 _LARGEST = 400_000  # characters of an inline SVG; a larger one, or one of more elements, becomes an image
 _ELEMENTS = 8_000
@@ -76,8 +78,28 @@ def drawn(source: Path, title: str) -> str:
     except FileNotFoundError as error:
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
         raise DataError(message) from error
-    width = float(text[text.index('width="') + 7 :].split("pt")[0]) / 72
-    return f"<div class='figure' style='max-width: {round(_PIXELS * width)}px'>{content}</div>"
+    width = float(text[text.index('width="') + 7 :].split("pt")[0])
+    return framed(content, title, _PIXELS * width / 72, _TEXT * width / smallest(text))
+
+
+def framed(content: str, title: str, most: float, least: float) -> str:
+    """Return a figure in a frame of its own, which scrolls where the figure would be too small to be read.
+
+    Args:
+        content: the figure.
+        title: of the figure.
+        most, least: its largest and smallest width in pixels.
+    """
+    sizes = f"max-width: {round(most)}px; --least: {math.ceil(least)}px"
+    return (
+        f"<div class='figure' tabindex='0' role='region' aria-label='{escape(title, quote=True)}' style='{sizes}'>"
+        f"{content}</div>"
+    )
+
+
+def smallest(svg: str) -> float:
+    """Return the size of the smallest letters of an SVG, in its own units."""
+    return min(map(float, _FONT.findall(svg)), default=math.inf)
 
 
 def _slim(svg: str) -> str:

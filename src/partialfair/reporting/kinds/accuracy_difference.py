@@ -162,10 +162,7 @@ def _legend(figure: Any) -> None:
     from matplotlib.lines import Line2D
 
     labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "undecided"}
-    handles = [
-        Line2D([], [], color=_WORDS[word], marker="o", ms=4, lw=4, label=text)
-        for word, text in labels.items()
-    ]
+    handles = [Line2D([], [], color=_WORDS[word], marker="o", ms=4, lw=4, label=text) for word, text in labels.items()]
     figure.legend(handles=handles, loc="lower center", ncols=3)
 
 

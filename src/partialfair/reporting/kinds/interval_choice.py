@@ -113,7 +113,7 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
 
 
 def _readable(axis: Any) -> None:
-    """Words in ink, and bars and lines in tones, which are seen on both pages; candidates that are neither are hollow."""
+    """Draw words in ink, and bars and lines in tones, which are seen on both pages; plain candidates are hollow."""
     from matplotlib.colors import to_hex
 
     for words in axis.texts:
