@@ -69,8 +69,8 @@ def test_figure_follows_the_page_and_is_described(project):
     drawn = exhibit.body(exhibit.context(config, "figure1", root))
     assert "<svg" in drawn and "role='img'" in drawn and "var(--tone-blue,#0072b2)" in drawn
     words = re.search(r"<desc[^>]*>(.*?)</desc>", drawn)[1]
-    assert words.startswith("Trade-off. By experiment") and re.search(
-        r"Accuracy runs from [\d.]+ to [\d.]+, largest for", words
+    assert words.startswith("Trade-off. Constraints: pSP, pDP. Datasets: ") and re.search(
+        r"Accuracy runs from [\d.]+ \([^_]+\) to [\d.]+ \([^_]+\)", words
     )
     assert re.search(r"<text[^>]*>test accuracy</text>", drawn)  # text can be found and read aloud
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from partialfair.errors import DataError
 from partialfair.pages import described, palette
-from partialfair.reporting import style
+from partialfair.reporting import style, words
 from partialfair.tables.files import atomic_path
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def inline(context: "Context[Any]") -> str:
         DataError: the figure's files are missing.
     """
     title = str(context.option("title", "")) or context.name
-    return drawn(context.path("svg"), title)
+    return drawn(context.path("svg"), title, words.of(context.config, context.option))
 
 
-def drawn(source: Path, title: str) -> str:
+def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -64,16 +64,17 @@ def drawn(source: Path, title: str) -> str:
     Args:
         source: the SVG; PNG and CSV of the same name lie beside it.
         title: of the figure, with which its description begins.
+        say: words for the values of the CSV.
 
     Raises:
         DataError: the figure's files are missing.
     """
     try:
         text = _slim(source.read_text(encoding="utf-8"))
-        words = described.figure(title, source.with_suffix(".csv"))
+        shown = described.figure(title, source.with_suffix(".csv"), say)
         heavy = len(text) > _LARGEST or text.count("<") > 2 * _ELEMENTS
         content = (
-            _raster(source.with_suffix(".png"), words) if heavy else palette.themed(text, source.stem, words, title)
+            _raster(source.with_suffix(".png"), shown) if heavy else palette.themed(text, source.stem, shown, title)
         )
     except FileNotFoundError as error:
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"

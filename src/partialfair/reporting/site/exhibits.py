@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from partialfair.pages import cells
-from partialfair.reporting import canvas
+from partialfair.reporting import canvas, words
 from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.project import Project, Shown
@@ -68,10 +68,16 @@ def html(project: Project, name: str, root: str = "../") -> str:
             root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.tally(lines),
             tones=card.TONES, lines=lines[:LONGEST], more=max(0, len(lines) - LONGEST),
             paper=project.papers.get(shown.paper),
-            figure=canvas.drawn(shown.file("svg"), shown.title) if {"svg", "csv"} <= shown.files.keys() else "",
+            figure=figure(project, shown) if {"svg", "csv"} <= shown.files.keys() else "",
             table=table(shown.file("html")), provenance=provenance(project, shown), measured=measured,
         )
     )  # fmt: skip
+
+
+def figure(project: Project, shown: Shown) -> str:
+    """Return the figure of an exhibit, with a description in words."""
+    options = project.config.params.exhibits[shown.name].model_extra or {}
+    return canvas.drawn(shown.file("svg"), shown.title, words.of(project.config, options.get))
 
 
 def caption(text: str) -> tuple[str, str]:
