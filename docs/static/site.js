@@ -53,6 +53,32 @@
   }
   function hide() { if (tip) tip.hidden = true; }
 
+  /* ---- a paper's numbers ---- */
+  function strip(svg) {
+    var tips = JSON.parse(document.getElementById(svg.dataset.tips).textContent);
+    var marks = [].slice.call(svg.querySelectorAll("[data-k]")), at = -1;
+    function leave() { if (marks[at]) marks[at].classList.remove("on"); hide(); }
+    function go(to) {
+      leave();
+      at = to;
+      var box = marks[at].getBoundingClientRect();
+      marks[at].classList.add("on");
+      show(tips[marks[at].dataset.k], box.right, box.bottom);
+    }
+    marks.forEach(function (mark, i) {
+      mark.addEventListener("pointerenter", function () { go(i); });
+      mark.addEventListener("pointerleave", leave);
+    });
+    svg.addEventListener("keydown", function (event) {
+      var step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      go(at < 0 && step < 0 ? marks.length - 1 : (at + step + marks.length) % marks.length);
+    });
+    svg.addEventListener("blur", leave);
+    addEventListener("scroll", function () { if (marks[at] && marks[at].classList.contains("on")) go(at); }, { passive: true });
+  }
+
   /* ---- figures that are wider than the screen ---- */
   function scrolling(frame) {
     var hint = make("p", { class: "pf-hint", "aria-hidden": "true" }, "Scroll sideways to see the whole figure →");
@@ -317,6 +343,7 @@
   document.addEventListener("DOMContentLoaded", function () {
     copying();
     document.querySelectorAll(".pf .figure").forEach(scrolling);
+    document.querySelectorAll(".pf-strip").forEach(strip);
     document.querySelectorAll(".pf-frontier").forEach(frontier);
     document.querySelectorAll(".pf-explorer").forEach(explorer);
   });

@@ -87,6 +87,9 @@ LANGUAGES = {
 }
 
 
+WIDEST = 88  # letters of a line of code that a page shows without scrolling
+
+
 @dataclass
 class Page:
     """What the blocks of a page have done so far."""
@@ -135,6 +138,12 @@ def test_blocks_have_a_language_that_is_tested() -> None:
     for path in PAGES:
         if path.name not in ELSEWHERE:
             assert {kind for kind, _ in blocks(path)} <= LANGUAGES, path
+
+
+def test_code_fits_the_column_that_it_is_shown_in() -> None:
+    long = [(path.name, line) for path in PAGES for kind, code in blocks(path) if kind in ("python", "yaml", "console")
+            for line in code.splitlines() if len(line) > WIDEST]  # fmt: skip
+    assert long == []
 
 
 def run_python(page: Page, code: str) -> None:

@@ -168,6 +168,47 @@ def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, s
     assert browser.find_elements("css selector", ".pf-panels line[stroke-dasharray]")
 
 
+@pytest.mark.parametrize("name", ["partial_fairness", "stochastic_benchmark", "dp_postprocessing"])
+def test_every_number_of_a_paper_answers_a_pointer_and_the_keyboard(browser: Any, site: Path, name: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    enter = "arguments[0].dispatchEvent(new PointerEvent('pointerenter'))"
+    for width, kind in ((1400, ":not(.narrow)"), (390, ".narrow")):
+        opened(browser, site, f"papers/{name}", width=width)
+        picture = browser.find_element("css selector", f".pf-strip{kind}")
+        assert picture.is_displayed() and picture.get_attribute("tabindex") == "0"
+        picture.send_keys(Keys.ARROW_RIGHT)
+        first = browser.find_element("css selector", ".pf-tip").text
+        assert re.search(r"\npublished [-\d.e]+, ours [-\d.,e]+.*\n[+-][\d.]+ standard errors: \w+", first)
+        picture.send_keys(Keys.ARROW_LEFT)
+        assert browser.find_element("css selector", ".pf-tip").text != first
+        assert len(picture.find_elements("css selector", ".m.on")) == 1
+        mark = picture.find_elements("css selector", ".m")[3]
+        browser.execute_script(enter, mark)
+        assert mark.get_attribute("class").endswith(" on")
+        assert len(picture.find_elements("css selector", ".m.on")) == 1
+
+
+def test_every_exhibit_of_a_paper_has_its_row(browser: Any, site: Path) -> None:
+    opened(browser, site, "papers/partial_fairness")
+    heads = [e.text for e in browser.find_elements("css selector", ".pf-exhibits thead th")]
+    assert heads == ["Exhibit", "Published", "Ours", "Verdict", "Why", "Data, code, command"]
+    rows = {
+        row.find_element("css selector", "th a").get_attribute("href").rsplit("/", 1)[1].removesuffix(".html"): row
+        for row in browser.find_elements("css selector", ".pf-exhibits tbody tr")
+    }
+    assert {"figure1", "table3", "lead_of_idca"} <= rows.keys()
+    cells = {name: rows["table3"].find_element("css selector", f"td[data-label='{name}']") for name in heads[1:]}
+    assert "printed numbers" in cells["Published"].text and "differ by" in cells["Ours"].text
+    assert cells["Verdict"].text and cells["Why"].text.startswith("Clearest difference: ")
+    assert cells[heads[-1]].find_element("css selector", "button").get_attribute("data-copy").endswith(" table3")
+    assert cells[heads[-1]].find_element("css selector", "a").get_attribute("href").endswith("/table3/table3.csv")
+    for width in (1400, 390):
+        opened(browser, site, "papers/partial_fairness", width=width)
+        ends = "return Math.max(...[...document.querySelectorAll('.pf-exhibits, .pf-exhibits *')].map("
+        assert browser.execute_script(f"{ends}e => e.getBoundingClientRect().right))") <= width
+
+
 def test_filtered_view_is_reloaded_from_its_address(browser: Any, site: Path) -> None:
     opened(browser, site, "scorecard-explorer")
     everything = len(card.load(ROOT / "reports" / "scorecard.csv"))

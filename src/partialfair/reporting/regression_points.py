@@ -169,7 +169,7 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
         own = sorted((line for line in found if line["series"] == one.name), key=lambda line: -line["eps"])
         ours = [line for line in own if line["source"] == "reproduced" and line["n_seeds"]]
         if ours:
-            look = {"fmt": marker, "ls": dash or "none", "color": colour, "elinewidth": 0.7}
+            look: dict[str, Any] = {"fmt": marker, "ls": dash or "none", "color": colour, "elinewidth": 0.7}
             look |= {"ecolor": (colour, style.faint(colour))}
             spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
             bars = {

@@ -31,16 +31,18 @@ def of(config: Config, option: Callable[[str], Any]) -> Say:
     """
     labels = {**(option("labels") or {}), **_series(option("series"))}
     datasets = option("dataset_titles") or {}
+
+    def method(value: str) -> str:
+        return labels.get(value) or _method(value)
+
     say: dict[str, Callable[[str], str]] = {
         "experiment": lambda value: _constraint(config, value),
         "dataset": lambda value: str(datasets.get(value) or OWN.get(value) or style.dataset_title(value)),
         "interval": lambda value: f"[{value.replace('-', ', ')}]" if value[:1].isdigit() else value,
         "metric": _measure, "measure": _measure,
     }  # fmt: skip
-    own = dict.fromkeys(
-        ("algorithm", "other", "series", "candidate"), lambda value: labels.get(value) or _method(value)
-    )
-    return lambda column, value: {**say, **own}.get(column, _plain)(value)
+    say |= dict.fromkeys(("algorithm", "other", "series", "candidate"), method)
+    return lambda column, value: say.get(column, _plain)(value)
 
 
 def _series(entries: Any) -> dict[str, str]:

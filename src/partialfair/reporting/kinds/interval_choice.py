@@ -16,7 +16,7 @@ from pydantic import Field
 from partialfair.errors import PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
-from partialfair.pages import cells
+from partialfair.pages import cells, palette
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
@@ -119,11 +119,11 @@ def _readable(axis: Any) -> None:
     for words in axis.texts:
         words.set(color=style.INK, fontsize=8)
     for bar in axis.patches:
-        colour = style.tone(to_hex(bar.get_facecolor()))
+        colour = palette.tone(to_hex(bar.get_facecolor()))
         plain = bar.get_alpha() < PLAIN
         bar.set(alpha=1.0, edgecolor=colour, linewidth=1.0, facecolor="none" if plain else colour)
     for line in axis.lines:
-        line.set_color(style.tone(to_hex(line.get_color())))
+        line.set_color(palette.tone(to_hex(line.get_color())))
 
 
 def _label(measure: str) -> str:

@@ -5,29 +5,14 @@ import math
 from collections import Counter
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
-
 from partialfair.pages import cells
 from partialfair.reporting import style
-from partialfair.reporting.site import card, papers
+from partialfair.reporting.site import card, differences, papers
 from partialfair.reporting.site.project import Project, read_csv
 
 FRONTIER = "figure1"
 OUTSIDE = ("alm", "ssg", "group_thresholds")  # methods that the paper's figure does not show
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
-class Card(BaseModel):
-    """One place where results differ from a paper, and why: an entry of ``docs/differences.yaml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    title: str = Field(description="what differs, in a sentence")
-    why: str = Field(description="the reason, as far as it is known")
-    paper: str = Field(description="folder of the paper")
-    exhibit: str = Field(description="exhibit whose picture shows it")
-    status: str = Field("explained", description="explained or open")
 
 
 def html(project: Project, root: str = "", standing: str = "") -> str:
@@ -129,12 +114,8 @@ def _short(text: str) -> float | None:
 
 
 def _cards(project: Project) -> list[dict[str, Any]]:
-    path = project.root / "docs" / "differences.yaml"
-    if not path.is_file():
-        return []
-    entries = [Card.model_validate(entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
     found = []
-    for entry in entries:
+    for entry in differences.load(project):
         shown = project.exhibits.get(entry.exhibit)
         if shown is None or entry.paper not in project.papers:
             continue

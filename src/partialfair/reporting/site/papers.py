@@ -8,7 +8,7 @@ from typing import Any
 
 from partialfair.grid.papers import Paper
 from partialfair.pages import cells
-from partialfair.reporting.site import card, strip
+from partialfair.reporting.site import card, rows, strip
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
@@ -141,7 +141,8 @@ def html(project: Project, name: str, root: str = "../") -> str:
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
             tally=card.tally(numbers), tones=card.TONES, claims=claims(project, name), measured=measured,
             questions=grouped([entry for entry in entries if entry.kind == "question"]),
-            exhibits=exhibits(project, name), settings=card.tally(e for e in entries if e.kind == "setting"),
+            rows=[rows.of(project, entry["shown"]) for entry in exhibits(project, name)],
+            settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
 

@@ -1,12 +1,17 @@
 """All numbers of a paper in one picture: how far each is from the printed one, in standard errors."""
 
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from statistics import median
 
+from partialfair.reporting import style
 from partialfair.reporting.site.card import Entry
+from partialfair.reporting.site.exhibits import measured
 
 TOP = 30
 STEP = 3.4  # pixels between marks of one place
@@ -54,24 +59,57 @@ def plot(entries: Sequence[Entry], name: str, title: str) -> str:
     rows: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.kind == "number" and math.isfinite(difference(entry)):
-            where = " ".join(filter(None, [entry.exhibit.replace("_", " "), entry.dataset.replace("_", " ")]))
-            rows.setdefault(where, []).append(entry)
-    words = described(entries) if rows else ""
-    return "".join(_picture(rows, size, name, title, words) for size in (PAGE, PHONE)) if rows else ""
+            rows.setdefault(_label(entry), []).append(entry)
+    if not rows:
+        return ""
+    rows = {label: sorted(own, key=difference) for label, own in rows.items()}
+    pictures = "".join(_picture(rows, size, name, title, described(entries)) for size in (PAGE, PHONE))
+    tips = json.dumps([_said(entry) for own in rows.values() for entry in own], ensure_ascii=False)
+    return (
+        f"{pictures}<script type='application/json' id='{name}-tips'>{tips.replace('</', '<' + chr(92) + '/')}</script>"
+    )
+
+
+def _label(entry: Entry) -> str:
+    """The exhibit and the dataset of a row, in words: ``Table 3, law school``."""
+    words = re.sub(r"\bfig(?=\d)", "figure", entry.exhibit.replace("_", " "))
+    words = re.sub(r"(?<=[a-z])(?=\d)", " ", words)
+    return ", ".join(
+        filter(None, [words[:1].upper() + words[1:], entry.dataset and style.dataset_title(entry.dataset)])
+    )
+
+
+def _said(entry: Entry) -> str:
+    """What a mark says when it is pointed at, or reached by the arrow keys."""
+    power = "" if entry.power else ", could not have failed"
+    return (
+        f"{entry.what}\npublished {entry.number('published'):.4g}, ours {measured(entry)}\n"
+        f"{difference(entry):+.2g} standard errors: {entry.outcome}{power}"
+    )
+
+
+def tolerance(own: Sequence[Entry]) -> float:
+    """Return the tolerance of a row in standard errors, its median; 0 if fewer than half of its lines have one."""
+    found = [entry.number("tolerance") / entry.noise for entry in own if entry.number("tolerance") > 0]
+    return median(found) if 2 * len(found) >= len(own) else 0.0
 
 
 def _picture(rows: Mapping[str, Sequence[Entry]], size: _Size, name: str, title: str, words: str) -> str:
     size, height = size.beside(rows), TOP + size.row * len(rows) + 34
-    parts = [_frame(len(rows), size)]
+    parts = [_shade(tolerance(own), TOP + size.row * number, size) for number, own in enumerate(rows.values())]
+    parts.append(_frame(len(rows), size))
+    count = 0
     for number, (label, own) in enumerate(rows.items()):
         top = TOP + size.row * number
         middle = top + size.row * (0.68 if size.narrow else 0.5)
         x, y, anchor = (size.left, top + 13, "start") if size.narrow else (size.left - 8, middle + 4, "end")
         parts.append(f"<text x='{x}' y='{y:.0f}' text-anchor='{anchor}'>{escape(label)}</text>")
-        parts += _row(own, middle, size)
+        parts += _row(own, middle, size, count)
+        count += len(own)
     kind, key = ("pf-strip narrow", f"{name}-n") if size.narrow else ("pf-strip", name)
     return (
-        f"<svg class='{kind}' viewBox='0 0 {size.width} {height}' role='img' aria-labelledby='{key}-t {key}-d'>"
+        f"<svg class='{kind}' viewBox='0 0 {size.width} {height}' role='img' aria-labelledby='{key}-t {key}-d' "
+        f"tabindex='0' data-tips='{name}-tips'>"
         f"<title id='{key}-t'>{escape(title)}</title><desc id='{key}-d'>{escape(words)}</desc>{''.join(parts)}</svg>"
     )
 
@@ -82,7 +120,7 @@ def described(entries: Sequence[Entry]) -> str:
     near = sum(value <= AGREES for value in found)
     return (
         f"{len(found)} published numbers by exhibit and dataset; {near} of them lie within {AGREES:g} standard errors "
-        f"of ours, and the farthest is {max(found):.3g} standard errors away."
+        f"of ours, and the farthest is {max(found):.3g} standard errors away. Arrow keys move from mark to mark."
     )
 
 
@@ -111,20 +149,29 @@ def _frame(rows: int, size: _Size) -> str:
     return "".join(lines)
 
 
-def _row(own: Sequence[Entry], middle: float, size: _Size) -> list[str]:
-    """Draw the marks of a row, those of one place beside each other above and below its middle."""
+def _shade(width: float, top: int, size: _Size) -> str:
+    """Shade the tolerance of a row where it is wider than the noise."""
+    if width <= AGREES:
+        return ""
+    low, high = size.place(-width), size.place(width)
+    return f"<rect class='near' x='{low:.1f}' y='{top}' width='{high - low:.1f}' height='{size.row}'/>"
+
+
+def _row(own: Sequence[Entry], middle: float, size: _Size, first: int) -> list[str]:
+    """Draw the marks of a row, those of one place beside each other above and below its middle, numbered on."""
     used: Counter[int] = Counter()
     parts = []
-    for x, entry in sorted(((size.place(difference(entry)), entry) for entry in own), key=lambda pair: pair[0]):
+    for place, entry in enumerate(own, first):
+        x = size.place(difference(entry))
         level = used[round(x / 5)]
         used[round(x / 5)] += 1
         shift = min(STEP * ((level + 1) // 2), 10.0) * (-1 if level % 2 else 1)
-        parts.append(_symbol(entry.tone, x, middle + shift, pale=not entry.power))
+        parts.append(_symbol(entry.tone, x, middle + shift, place, pale=not entry.power))
     return parts
 
 
-def _symbol(tone: str, x: float, y: float, *, pale: bool) -> str:
-    kind = f"m {tone}" + (" pale" if pale else "")
+def _symbol(tone: str, x: float, y: float, place: int, *, pale: bool) -> str:
+    kind = f"m {tone}{' pale' if pale else ''}' data-k='{place}"
     if MARKS[tone] == "cross":
         return f"<path class='{kind}' d='M{x - 3:.1f} {y - 3:.1f}l6 6m0-6l-6 6'/>"
     if MARKS[tone] == "diamond":

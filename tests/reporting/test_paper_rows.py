@@ -1,0 +1,62 @@
+"""What a paper's page says of an exhibit, and how wide the tolerance of a row of its numbers is drawn."""
+
+import re
+
+import pytest
+
+from partialfair.reporting.site import card, rows, strip
+from partialfair.reporting.site.project import Project
+from tests.workflow.project import ROOT
+
+
+def entry(**values):
+    line = {"kind": "number", "verdict": "agrees", "counts": "yes", "published": "0.8", "reproduced": "0.81"}
+    return card.entry({"noise": "0.0196", "tolerance": "", "dataset": "law_school"} | line | values)
+
+
+def test_numbers_are_counted_and_their_differences_summed_up():
+    lines = [entry(), entry(reproduced="0.83"), entry(reproduced="0.9", verdict="measured")]
+    assert rows._published(lines) == "3 printed numbers."
+    assert rows._ours(lines) == "Judged numbers differ by 0.02 in the median, 0.03 at most."
+
+
+def test_the_first_claim_is_said_with_its_effect():
+    claims = [
+        entry(kind="claim", published=sentence, reproduced=value, verdict=verdict, note="why not", detectable="0.02")
+        for sentence, value, verdict in (("A is better.", "0.1", "holds"), ("A is better.", "-0.2", "undecided"),
+                                         ("B is.", "0.5", "holds"))
+    ]  # fmt: skip
+    assert rows._published(claims) == "A is better. 1 more claim."
+    assert rows._ours(claims) == "The first claim's effect is -0.2 to +0.1 in 2 comparisons."
+    assert rows._why(claims) == "Undecided: the smallest effect that would have been seen is 0.02."
+
+
+def test_the_clearest_difference_is_the_reason():
+    near = entry(verdict="differs", reproduced="0.82", note="accuracy of x; difference +0.02; no reason")
+    far = entry(verdict="differs", reproduced="0.9", note="accuracy of x; difference +0.1; the column is left out")
+    assert rows._why([near, far]) == "Clearest difference: law school: ours 0.9, printed 0.8. The column is left out."
+    assert rows._why([entry()]) == ""
+
+
+def test_every_exhibit_of_every_paper_has_a_row():
+    project = Project(ROOT)
+    for shown in project.exhibits.values():
+        found = rows.of(project, shown)
+        assert "_" not in re.sub(r"\w+_\w+", "", found.published)
+        assert bool(found.tally) == bool(found.published)
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "width"),
+    [(["0.05", "0.05"], 5.0), (["", ""], 0.0), (["0.05", "", ""], 0.0), (["0.05", "0.1"], 7.5)],
+)
+def test_tolerance_of_a_row_is_its_median_in_standard_errors(tolerances, width):
+    assert strip.tolerance([entry(tolerance=value) for value in tolerances]) == pytest.approx(width)
+
+
+def test_a_wide_tolerance_is_shaded_and_a_mark_without_power_is_pale():
+    wide = strip.plot([entry(exhibit="table3", tolerance="0.1"), entry(exhibit="table3", counts="")], "s", "t")
+    assert "class='near'" in wide and "Table 3, law school" in wide
+    assert wide.count(" pale' data-k=") == 2, "once on each of the two pictures"
+    assert "class='near'" not in strip.plot([entry(exhibit="table3", tolerance="0.01")], "s", "t")
+    assert "could not have failed" in strip.plot([entry(counts="")], "s", "t")
