@@ -295,9 +295,27 @@
       return make("table", { class: "pf-seeds" }, [make("thead", {}, line("th", titles))].concat(
         make("tbody", {}, text.split("\n").map(function (row) { return line("td", row.split("|")); }))));
     }
+    function curve(points, column, title) {  /* one quantity of a trace against its steps, which are drawn as log(1 + step) */
+      var xs = points.map(function (p) { return Math.log1p(p[0]); }), ys = points.map(function (p) { return p[column]; });
+      var low = Math.min.apply(null, ys), high = Math.max.apply(null, ys), end = points[points.length - 1];
+      var path = xs.map(function (x, i) { return (i ? "L" : "M") + (4 + 292 * x / xs[xs.length - 1]).toFixed(1) + " " + (88 - 80 * (ys[i] - low) / (high - low || 1)).toFixed(1); }).join("");
+      var words = title + " against inner steps, 0 to " + end[0] + " (logarithmic): from " + points[0][column] + " to " + end[column] + "; between " + low + " and " + high;
+      return make("figure", {}, [make("svg", { viewBox: "0 0 300 92", role: "img", "aria-label": words }, make("path", { d: path })), make("figcaption", {}, words)]);
+    }
+    function trace(c, row) {
+      var file = c.trace.replace(/\{(\w+)\}/g, function (_, key) { return row[place[key]]; }), text = row[place[c.key]].trim();
+      var points = text ? text.split(" ").map(function (p) { return p.split(",").map(Number); }) : [];
+      return make("span", { class: "pf-trace" }, [
+        points.length ? "Seed 0. All its steps are in " : "This site holds no trace of it. Training writes one to ", make("code", {}, file), ", and to the folders of the other seeds, which the repository does not hold."
+      ].concat(points.length ? [make("br"), curve(points, 1, "Loss"), curve(points, 2, "Infeasibility")] : []));
+    }
+    function pages(c, row) {
+      return make("span", {}, row[place[c.key]].split(", ").map(function (name) { return make("a", { href: root + c.pages.replace("{page}", name) }, name + " "); }));
+    }
     function detail(row) {
       var parts = columns.filter(function (c) { return c.detail && row[place[c.key]]; }).map(function (c) {
-        return make("div", {}, [make("strong", {}, c.key + ": "), c.table ? grid(c.table, row[place[c.key]]) : String(row[place[c.key]])]);
+        var v = row[place[c.key]];
+        return make("div", {}, [make("strong", {}, c.key + ": "), c.table ? grid(c.table, v) : c.trace ? trace(c, row) : c.pages ? pages(c, row) : String(v)]);
       });
       return make("tr", { class: "detail" }, make("td", { colspan: visible.length }, parts.length ? parts : "Nothing further is recorded."));
     }

@@ -113,6 +113,18 @@ def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
     assert cut == {}
 
 
+def test_cards_of_a_table_say_what_they_are_of(browser: Any, site: Path) -> None:
+    """On a phone a row is a card: it repeats the dataset of its block, and marks its verdicts besides colouring them."""
+    opened(browser, site, "exhibits/table3", width=390)
+    said = "[...document.querySelectorAll('.pf-table tbody tr')].map(row => getComputedStyle(row.cells[0], '::after')"
+    found = browser.execute_script(f"return {said}.content + row.cells[0].textContent)")
+    assert len(found) > 10 and all(re.search("a9a|bank|law school", one) for one in found)
+    marks = "[...document.querySelectorAll('.pf-table td.good')].map(e => getComputedStyle(e, '::after').content)"
+    assert set(browser.execute_script(f"return {marks}")) == {'" ✓"'}
+    opened(browser, site, "exhibits/auc_table2", width=390)
+    assert "48,842" in browser.find_element("css selector", "#verdicts").text
+
+
 LETTERS = """
 return [...document.querySelectorAll('.figure svg text')].filter(e => e.textContent.trim()).flatMap(text => {
   const m = text.getScreenCTM(), scale = Math.sqrt(Math.abs(m.a * m.d - m.b * m.c));
@@ -237,6 +249,20 @@ def test_explorer_counts_are_those_of_the_file(browser: Any, site: Path) -> None
     assert browser.find_element("css selector", ".pf-main [role=status]").text.startswith(f"{number} of {len(entries)}")
     browser.find_element("css selector", ".pf-rows tr.row").send_keys("\ue007")  # Enter opens the row
     assert browser.find_element("css selector", ".pf-rows tr.detail").text
+
+
+def test_a_run_shows_its_trace_or_says_where_it_is(browser: Any, site: Path) -> None:
+    opened(browser, site, "runs-explorer#experiment=psp&dataset=a9a&method=IDCA")
+    texts = {}
+    for row in browser.find_elements("css selector", ".pf-rows tr.row"):
+        kappa = row.find_elements("css selector", "td")[3].text
+        row.send_keys("\ue007")  # Enter
+        texts[kappa] = row.find_element("xpath", "following-sibling::tr[1]")
+    drawn, other = texts.pop("0.1"), next(iter(texts.values()))
+    assert len(drawn.find_elements("css selector", ".pf-trace svg path[d^=M]")) == 2
+    assert "data/runs/psp/a9a/idca/kappa=0.1/seed=0/history.parquet" in drawn.text and "Loss against" in drawn.text
+    assert not other.find_elements("css selector", ".pf-trace svg") and "holds no trace of it" in other.text
+    assert "figure10" in other.text and browser.get_log("browser") == []
 
 
 def test_links_from_the_home_page_filter(browser: Any, site: Path) -> None:

@@ -38,6 +38,13 @@ def test_the_clearest_difference_is_the_reason():
     assert rows._why([entry()]) == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "said"), [("48842.0", "48,842"), ("0.4366", "0.4366"), ("A is better.", "A is better.")]
+)
+def test_what_is_printed_has_no_idle_digits(text, said):
+    assert entry(published=text).printed == said
+
+
 def test_every_exhibit_of_every_paper_has_a_row():
     project = Project(ROOT)
     for shown in project.exhibits.values():

@@ -29,11 +29,13 @@ class Cell:
         kind: class names: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``best``, ``none``,
             ``ahead``, ``behind``, ``wrap``, ``hash``; ``best`` is bold and says nothing of a verdict.
         note: shown on hovering.
+        again: what the cell above says for this one as well, where this one is empty; shown where a row is a card.
     """
 
     text: str
     kind: str = "number"
     note: str = ""
+    again: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ def blocks(
     for shared, own in lines:
         if shared != above:
             breaks.add(len(rows))
-        rows.append([*(replace(cell, text="", note="") if shared == above else cell for cell in shared), *own])
+        rows.append(
+            [*(replace(cell, text="", note="", again=cell.text) if shared == above else cell for cell in shared), *own]
+        )
         above = shared
     return Table(groups, columns, rows, frozenset(breaks))
 

@@ -52,6 +52,14 @@ class Entry:
             return math.nan
 
     @property
+    def printed(self) -> str:
+        """What the paper prints, or says, in words; a number without digits that say nothing."""
+        value = self.number("published")
+        if not math.isfinite(value):
+            return self.published
+        return f"{value:,.0f}" if value == round(value) and abs(value) >= 1000 else f"{value:.6g}"
+
+    @property
     def what(self) -> str:
         """What was compared, in words: dataset, method, the other side, setting, metric."""
         from partialfair.reporting import style

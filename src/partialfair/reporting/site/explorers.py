@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from partialfair.grid.tidy import CERTIFICATES
@@ -11,7 +12,7 @@ from partialfair.reporting import style
 from partialfair.reporting.site import papers
 from partialfair.reporting.site.card import TONES, Entry
 from partialfair.reporting.site.exhibits import WORST_FIRST, as_json, measured
-from partialfair.reporting.site.project import Project
+from partialfair.reporting.site.project import Project, Shown
 
 Column = dict[str, Any]
 CHOSEN = 160  # characters of the settings that tuning chose
@@ -63,7 +64,13 @@ RUNS: tuple[Column, ...] = (
     {"key": "settings chosen, first seed", "detail": True},
     {"key": "reason", "detail": True},
     {"key": "made by", "detail": True},
+    {"key": "trace", "detail": True, "trace": "data/runs/{experiment}/{folder}/seed=0/history.parquet"},
+    {"key": "drawn in", "detail": True, "pages": "exhibits/{page}.html"},
+    {"key": "folder", "hidden": True},
 )
+TRACED = ("inner_steps", "objective", "infeasibility")
+"""Columns of the exhibits that hold whole traces."""
+POINTS = 30  # of a trace that the explorer draws
 
 
 def scorecard(project: Project) -> str:
@@ -91,14 +98,40 @@ def _line(project: Project, entry: Entry) -> list[Any]:
 
 def runs(project: Project) -> str:
     """Return the script with one line per experiment, dataset, method and kappa."""
-    rows = []
+    rows, drawn = [], traces(project)
     for name in project.config.experiments:
+        pages = ", ".join(own.name for own in project.exhibits.values() if _shows_traces(own, name))
         path = project.root / "reports" / name / "runs.parquet"
         if path.is_file():
             table = pd.read_parquet(path)
             for key, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
-                rows.append(_setting(name, key, group))
+                folder = f"{key[0]}/{key[1]}/kappa={float(key[2])!r}".removesuffix(".0")
+                rows.append([*_setting(name, key, group), drawn.get((name, *key), " "), pages, folder])
     return _script("runs", RUNS, rows)
+
+
+def _shows_traces(shown: Shown, experiment: str) -> bool:
+    return shown.kind == "curves" and experiment in shown.experiments
+
+
+def traces(project: Project) -> dict[tuple[Any, ...], str]:
+    """Return traces of single runs that exhibits hold, thinned: ``step,loss,violation`` for each point.
+
+    They are by experiment, dataset, algorithm and kappa; what the exhibit draws boldly is taken.
+    """
+    found: dict[tuple[Any, ...], str] = {}
+    for shown in project.exhibits.values():
+        if shown.kind != "curves" or "csv" not in shown.files:
+            continue
+        table = pd.read_csv(shown.files["csv"])
+        if not {*TRACED, "named_seed"} <= {*table}:
+            continue
+        for key, own in table[table["named_seed"] == 1].groupby(["dataset", "algorithm", "kappa"], sort=False):
+            whole = own.dropna(subset=list(TRACED))
+            kept = whole.iloc[np.unique(np.geomspace(1, len(whole), POINTS).astype(int)) - 1]
+            points = (",".join(f"{value:.4g}" for value in row) for row in kept[list(TRACED)].itertuples(index=False))
+            found[shown.experiments[0], *key] = " ".join(points)
+    return found
 
 
 def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:

@@ -98,19 +98,12 @@ def _why(lines: Sequence[Entry]) -> str:
     bad = [entry for entry in lines if entry.tone == card.BAD and entry.kind != "question"]
     if bad:
         worst = max(bad, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
-        against = "" if worst.kind == CLAIM else f": ours {measured(worst)}, printed {_printed(worst)}"
+        against = "" if worst.kind == CLAIM else f": ours {measured(worst)}, printed {worst.printed}"
         return f"Clearest difference: {worst.what}{against}. {_reason(worst)}".strip()
     open_ = [entry for entry in lines if entry.outcome == "undecided"]
     seen = [value for entry in open_ if math.isfinite(value := entry.number("detectable"))]
     ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(seen), max(seen)))) if seen else ""
     return f"Undecided: the smallest effect that would have been seen is {ends}." if ends else ""
-
-
-def _printed(entry: Entry) -> str:
-    value = entry.number("published")
-    if not math.isfinite(value):
-        return entry.published
-    return f"{value:,.0f}" if value == round(value) and abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _reason(entry: Entry) -> str:
