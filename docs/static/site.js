@@ -306,7 +306,7 @@
       var file = c.trace.replace(/\{(\w+)\}/g, function (_, key) { return row[place[key]]; }), text = row[place[c.key]].trim();
       var points = text ? text.split(" ").map(function (p) { return p.split(",").map(Number); }) : [];
       return make("span", { class: "pf-trace" }, [
-        points.length ? "Seed 0. All its steps are in " : "This site holds no trace of it. Training writes one to ", make("code", {}, file), ", and to the folders of the other seeds, which the repository does not hold."
+        points.length ? "Some of the steps of seed 0; all are in " : "This site holds no trace of it. Training writes one to ", make("code", {}, file), ". The repository does not hold that folder, nor those of the other seeds."
       ].concat(points.length ? [make("br"), curve(points, 1, "Loss"), curve(points, 2, "Infeasibility")] : []));
     }
     function pages(c, row) {
@@ -361,6 +361,13 @@
   document.addEventListener("DOMContentLoaded", function () {
     copying();
     document.querySelectorAll(".pf .figure").forEach(scrolling);
+    document.querySelectorAll("article p > img[src$='.svg']").forEach(function (picture) {
+      var frame = picture.parentElement;
+      frame.tabIndex = 0;
+      frame.setAttribute("role", "region");
+      frame.setAttribute("aria-label", picture.alt);
+      scrolling(frame);
+    });
     document.querySelectorAll(".pf-strip").forEach(strip);
     document.querySelectorAll(".pf-frontier").forEach(frontier);
     document.querySelectorAll(".pf-explorer").forEach(explorer);

@@ -114,9 +114,9 @@ def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
 
 
 def test_cards_of_a_table_say_what_they_are_of(browser: Any, site: Path) -> None:
-    """On a phone a row is a card: it repeats the dataset of its block, and marks its verdicts besides colouring them."""
+    """On a phone a row is a card: it repeats the dataset of its block, and marks verdicts besides colouring them."""
     opened(browser, site, "exhibits/table3", width=390)
-    said = "[...document.querySelectorAll('.pf-table tbody tr')].map(row => getComputedStyle(row.cells[0], '::after')"
+    said = "[...document.querySelectorAll('.pf-table tbody tr')].map(row => getComputedStyle(row, '::before')"
     found = browser.execute_script(f"return {said}.content + row.cells[0].textContent)")
     assert len(found) > 10 and all(re.search("a9a|bank|law school", one) for one in found)
     marks = "[...document.querySelectorAll('.pf-table td.good')].map(e => getComputedStyle(e, '::after').content)"
@@ -152,6 +152,22 @@ def test_figures_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
             measured += bool(letters) and scrolls
         assert browser.execute_script(WIDE) <= 390, path.stem
     assert small == {} and measured > 30
+
+
+@pytest.mark.parametrize("name", ["tutorial", "start", "partial-fairness", "regressor"])
+def test_pictures_of_the_docs_can_be_read_on_a_phone(browser: Any, site: Path, name: str) -> None:
+    opened(browser, site, name, width=390)
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('article p > img[src$=\".svg\"]')].map(e => [decodeURI(e.src),"
+        " e.getBoundingClientRect().width, e.parentElement.tabIndex, e.parentElement.previousElementSibling.className])"
+    )
+    assert found and browser.execute_script(WIDE) <= 390
+    for address, width, order, hint in found:
+        svg = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
+        letters = [float(size) for size in re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", svg)]
+        across = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+)', svg)
+        assert across and min(letters) * width / float(across[1]) >= 9, address
+        assert order == 0 and "pf-hint" in hint
 
 
 def test_home_answers_first(browser: Any, site: Path) -> None:

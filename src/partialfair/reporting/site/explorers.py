@@ -65,7 +65,7 @@ RUNS: tuple[Column, ...] = (
     {"key": "reason", "detail": True},
     {"key": "made by", "detail": True},
     {"key": "trace", "detail": True, "trace": "data/runs/{experiment}/{folder}/seed=0/history.parquet"},
-    {"key": "drawn in", "detail": True, "pages": "exhibits/{page}.html"},
+    {"key": "traces of this experiment", "detail": True, "pages": "exhibits/{page}.html"},
     {"key": "folder", "hidden": True},
 )
 TRACED = ("inner_steps", "objective", "infeasibility")
