@@ -45,7 +45,8 @@ def tables(file: Path = bench_tables.FILE) -> str:
         all_ = kept.where(lambda row, side=side: row["side"] == side)
         true, met = (sum(row[column] == "True" for row in all_) for column in ("truthful", "met"))
         if all_:
-            words += f"{how} the group at prediction, {true} of {len(all_)} fits have a true status; {met} are within kappa. "
+            words += f"{how} the group at prediction, {true} of {len(all_)} fits have a true status; "
+            words += f"{met} are within kappa. "
         names = dict.fromkeys(row["table"] for row in all_)
         lines += [_table_line([row for row in all_ if row["table"] == name]) for name in names]
     header = ("table", "groups", "smallest", "group known", "true", "in kappa", "gap / kappa", "accuracy", "s")
