@@ -45,13 +45,14 @@ def tables(file: Path = bench_tables.FILE) -> str:
         all_ = kept.where(lambda row, side=side: row["side"] == side)
         true, met = (sum(row[column] == "True" for row in all_) for column in ("truthful", "met"))
         if all_:
-            words += f"{how} the group at prediction, {true} of {len(all_)} fits have a true status; {met} keep kappa. "
+            words += f"{how} the group at prediction, {true} of {len(all_)} fits have a true status; "
+            words += f"{met} are within kappa. "
         names = dict.fromkeys(row["table"] for row in all_)
         lines += [_table_line([row for row in all_ if row["table"] == name]) for name in names]
     header = ("table", "groups", "smallest", "group known", "true", "in kappa", "gap / kappa", "accuracy", "s")
     notes = (
-        "*true*: statuses that are, of all fits. *in kappa*: fits that keep it. *gap / kappa*: the largest of those "
-        "that are ok. *accuracy*: on the training rows, less that of the fit without a constraint. *s*: median "
+        "*true*: fits whose status is true. *in kappa*: fits within kappa. *gap / kappa*: the largest ratio among fits "
+        "whose status is ok. *accuracy*: on the training rows, minus that of the fit without a constraint. *s*: median "
         "seconds of a fit.\n"
     )
     return f"{words}\n\n{notes}\n" + table(header, lines) + _older(kept) + _unmeasured(kept)
@@ -105,7 +106,7 @@ def verdict(side: str, file: Path = parity_cells.FILE) -> str:
     many = f"{splits[0]}" if len(splits) == 1 else f"{splits[0]} to {splits[-1]}"
     return (
         f"Of {len(found)} comparisons over {many} splits, ours is more accurate in {ahead} by more than two standard "
-        f"errors, less in {behind}, and level in {level}; the mean difference is {mean:+.4f}.\n"
+        f"errors, less accurate in {behind}, and level in {level}; the mean difference is {mean:+.4f}.\n"
     )
 
 
@@ -126,7 +127,7 @@ def rows(file: Path = bench_ten_million.FILE) -> str:
     if not lines:
         return NOTHING
     slope = bench_ten_million.figures(kept)[2].value
-    growth = "" if np.isnan(slope) else f"\nThe time grows with the power {slope:.2f} of the number of rows.\n"
+    growth = "" if np.isnan(slope) else f"\nThe time grows as the number of rows to the power {slope:.2f}.\n"
     left = [f"{size:,}" for (size,) in kept.missing([(size,) for size in bench_ten_million.SIZES])]
     missing = f"\nNot measured yet: {', '.join(left)} rows.\n" if left else ""
     return table(header, lines) + growth + missing + _older(kept)

@@ -98,7 +98,7 @@ def standing() -> str:
     if current == wanted:
         return ""
     return (
-        f"{wanted - current:,} of the {wanted:,} runs are not trained by the present code yet"
+        f"{wanted - current:,} of the {wanted:,} runs have not been trained by the present code yet"
         f"{f', {wanted - here:,} of them not at all' if here < wanted else ''}; `make paper` trains them."
     ).replace("`make paper`", "<code>make paper</code>")
 

@@ -50,7 +50,7 @@ def test_nothing_is_said_where_every_run_is_of_the_present_code(report):
 def test_runs_of_older_code_and_runs_that_are_not_there_are_counted(report):
     module, config, folder = report
     total = tables(config, folder, code="0123456789abcdef")
-    assert f"{total} of the {total} runs are not trained by the present code yet; " in module.standing()
+    assert f"{total} of the {total} runs have not been trained by the present code yet; " in module.standing()
     first = next(iter(config.experiments))
     (folder / first / "runs.parquet").unlink()
     module.standing.cache_clear()
