@@ -169,19 +169,6 @@ class TestNulls:
 
 
 class TestCompared:
-    def test_the_range_is_that_of_four_of_five_seeds(self):
-        """Each side has models from its least to its most fair; of five seeds the worst is left out."""
-        one = [np.array([low, high]) for low, high in ((0.5, 0.9), (0.6, 0.8), (0.7, 0.95), (0.55, 0.85), (0.75, 0.78))]
-        two = [np.array([0.52, 0.92])] * 5
-        assert samples._common_range(list(zip(one, two, strict=True))) == (0.7, 0.8)
-        assert samples._common_range([(one[0], two[0])]) == (0.52, 0.9)
-
-    def test_nothing_is_gained_outside_the_trained_range(self):
-        one = np.array([0.6, 0.8]), np.array([0.9, 0.8])
-        two = np.array([0.7, 0.9]), np.array([0.8, 0.6])
-        found = samples._gain(one, two, np.array([0.6, 0.7, 0.75, 0.8, 0.85]))
-        assert found == pytest.approx([math.nan, 0.05, 0.075, 0.1, math.nan], nan_ok=True)
-
     @pytest.mark.parametrize(
         ("fair", "good", "beaten"),
         [(0.8, 0.7, False), (0.79, 0.7, True), (0.8, 0.69, True), (0.81, 0.6, False), (0.7, 0.71, False)],

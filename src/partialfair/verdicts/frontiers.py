@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partialfair.metrics.statistics.frontier import LEVELS, Comparison, Points, compare
+from partialfair.metrics.statistics.frontier import Points
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.results import Results, Setting, convention
 
@@ -76,19 +76,6 @@ def frontier_points(evidence: Evidence, side: Side, dataset: str, metric: str) -
         points = np.array([*own, *([start[seed]] if seed in start else [])], np.float64)
         found[seed] = (points[:, 0], points[:, 1])
     return found
-
-
-def compare_sides(
-    evidence: Evidence, first: Side, second: Side, dataset: str, scale: str = "absolute", count: int = LEVELS
-) -> Comparison:
-    """Accuracy of the first side minus that of the second at equal fairness; see :func:`compare`."""
-    metric = metric_of(evidence, first.experiment, scale)
-    for side in (first, second):
-        if not models(evidence, side, dataset, metric):
-            return Comparison(np.empty(0), reason=missing(evidence, side, dataset))
-    start = start_of(evidence, first.experiment, dataset, metric)
-    one, two = (frontier_points(evidence, side, dataset, metric) for side in (first, second))
-    return compare(one, two, {seed: point[0] for seed, point in start.items()}, count, evidence.results.level)
 
 
 def missing(evidence: Evidence, side: Side, dataset: str) -> str:

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_effect
-from partialfair.metrics.statistics.frontier import Points, accuracy_at
+from partialfair.metrics.statistics.frontier import Points, common_range, gain
 from partialfair.verdicts import exhibit_tables as tables
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.claim import LARGER, Claim, FromTable, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
 from partialfair.verdicts.results import Results, Setting
-
-COVERED = 0.8
-"""Share of the seeds at which both sides have models on either side of a level of fairness, for it to be compared."""
 
 
 class Place(NamedTuple):
@@ -293,15 +290,15 @@ def _at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, l
         absent = [pair for pair, points in zip(pairs, (one, two), strict=True) if not points]
         reasons = [frontiers.missing(evidence, frontiers.Side(*pair), place.dataset) for pair in absent]
         return Sample(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
-    levels = _levels(claim, *_common_range([(one[seed][0], two[seed][0]) for seed in seeds]))
+    levels = _levels(claim, *common_range([(one[seed], two[seed]) for seed in seeds]))
     words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
     if not len(levels):
-        start = _points(evidence, claim, place, Side(method=claim.start), violation, constrained=False)
+        start = _points(evidence, claim, place, Side(method=claim.start), violation)
         if all(_beaten(two[seed], one[seed], start.get(seed)) for seed in seeds):
             return Sample(against=label, metric=name, reason=f"every model is beaten; {words}", dominated=True)
         where = f"no level of fairness {_cut(claim)}at which both were trained"
         return Sample(against=label, metric=name, reason=f"{where}: {words}")
-    gains = np.array([_gain(one[seed], two[seed], levels) for seed in seeds])
+    gains = np.array([gain(one[seed], two[seed], levels) for seed in seeds])
     gains = gains[~np.isnan(gains).all(axis=1)]
     effects = tuple(mean_effect(gains[:, k]) for k in range(len(levels)))
     average = mean_effect(np.nanmean(gains, axis=1))
@@ -328,35 +325,16 @@ def _cut(claim: Claim) -> str:
     return "".join(f"{part} " for part in parts)
 
 
-def _points(
-    evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str, constrained: bool = True
-) -> dict[int, Points]:
-    """(1 - violation, signed number) of a side's models by seed; without the unconstrained one if ``constrained``."""
+def _points(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str) -> dict[int, Points]:
+    """(1 - violation, signed number) of a side's models by seed."""
     pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
     models: dict[int, list[tuple[float, float]]] = {}
     for setting in frontiers.settings_of(evidence.results, pair, place.dataset):
-        if constrained and math.isinf(setting.kappa):
-            continue
         number = _metric_values(evidence, claim, setting)
         for seed, gap in evidence.values(setting, violation, claim.rows).items():
             if not math.isnan(gap) and seed in number:
                 models.setdefault(seed, []).append((1 - gap, sign_of(claim) * number[seed]))
     return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in models.items()}
-
-
-def _common_range(fairness: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> tuple[float, float]:
-    """Range of fairness inside which both sides were trained at four of five seeds, from both sides' models by seed."""
-    lows = sorted(max(float(one.min()), float(two.min())) for one, two in fairness)
-    highs = sorted((min(float(one.max()), float(two.max())) for one, two in fairness), reverse=True)
-    place = math.ceil(COVERED * len(fairness)) - 1
-    return lows[place], highs[place]
-
-
-def _gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Advantage of the first frontier at levels of fairness; NaN where a seed has no models on both sides of it."""
-    low, high = max(one[0].min(), two[0].min()), min(one[0].max(), two[0].max())
-    inside = (levels >= low - 1e-12) & (levels <= high + 1e-12)
-    return np.where(inside, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
 
 
 def _range_words(points: Mapping[int, Points], seeds: list[int]) -> str:

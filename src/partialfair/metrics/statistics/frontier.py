@@ -66,37 +66,6 @@ class Comparison:
 
 
 def compare(
-    first: Mapping[int, Points],
-    second: Mapping[int, Points],
-    start: Mapping[int, float],
-    count: int = LEVELS,
-    level: float = 0.95,
-) -> Comparison:
-    """Compare two frontiers seed by seed on the range of fairness that both reach at every seed.
-
-    Args:
-        first, second: points by seed; seeds that one lacks are left out.
-        start: fairness by seed of the model from which both start, where they are equal by construction; the range
-            begins above its largest value.
-        count: number of equally spaced levels, of which the last is the end of the range.
-        level: of the intervals.
-    """
-    seeds = sorted(first.keys() & second.keys())
-    if len(seeds) < 2:
-        return Comparison(np.empty(0), reason=f"{len(seeds)} seeds have runs of both; a paired test needs 2")
-    reach = _reach(first, seeds), _reach(second, seeds)
-    low = max((start[seed] for seed in seeds if seed in start), default=_lowest(first, second, seeds))
-    if not low < min(reach):
-        text = f"no common range of fairness: both start at {low:.3f} and reach {reach[0]:.3f} and {reach[1]:.3f}"
-        return Comparison(np.empty(0), reach=reach, reason=text)
-    levels = np.linspace(low, min(reach), count + 1)[1:]
-    one, two = (np.array([accuracy_at(points[seed], levels) for seed in seeds]) for points in (first, second))
-    differences = tuple(paired_difference(one[:, k], two[:, k], level) for k in range(count))
-    average = paired_difference(one.mean(axis=1), two.mean(axis=1), level)
-    return Comparison(levels, differences, average, reach)
-
-
-def compare_trained(
     first: Mapping[int, Points], second: Mapping[int, Points], count: int = LEVELS, level: float = 0.95
 ) -> Comparison:
     """Compare two frontiers seed by seed on the range of fairness in which both were trained.
@@ -115,19 +84,19 @@ def compare_trained(
     if len(seeds) < 2:
         return Comparison(np.empty(0), reason=f"{len(seeds)} seeds have runs of both; a paired test needs 2")
     pairs = [(first[seed], second[seed]) for seed in seeds]
-    (low, high), reach = _common_range(pairs), (_reach(first, seeds), _reach(second, seeds))
+    (low, high), reach = common_range(pairs), (_reach(first, seeds), _reach(second, seeds))
     if not low < high:
         words = " and ".join(_range_words([points[seed] for seed in seeds]) for points in (first, second))
         return Comparison(np.empty(0), reach=reach, reason=f"no level of fairness reached by both ({words})")
     levels = np.linspace(low, high, count)
-    gains = np.array([_gain(one, two, levels) for one, two in pairs])
+    gains = np.array([gain(one, two, levels) for one, two in pairs])
     gains = gains[~np.isnan(gains).all(axis=1)]
     differences = tuple(paired_difference(gains[:, k], np.zeros(len(gains)), level) for k in range(count))
     average = paired_difference(np.nanmean(gains, axis=1), np.zeros(len(gains)), level)
     return Comparison(levels, differences, average, reach)
 
 
-def _common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
+def common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
     """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from both frontiers' points."""
     lows = sorted(max(float(np.nanmin(one[0])), float(np.nanmin(two[0]))) for one, two in pairs)
     highs = sorted((min(float(np.nanmax(one[0])), float(np.nanmax(two[0]))) for one, two in pairs), reverse=True)
@@ -135,9 +104,9 @@ def _common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]
     return lows[place], highs[place]
 
 
-def _gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Advantage of the first at levels of fairness; NaN where a seed has no models on both sides of a level."""
-    low, high = _common_range([(one, two)])
+    low, high = common_range([(one, two)])
     inside = (levels >= low - 1e-12) & (levels <= high + 1e-12)
     return np.where(inside, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
 
@@ -151,8 +120,3 @@ def _range_words(points: Sequence[Points]) -> str:
 def _reach(points: Mapping[int, Points], seeds: Sequence[int]) -> float:
     """Fairness that is reached at every seed."""
     return float(min(np.nanmax(points[seed][0]) for seed in seeds))
-
-
-def _lowest(first: Mapping[int, Points], second: Mapping[int, Points], seeds: Sequence[int]) -> float:
-    """Fairness from which on both have points at every seed."""
-    return float(max(np.nanmin(points[seed][0]) for points in (first, second) for seed in seeds))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from partialfair.metrics.statistics.frontier import LEVELS, Comparison, Points, compare_trained
+from partialfair.metrics.statistics.frontier import LEVELS, Comparison, Points, compare
 from partialfair.metrics.statistics.paired import Difference
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -61,7 +61,7 @@ def comparison(context: Context[Any], experiment: str, dataset: str, other: str,
     for side, points in zip(sides, (one, two), strict=True):
         if not points:
             return Comparison(np.empty(0), reason=missing(context, side, dataset))
-    return compare_trained(one, two, int(context.option("levels", LEVELS)), context.results.level)
+    return compare(one, two, int(context.option("levels", LEVELS)), context.results.level)
 
 
 def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
