@@ -111,6 +111,12 @@ class TestNumbers:
         assert noise_of(twice, ours) == pytest.approx(math.sqrt(5) * ours.half_width)
         assert math.isnan(noise_of(row(), Estimate(0.8, math.nan, math.nan, math.nan, 1)))
 
+    def test_more_seeds_here_do_not_sharpen_what_the_paper_measured(self):
+        many = t_interval(np.tile([0.80, 0.82, 0.81, 0.85], 5))
+        few = Published("p", "e", "a9a", "idca", "", "", "", "accuracy", 0.81, seeds=3)
+        theirs = stats.t.ppf(0.975, 2) * np.std(np.tile([0.80, 0.82, 0.81, 0.85], 5), ddof=1) / math.sqrt(3)
+        assert noise_of(few, many) == pytest.approx(math.hypot(many.half_width, theirs))
+
     @pytest.mark.parametrize(
         ("entry", "meets"),
         [

@@ -71,22 +71,21 @@ def word(value: float, expected: float, noise: float, tolerance: float | None) -
 def noise_of(row: Published, estimate: Estimate) -> float:
     """Largest difference that the spread over seeds explains: half-width of the interval of a difference of two means.
 
-    The published mean has its printed standard deviation over as many seeds; where none is printed, ours.
+    The published mean has its printed standard deviation, or ours where none is printed, over the paper's seeds, or
+    as many as ours where it does not say how many.
     """
-    ours = estimate.half_width
-    if math.isnan(ours):
+    if math.isnan(estimate.half_width):
         return math.nan
-    deviation = row.spread if row.spread_kind == "std" else math.nan
-    scale = ours / _deviation(estimate) if not math.isnan(deviation) and _deviation(estimate) > 0 else math.nan
-    theirs = ours if math.isnan(scale) else scale * deviation
-    return math.hypot(ours, theirs)
+    ours = estimate.half_width / _half_width_per_deviation(estimate.n)
+    deviation = row.spread if row.spread_kind == "std" and not math.isnan(row.spread) else ours
+    return math.hypot(estimate.half_width, _half_width_per_deviation(row.seeds or estimate.n) * deviation)
 
 
-def _deviation(estimate: Estimate) -> float:
-    """Standard deviation over seeds, from the half-width of the 95% interval of their mean."""
+def _half_width_per_deviation(n: int) -> float:
+    """Half-width of the 95% interval of a mean of n values, in their standard deviations."""
     from scipy.special import stdtrit
 
-    return float(estimate.half_width * math.sqrt(estimate.n) / stdtrit(estimate.n - 1, 0.975))
+    return float(stdtrit(n - 1, 0.975) / math.sqrt(n))
 
 
 def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None) -> Line:

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,7 @@ class Published:
         setting: which run of the exhibit: ``unconstrained``, ``row=2``, ``kappa=0.1;grid=10``.
         split: part of the data it speaks of, in the paper's word.
         spread, spread_kind: what is printed behind a plus-minus sign, and whether it is a ``std``; NaN if nothing.
+        seeds: what the printed mean is of; ``None`` if the paper's folder does not say.
     """
 
     paper: str
@@ -34,6 +35,7 @@ class Published:
     split: str = ""
     spread: float = math.nan
     spread_kind: str = ""
+    seeds: int | None = None
 
     @property
     def options(self) -> dict[str, str]:
@@ -54,7 +56,8 @@ def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
         DataError: a line of the file has no number, or no readable interval.
     """
     path = papers.file(paper, papers.PUBLISHED, root)
-    return _read(path) if path.is_file() else ()
+    seeds = papers.paper(paper, root).seeds
+    return tuple(replace(row, seeds=seeds) for row in _read(path)) if path.is_file() else ()
 
 
 def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
