@@ -19,6 +19,12 @@ from partialfair.reporting.site.project import Project, Shown
 CLAIM = "claim"
 WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
 LONGEST = 60  # lines of the scorecard that a page shows; the explorer has the rest
+STATUS_WORDS = {
+    "tolerance missed": "exceed their tolerance on the training rows",
+    "not stationary": "are less stationary than their method promises",
+    "infeasible": "found no model",
+    "failed": "failed",
+}
 _BODY = re.compile(r'<p class="caption">.*?</p>\n(.*?)(?:<p class="legend">|</main>)', re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 
@@ -126,12 +132,11 @@ def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
 
 
 def _counted(done: pd.DataFrame) -> str:
-    """How many runs there are, and how many do not do what was asked of them."""
-    missed, others = ((done["status"] == word).sum() for word in ("tolerance missed", "ok"))
-    words = [f"{len(done):,} trained"]
-    words += [f"{missed:,} exceed their tolerance on the training rows"] if missed else []
-    words += [f"{rest:,} end otherwise"] if (rest := len(done) - missed - others) else []
-    return "; ".join(words)
+    """How many runs there are, and how many did not do what was asked of them, by what became of them."""
+    counts = done["status"].value_counts()
+    idle = counts.get("not_applicable", 0)  # the method does not apply to the constraint or the data: nothing was run
+    parts = [f"{counts[status]:,} {words}" for status, words in STATUS_WORDS.items() if status in counts]
+    return "; ".join([f"{len(done) - idle:,} trained", *parts])
 
 
 def _spent(seconds: float) -> str:
