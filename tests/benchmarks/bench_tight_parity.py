@@ -102,9 +102,11 @@ def ours(halves: Halves, kappa: float, aware: bool) -> tuple[float, Vector, Vect
 def decision(model: PartialFairClassifier, rows: Dataset) -> Vector:
     """Probability (n,) of a positive decision."""
     stored: Any = model.model_
+    # The estimator numbers the groups in the order of their names, a dataset in its own.
+    group = np.array([stored.group_names.index(name) for name in rows.group_names])[rows.group]
     if not hasattr(stored, "shares"):
-        return (stored.scores(rows.X, rows.group) > 0).astype(float)
-    parts = [share * (stored.component(j).scores(rows.X, rows.group) > 0) for j, share in enumerate(stored.shares)]
+        return (stored.scores(rows.X, group) > 0).astype(float)
+    parts = [share * (stored.component(j).scores(rows.X, group) > 0) for j, share in enumerate(stored.shares)]
     return np.asarray(np.sum(parts, axis=0))
 
 
