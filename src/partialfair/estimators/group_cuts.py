@@ -1,7 +1,8 @@
 """The most accurate threshold per group at equal rates, and the score that it is placed on."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy import sparse
 
 from partialfair.algorithms.contract import Task, linear_score
 from partialfair.algorithms.linear.group_thresholds import best_thresholds, group_curve
-from partialfair.algorithms.linear.weighted import minimise_weighted
+from partialfair.algorithms.linear.newton import Scaling
+from partialfair.algorithms.linear.parity import STEPS
+from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.constraints.common import slack_per_group
 from partialfair.models.features import group_indicators
 from partialfair.models.linear import LinearScore
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 EQUAL_OPPORTUNITY = "partial_equal_opportunity"
 MEAN = "mean"
+RIDGE = 10.0
+"""L2 penalty of a score that is cut, times the number of rows: C = 0.1 as scikit-learn counts."""
+STEEPEST = 4.0
+"""Thresholds beyond this, at probabilities below .018 or above .982, count as this in the costs of a fit."""
 WORTH = 1 << 30
 """Sum of the weights of all rows as integers."""
 
@@ -45,52 +52,102 @@ def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | N
     return best_thresholds(curves, slack)[0]
 
 
-def chosen_score(training: "Training", task: Task) -> tuple[Vector, Mapping[str, Any]]:
-    """Weights (G, d+1) of the score to cut, and the choice.
+@dataclass(eq=False)
+class GroupCuts:
+    """Scores that thresholds per group are placed on; what all tolerances share is computed once.
 
-    Weights per group, one set of weights with an intercept per group, or the mean of both: which of them decides better
-    differs from table to table by a few in a thousand rows. The mean is taken unless another is better on held-out rows
-    by more than a standard error.
+    Of two scores, one has weights per group, the other the same weights for all groups and an intercept each. Which of
+    them decides better differs from table to table by a few in a thousand rows, too few to tell on held-out rows: their
+    mean is taken, unless the logistic loss on those rows is less for one of the two by more than two standard errors.
+
+    Both are fitted twice, the second time with the costs that the best thresholds of the first fits stand for: a linear
+    model cannot be right everywhere, and this asks it to be right where it is cut. Where the user states no penalty
+    there is a small one, since unbounded weights of rare columns decide worse on other rows.
     """
-    kept, held = training.hold_out()
-    if not held.size:
-        return _scores(training)[MEAN], {"score": MEAN}
-    part, rows = training.part(kept), training.rows.take(held)
-    right = {}
-    for name, blocks in _scores(part).items():
-        moved = blocks.copy()
-        moved[:, 0] -= best_cuts(task, part.rows, linear_score(part.task, blocks), part.weights)
-        right[name] = (linear_score(part.task, moved).scores(rows.X, rows.group) > 0) == (rows.y > 0)
-    chosen = MEAN
-    best = max(right, key=lambda name: float(right[name].mean()))
-    gain = right[best].astype(float) - right[MEAN]
-    if gain.mean() > gain.std() / np.sqrt(gain.size):
-        chosen = best
-    table = {f"validation_accuracy_{name}": float(found.mean()) for name, found in right.items()}
-    return _scores(training, chosen)[chosen], {"score": chosen, **table}
+
+    training: "Training"
+
+    def score(self, task: Task) -> Vector:
+        """Weights (G, d+1) of the score to cut for a task."""
+        own, rows = self.training.weights, self.training.rows
+        first = _blocks([params for params, _ in self.plain])[self.kind]
+        cuts = best_cuts(task, rows, linear_score(task, first), own)
+        weights = costs(task, rows, cuts) * (1.0 if own is None else own)
+        weights /= weights.mean()
+        again = [
+            minimise_weighted(WeightedProblem.of(problem, weights, problem.penalty), *start, STEPS)[0]
+            for problem, start in zip(self.problems, self.plain, strict=True)
+        ]
+        return _blocks(again)[self.kind]
+
+    @cached_property
+    def problems(self) -> list[WeightedProblem]:
+        """The loss with weights per group, and with indicators of the groups."""
+        training = self.training
+        penalty = training.penalty or RIDGE / training.rows.n_rows
+        both = training.problem, _with_indicators(training).problem
+        return [WeightedProblem.of(problem, training.weights, penalty) for problem in both]
+
+    @cached_property
+    def plain(self) -> list[tuple[Vector, Scaling]]:
+        """Their minimisers, and the coordinates in which these were found."""
+        return [minimise_weighted(problem) for problem in self.problems]
+
+    @cached_property
+    def held_out(self) -> dict[str, Vector]:
+        """Logistic loss of every held-out row by the name of the score, where these are fitted to the other rows."""
+        kept, held = self.training.hold_out()
+        part, rows = GroupCuts(self.training.part(kept)), self.training.rows.take(held)
+        losses = {}
+        for name, blocks in _blocks([params for params, _ in part.plain]).items() if held.size else ():
+            losses[name] = np.logaddexp(
+                0, -rows.y * linear_score(part.training.task, blocks).scores(rows.X, rows.group)
+            )
+        return losses
+
+    @cached_property
+    def kind(self) -> str:
+        """Which score is cut."""
+        losses = self.held_out
+        best = min(losses, key=lambda name: float(losses[name].mean()), default=MEAN)
+        gain = losses[MEAN] - losses[best] if losses else np.zeros(1)
+        return best if gain.mean() > 2 * gain.std() / np.sqrt(gain.size) else MEAN
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The choice, and what it rests on."""
+        table = {f"validation_loss_{name}": float(losses.mean()) for name, losses in self.held_out.items()}
+        return {"score": self.kind, **table}
 
 
-def _scores(training: "Training", only: str = MEAN) -> dict[str, Vector]:
-    """Weights (G, d+1) by the name of the score; with ``only`` no others than it needs are fitted."""
-    found = {}
-    if only != "additive":
-        found["per_group"] = training.problem.model.effective(training.free)
-    if only != "per_group":
-        found["additive"] = _additive(training)
-    if len(found) == 2:
-        found[MEAN] = (found["per_group"] + found["additive"]) / 2
-    return found
+def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
+    """What a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
+
+    A threshold t is optimal if a group's multiplier l moves the point of indifference there. For shares of all rows a
+    decision for 1 costs l more, hence ``2 p(t) - 1 = l`` with the logistic function p; an error then costs ``1 - l``
+    in a positive row and ``1 + l`` in a negative one. For shares of the positive rows an error in those costs
+    ``exp(-t)``.
+    """
+    own, positive = np.clip(cuts, -STEEPEST, STEEPEST)[rows.group], rows.y > 0
+    if task.constraint == EQUAL_OPPORTUNITY:
+        return np.where(positive, np.exp(-own), 1.0)
+    return np.asarray(1 - rows.y * np.tanh(own / 2))
 
 
-def _additive(training: "Training") -> Vector:
-    """Weights (G, d+1) that differ between groups in the intercept alone."""
+def _blocks(params: Sequence[Vector]) -> dict[str, Vector]:
+    """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
+    own, shared = params
+    per_group = np.concatenate([own[:1], own[:1] + own[1:]])
+    additive = np.repeat(shared[:, : own.shape[1]], len(own), axis=0)
+    additive[1:, 0] += shared[0, own.shape[1] :]
+    return {"per_group": per_group, "additive": additive, MEAN: (per_group + additive) / 2}
+
+
+def _with_indicators(training: "Training") -> "Training":
+    """The rows with an indicator of every group but the first, and one set of weights."""
     rows = training.rows
     members = group_indicators(rows.group, rows.n_groups).astype(np.float32)
     X: Any = np.hstack([rows.X, members]) if isinstance(rows.X, np.ndarray) else sparse.hstack([rows.X, members], "csr")
     names = (*rows.feature_names, *(f"group {name}" for name in rows.group_names[1:]))
     X = X if isinstance(X, np.ndarray) else sparse.csr_array(X)
-    extended = replace(training, rows=replace(rows, X=X, feature_names=names), uses_group=False, fits={})
-    params = minimise_weighted(extended.problem)[0][0]
-    blocks = np.repeat(params[None, : rows.n_features + 1], rows.n_groups, axis=0)
-    blocks[1:, 0] += params[rows.n_features + 1 :]
-    return blocks
+    return replace(training, rows=replace(rows, X=X, feature_names=names), uses_group=False, fits={})

@@ -20,7 +20,7 @@ from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
-from partialfair.estimators import group_cuts
+from partialfair.estimators.group_cuts import GroupCuts, best_cuts
 from partialfair.estimators.inputs import InputError, solver_settings
 from partialfair.metrics import evaluate_all
 from partialfair.models.design import GroupedDesign
@@ -104,6 +104,11 @@ class Training:
         """
         return np.asarray(score_at(self.task, self.free, np.zeros(0)).scores(self.rows.X, self.rows.group))
 
+    @cached_property
+    def cuts(self) -> GroupCuts:
+        """Scores for thresholds per group."""
+        return GroupCuts(self)
+
     def laid_out(self, program: Any) -> LinearProblem:
         """The problem with constraints, or ``None`` for none."""
         rows = self.rows
@@ -184,18 +189,16 @@ class Training:
         return replace(found, fit=replace(found.fit, chosen={"solver": chosen, **scores}))
 
     def _thresholds(self, task: Task) -> Trained:
-        """The most accurate threshold of each group on the mean of two scores, or the one chosen on held-out rows."""
+        """The most accurate threshold of each group on a score that is fitted for being cut there."""
         strata = STRATA.get(task.constraint)
         if strata is None or len(strata) > 1 or not task.uses_group:
             raise InputError(
                 "solver 'thresholds' serves partial demographic parity and partial equal opportunity with the group "
                 "known at prediction; use solver='parity' or 'alm'"
             )
-        blocks, chosen = group_cuts.chosen_score(self, task)
-        cuts = group_cuts.best_cuts(task, self.rows, linear_score(task, blocks), self.weights)
-        moved = blocks.copy()
-        moved[:, 0] -= cuts
-        return Trained(Fit(linear_score(task, moved), chosen=chosen), "thresholds")
+        moved = self.cuts.score(task)
+        moved[:, 0] -= best_cuts(task, self.rows, linear_score(task, moved), self.weights)
+        return Trained(Fit(linear_score(task, moved), chosen=self.cuts.chosen), "thresholds")
 
     def _parity(self, task: Task) -> Trained:
         """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""

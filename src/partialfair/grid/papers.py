@@ -28,7 +28,7 @@ class Paper(StrictModel):
     venue: str = Field("", description="where it appeared")
     year: str = Field("", description="when it appeared, in quotes; empty if it does not say")
     link: str = Field("", description="address of the paper, if it states one")
-    seeds: int | None = Field(None, ge=2, description="seeds that a printed mean is of; as many as here if it is not said")
+    seeds: int | None = Field(None, ge=2, description="seeds that a printed mean is of; by default as many as here")
     central_claim: str = Field("", description="what the paper is about to show, in one paraphrased sentence")
     expects: Literal["", "holds", "partly", "does not hold", "cannot tell"] = Field(
         "",

@@ -76,8 +76,8 @@ def _parse(line: dict[str, str], path: Path, number: int) -> Published:
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
         texts = {name: line[name] for name in names}
-        texts |= {name: line.get(name) or "" for name in ("split", "spread_kind")}
         spread = float(line.get("spread") or math.nan)
-        return Published(**texts, interval=interval, value=float(line["value"]), spread=spread)
+        more = {"split": line.get("split") or "", "spread": spread, "spread_kind": line.get("spread_kind") or ""}
+        return Published(**texts, interval=interval, value=float(line["value"]), **more)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path}, line {number}: {error}; correct the line") from error
