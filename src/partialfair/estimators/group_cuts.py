@@ -28,6 +28,8 @@ EQUAL_OPPORTUNITY = "partial_equal_opportunity"
 MEAN = "mean"
 RIDGE = 10.0
 """L2 penalty of a score that is cut, times the number of rows: C = 0.1 as scikit-learn counts."""
+FIRST_STEPS = 60
+"""L-BFGS iterations of the first fits. On a9a and Adult to their ends takes 1.4 times as long, for the same accuracy."""
 STEEPEST = 4.0
 """Thresholds beyond this, at probabilities below .018 or above .982, count as this in the costs of a fit."""
 WORTH = 1 << 30
@@ -90,8 +92,8 @@ class GroupCuts:
 
     @cached_property
     def plain(self) -> list[tuple[Vector, Scaling]]:
-        """Their minimisers, and the coordinates in which these were found."""
-        return [minimise_weighted(problem) for problem in self.problems]
+        """Parameters near their minima, and the coordinates in which these were found."""
+        return [minimise_weighted(problem, iterations=FIRST_STEPS) for problem in self.problems]
 
     @cached_property
     def held_out(self) -> dict[str, Vector]:
