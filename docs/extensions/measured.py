@@ -4,6 +4,7 @@
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,7 @@ def parity(side: str, file: Path = parity_cells.FILE) -> str:
         "table", "peer", "splits", "its test accuracy", "its test gap", "ours less its, ± standard error", "outcome",
         "its time over ours",
     )  # fmt: skip
-    return table(header, lines) + _older(kept) if lines else NOTHING
+    return table(header, lines) + _older(kept, parity_cells.fits_of(side)) if lines else NOTHING
 
 
 def verdict(side: str, file: Path = parity_cells.FILE) -> str:
@@ -133,8 +134,8 @@ def rows(file: Path = bench_ten_million.FILE) -> str:
     return table(header, lines) + growth + missing + _older(kept)
 
 
-def _older(kept: Kept) -> str:
-    return f"\nSince then the code changed: {kept.older()}.\n" if kept.older() else ""
+def _older(kept: Kept, chosen: Callable[[dict[str, str]], bool] = lambda row: True) -> str:
+    return f"\nSince then the code changed: {older}.\n" if (older := kept.older(chosen)) else ""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

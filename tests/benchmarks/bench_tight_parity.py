@@ -24,11 +24,24 @@ from partialfair.models.features import Standardiser
 from partialfair.tables.dataset import Dataset
 from tests.benchmarks.common import Result, dense_rows, result, seconds
 from tests.benchmarks.kept import Kept
-from tests.benchmarks.parity_cells import BOUNDS, COLUMNS, EG, FILE, KAPPAS, KEYS, OURS, SIDES, SPLITS, TO, cells
+from tests.benchmarks.parity_cells import (
+    BOUNDS,
+    COLUMNS,
+    EG,
+    FILE,
+    KAPPAS,
+    KEYS,
+    OURS,
+    SIDES,
+    SPLITS,
+    TO,
+    cells,
+    fits_of,
+)
 from tests.benchmarks.peers import Rows
 from tests.benchmarks.tables import WHOLE
 
-FIRST_SEED = 1000  # no split that anything was developed on
+FIRST_SEED = 1000  # splits that no choice was made on
 TEST_SHARE = 0.3
 Vector = NDArray[np.float64]
 Key = tuple[str, str, int, str, float]
@@ -163,7 +176,7 @@ def figures(kept: Kept, side: str) -> list[Result]:
     splits = f"{min(one.splits for one in found)} to {max(one.splits for one in found)} splits"
     counts = f"{len(ahead)} of {len(found)} cells ahead, {len(behind)} behind by more than two standard errors"
     how = [f"{side}, {splits}, {counts}", *(one.words for one in found)]
-    how += [older] if (older := kept.older()) else []
+    how += [older] if (older := kept.older(fits_of(side))) else []
     mean = float(np.mean([one.difference for one in found]))
     slowest = min((one for one in found if one.method == EG), key=lambda one: one.times)
     return [

@@ -57,10 +57,11 @@ class Kept:
         """Rows that are chosen."""
         return [row for row in self.rows if chosen(row)]
 
-    def older(self) -> str:
-        """Says how many rows are of other code than the present one; empty if none."""
-        count = sum(row[CODE] != code() for row in self.rows)
-        return f"{count} of {len(self.rows)} rows were measured with earlier code of the classifier" if count else ""
+    def older(self, chosen: Callable[[dict[str, str]], bool] = lambda row: True) -> str:
+        """Says how many rows, of those of the classifier, are of other code than the present one; empty if none."""
+        rows = self.where(chosen)
+        count = sum(row[CODE] != code() for row in rows)
+        return f"{count} of {len(rows)} fits were measured with earlier code of the classifier" if count else ""
 
     def _key(self, row: dict[str, str]) -> tuple[str, ...]:
         return tuple(row[name] for name in self.keys)

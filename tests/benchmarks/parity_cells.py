@@ -1,5 +1,6 @@
 """The comparisons that the rows of ``reports/tight_parity.csv`` add up to: pairs of splits at equal test gap."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +98,11 @@ def cell(kept: Kept, table: str, side: str, method: str, bound: float) -> Cell |
         float(difference.std(ddof=1) / np.sqrt(len(splits))), float(others[:, 0].mean()), gap,
         float(np.median(others[:, 2]) / np.median(own[:, :, 2])), not path.min() <= gap <= path.max(),
     )  # fmt: skip
+
+
+def fits_of(side: str) -> Callable[[dict[str, str]], bool]:
+    """Tells whether a row is a fit of the classifier on this side."""
+    return lambda row: row["side"] == side and row["method"] == OURS
 
 
 def cells(kept: Kept, side: str) -> list[Cell]:

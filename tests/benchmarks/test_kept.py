@@ -17,7 +17,7 @@ def test_a_row_that_is_there_is_not_measured_again(tmp_path):
     assert again.missing([("a", 0.0), ("b", 0.0)]) == [("b", 0.0)]
     assert again.rows[0]["value"] == "0.333333" and again.older() == ""
     path.write_text(path.read_text().replace(again.rows[0]["code"], "0" * 16))
-    assert "1 of 1 rows were measured with earlier code" in Kept(path, again.columns[:-1], again.keys).older()
+    assert "1 of 1 fits were measured with earlier code" in Kept(path, again.columns[:-1], again.keys).older()
 
 
 def test_the_gap_of_the_benchmark_is_the_metric():
