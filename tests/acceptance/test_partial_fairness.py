@@ -86,8 +86,8 @@ def test_the_direct_solver_is_feasible_and_stationary(experiment: str) -> None:
     assert found.kkt_residual.max() <= 6e-3
 
 
-STEEPER = {"psp": [("bank", 0.01, 2)]}
-"""The one of 165 runs whose certificate is above .005: .00556, with complementary slackness in it."""
+STEEPER = {"psp": [("bank", 0.01, 2), ("bank", 0.01, 8)]}
+"""The two of 455 runs whose certificate is above .005: up to .00556, with complementary slackness in it."""
 
 
 @pytest.mark.parametrize(("idca", "alm"), [("psp", "psp_paper_grid"), ("pdp", "pdp")])
@@ -138,7 +138,7 @@ def test_every_pair_is_within_its_band_or_listed_as_different(table: str) -> Non
 def test_errors_of_trained_models_lie_within_the_bound_of_appendix_f() -> None:
     """Each part of Theorem F.1 by itself; IDCA leaves a constraint violated by its tolerance at most."""
     found = exhibit("appendix_f")
-    assert len(found) == 14 and (found.n_seeds == 5).all()
+    assert len(found) == 14 and (found.n_seeds == 15).all()
     for part in ("surrogate", "sampling", "total"):
         assert (found[part] <= found[f"{part}_bound"]).all(), part
     beyond = found[found.discretisation > found.discretisation_bound]
