@@ -74,11 +74,14 @@ def noise_of(row: Published, estimate: Estimate) -> float:
     The published mean has its printed standard deviation, or ours where none is printed, over the paper's seeds, or
     as many as ours where it does not say how many.
     """
-    if math.isnan(estimate.half_width):
+    ours = estimate.half_width
+    if math.isnan(ours):
         return math.nan
-    ours = estimate.half_width / _half_width_per_deviation(estimate.n)
-    deviation = row.spread if row.spread_kind == "std" and not math.isnan(row.spread) else ours
-    return math.hypot(estimate.half_width, _half_width_per_deviation(row.seeds or estimate.n) * deviation)
+    deviation = row.spread if row.spread_kind == "std" else math.nan
+    if math.isnan(deviation):
+        deviation = ours / _half_width_per_deviation(estimate.n)
+    theirs = deviation * _half_width_per_deviation(row.seeds or estimate.n)
+    return math.hypot(ours, theirs)
 
 
 def _half_width_per_deviation(n: int) -> float:

@@ -139,8 +139,8 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     states = group["status"].value_counts()
     status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
     seeds = [
-        f"{row.seed}|{'' if len(states) == 1 else row.status}|{_text(row.objective)}|{_text(row.max_violation)}|"
-        f"{_text(row.wall_seconds)}"
+        f"{row.seed}|{'' if len(states) == 1 else row.status}|{_text(row.objective)}|"
+        f"{_text(row.max_violation, 2)}|{_text(row.wall_seconds, 2)}"
         for row in group.itertuples()
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
@@ -161,8 +161,9 @@ def _certificate(group: pd.DataFrame) -> str:
     return ", ".join(f"{title} {_text(value)}" for title, value in worst.items() if not pd.isna(value))
 
 
-def _text(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.3g}"
+def _text(value: float, digits: int = 3) -> str:
+    """A number in few letters: there are three for each of thousands of runs."""
+    return "–" if pd.isna(value) else f"{value:.{digits}g}".replace("e-0", "e-").removeprefix("0" if value else "")
 
 
 def _number(value: float) -> float | str:
