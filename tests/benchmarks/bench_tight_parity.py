@@ -41,7 +41,7 @@ from tests.benchmarks.parity_cells import (
 from tests.benchmarks.peers import Rows
 from tests.benchmarks.tables import WHOLE
 
-FIRST_SEED = 1000  # splits that no choice was made on
+FIRST_SEED = 1000  # none of the splits that anything was developed on; docs/comparisons.md says what was seen of them
 TEST_SHARE = 0.3
 Vector = NDArray[np.float64]
 Key = tuple[str, str, int, str, float]

@@ -31,7 +31,7 @@ CHECKS = [
         own,
         check,
         id=f"{number}-{check.func.__name__}",
-        marks=pytest.mark.xfail if check.func.__name__ in DIFFERS else (),
+        marks=pytest.mark.xfail(strict=True) if check.func.__name__ in DIFFERS else (),
     )
     for number, estimator in enumerate(ESTIMATORS)
     for own, check in estimator_checks_generator(estimator)

@@ -126,7 +126,7 @@ def test_thresholds_meet_equal_rates_exactly(make_rows: Any, constraint: str) ->
     labels = model.fit(rows.X, rows.y, sensitive_features=rows.group).predict(rows.X, sensitive_features=rows.group)
     gap = float(np.ptp(rates(labels, rows, rows.y == "yes" if constraint == EOP else None)))
     assert gap == pytest.approx(model.train_violation_, abs=1e-12) and gap <= 0.02 + 1e-9
-    assert model.solver_ == "thresholds"
+    assert model.solver_ == "thresholds" and model.selected_["score"] in ("per_group", "additive", "mean")
 
 
 def test_weights_equal_repetition_and_the_penalty_is_that_of_scikit_learn(make_rows: Any) -> None:

@@ -72,7 +72,7 @@ class GroupCuts:
     def score(self, task: Task) -> Vector:
         """Weights (G, d+1) of the score to cut for a task."""
         own, rows = self.training.weights, self.training.rows
-        first = _blocks([params for params, _ in self.plain])[self.kind]
+        first = self._blocks([params for params, _ in self.plain])[self.kind]
         cuts = best_cuts(task, rows, linear_score(task, first), own)
         weights = costs(task, rows, cuts) * (1.0 if own is None else own)
         weights /= weights.mean()
@@ -80,7 +80,7 @@ class GroupCuts:
             minimise_weighted(WeightedProblem.of(problem, weights, problem.penalty), *start, STEPS)[0]
             for problem, start in zip(self.problems, self.plain, strict=True)
         ]
-        return _blocks(again)[self.kind]
+        return self._blocks(again)[self.kind]
 
     @cached_property
     def problems(self) -> list[WeightedProblem]:
@@ -99,13 +99,14 @@ class GroupCuts:
     def held_out(self) -> dict[str, Vector]:
         """Logistic loss of every held-out row by the name of the score, where these are fitted to the other rows."""
         kept, held = self.training.hold_out()
-        part, rows = GroupCuts(self.training.part(kept)), self.training.rows.take(held)
-        losses = {}
-        for name, blocks in _blocks([params for params, _ in part.plain]).items() if held.size else ():
-            losses[name] = np.logaddexp(
-                0, -rows.y * linear_score(part.training.task, blocks).scores(rows.X, rows.group)
-            )
-        return losses
+        if not held.size:
+            return {}
+        part, rows = self.training.part(kept), self.training.rows.take(held)
+        scores = {
+            name: linear_score(part.task, blocks).scores(rows.X, rows.group)
+            for name, blocks in part.cuts._blocks([params for params, _ in part.cuts.plain]).items()
+        }
+        return {name: np.logaddexp(0, -rows.y * own) for name, own in scores.items()}
 
     @cached_property
     def kind(self) -> str:
@@ -121,6 +122,13 @@ class GroupCuts:
         table = {f"validation_loss_{name}": float(losses.mean()) for name, losses in self.held_out.items()}
         return {"score": self.kind, **table}
 
+    def _blocks(self, params: Sequence[Vector]) -> dict[str, Vector]:
+        """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
+        per_group, shared = (one.model.effective(own) for one, own in zip(self.problems, params, strict=True))
+        additive = shared[:, : per_group.shape[1]].copy()
+        additive[1:, 0] += params[1][0, per_group.shape[1] :]  # the indicators' weights
+        return {"per_group": per_group, "additive": additive, MEAN: (per_group + additive) / 2}
+
 
 def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
     """What a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
@@ -134,15 +142,6 @@ def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
     if task.constraint == EQUAL_OPPORTUNITY:
         return np.where(positive, np.exp(-own), 1.0)
     return np.asarray(1 - rows.y * np.tanh(own / 2))
-
-
-def _blocks(params: Sequence[Vector]) -> dict[str, Vector]:
-    """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
-    own, shared = params
-    per_group = np.concatenate([own[:1], own[:1] + own[1:]])
-    additive = np.repeat(shared[:, : own.shape[1]], len(own), axis=0)
-    additive[1:, 0] += shared[0, own.shape[1] :]
-    return {"per_group": per_group, "additive": additive, MEAN: (per_group + additive) / 2}
 
 
 def _with_indicators(training: "Training") -> "Training":

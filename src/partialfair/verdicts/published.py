@@ -2,7 +2,7 @@
 
 import csv
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -56,8 +56,7 @@ def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
         DataError: a line of the file has no number, or no readable interval.
     """
     path = papers.file(paper, papers.PUBLISHED, root)
-    seeds = papers.paper(paper, root).seeds
-    return tuple(replace(row, seeds=seeds) for row in _read(path)) if path.is_file() else ()
+    return _read(path, papers.paper(paper, root).seeds) if path.is_file() else ()
 
 
 def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
@@ -66,18 +65,24 @@ def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published
 
 
 @cache
-def _read(path: Path) -> tuple[Published, ...]:
+def _read(path: Path, seeds: int | None) -> tuple[Published, ...]:
     with path.open(encoding="utf-8", newline="") as stream:
-        return tuple(_parse(line, path, number) for number, line in enumerate(csv.DictReader(stream), start=2))
+        return tuple(_parse(line, path, number, seeds) for number, line in enumerate(csv.DictReader(stream), start=2))
 
 
-def _parse(line: dict[str, str], path: Path, number: int) -> Published:
+def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> Published:
     names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "setting", "metric")
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
         texts = {name: line[name] for name in names}
-        spread = float(line.get("spread") or math.nan)
-        more = {"split": line.get("split") or "", "spread": spread, "spread_kind": line.get("spread_kind") or ""}
-        return Published(**texts, interval=interval, value=float(line["value"]), **more)  # type: ignore[arg-type]
+        return Published(
+            **texts,
+            interval=interval,
+            value=float(line["value"]),
+            split=line.get("split") or "",
+            spread=float(line.get("spread") or math.nan),
+            spread_kind=line.get("spread_kind") or "",
+            seeds=seeds,
+        )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path}, line {number}: {error}; correct the line") from error

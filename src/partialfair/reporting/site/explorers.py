@@ -163,7 +163,10 @@ def _certificate(group: pd.DataFrame) -> str:
 
 def _text(value: float, digits: int = 3) -> str:
     """A number in few letters: there are three for each of thousands of runs."""
-    return "–" if pd.isna(value) else f"{value:.{digits}g}".replace("e-0", "e-").removeprefix("0" if value else "")
+    if pd.isna(value):
+        return "–"
+    text = f"{value:.{digits}g}".replace("e-0", "e-")
+    return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def _number(value: float) -> float | str:
