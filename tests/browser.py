@@ -1,9 +1,10 @@
 """A headless Chromium for tests of pages; tests that want one are skipped with a reason where there is none."""
 
 import base64
+import importlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,12 @@ def emulate(browser: Any, width: int = 1280, height: int = 1000, dark: bool = Fa
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+
+def wait_until(browser: Any, holds: Callable[[], Any], seconds: float = 30) -> None:
+    """Wait for what a page loads after it was opened."""
+    wait = importlib.import_module("selenium.webdriver.support.wait")
+    wait.WebDriverWait(browser, seconds).until(lambda _: holds())
 
 
 def sheets(browser: Any, size: tuple[float, float]) -> int:

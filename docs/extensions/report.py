@@ -179,8 +179,9 @@ def files(app: Sphinx, failed: Exception | None) -> None:
         if "png" in shown.files:
             (thumbs / f"{shown.name}.png").write_bytes(thumbnail(shown.files["png"]))
     shutil.copy(ROOT / "reports" / "scorecard.csv", data)
-    (data / "scorecard.js").write_text(explorers.scorecard(own), encoding="utf-8")
-    (data / "runs.js").write_text(explorers.runs(own), encoding="utf-8")
+    (data / "runs").mkdir()
+    for name, script in {"scorecard": explorers.scorecard(own), **explorers.runs(own)}.items():
+        (data / f"{name}.js").write_text(script, encoding="utf-8")
 
 
 def thumbnail(png: Path) -> bytes:

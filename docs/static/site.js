@@ -1,4 +1,4 @@
-/* The site's only script: copying, Figure 1, and the two explorers. It loads nothing. */
+/* The site's only script: copying, Figure 1, and the two explorers. It loads the details of runs, no more. */
 (function () {
   "use strict";
   var SVG = "http://www.w3.org/2000/svg";
@@ -200,7 +200,7 @@
   function explorer(host) {
     var name = host.dataset.name, root = host.dataset.root, data = (window.partialfair || {})[name];
     if (!data) return;
-    var columns = data.columns;
+    var columns = data.columns.filter(function (c) { return !c.later; }).concat(data.columns.filter(function (c) { return c.later; }));
     var rows = data.rows.map(function (row) { return row.map(function (v) { return typeof v === "number" ? data.words[v] : v[0]; }); });
     var texts = rows.map(function (row) { return row.join(" ").toLowerCase(); });
     var place = {};
@@ -312,12 +312,29 @@
     function pages(c, row) {
       return make("span", {}, row[place[c.key]].split(", ").map(function (name) { return make("a", { href: root + c.pages.replace("{page}", name) }, name + " "); }));
     }
-    function detail(row) {
-      var parts = columns.filter(function (c) { return c.detail && row[place[c.key]]; }).map(function (c) {
-        var v = row[place[c.key]];
-        return make("div", {}, [make("strong", {}, c.key + ": "), c.table ? grid(c.table, v) : c.trace ? trace(c, row) : c.pages ? pages(c, row) : String(v)]);
+    function complete(row, then, fail) {  /* what the row's experiment holds in a script of its own */
+      if (row.length === columns.length) return then();
+      var part = row[place[data.part]], file = "data/" + name + "/" + part + ".js", script = make("script", { src: root + file });
+      script.addEventListener("load", function () {
+        var lines = window.partialfair[name + "/" + part].slice();
+        rows.forEach(function (own) {
+          if (own[place[data.part]] === part) { var line = lines.shift(); if (own.length < columns.length) own.push.apply(own, line); }
+        });
+        then();
       });
-      return make("tr", { class: "detail" }, make("td", { colspan: visible.length }, parts.length ? parts : "Nothing further is recorded."));
+      script.addEventListener("error", function () { fail(file + " could not be read."); });
+      document.head.append(script);
+    }
+    function detail(row) {
+      var td = make("td", { colspan: visible.length }, "…");
+      complete(row, function () {
+        var parts = data.columns.filter(function (c) { return c.detail && row[place[c.key]]; }).map(function (c) {
+          var v = row[place[c.key]];
+          return make("div", {}, [make("strong", {}, c.key + ": "), c.table ? grid(c.table, v) : c.trace ? trace(c, row) : c.pages ? pages(c, row) : String(v)]);
+        });
+        td.replaceChildren.apply(td, parts.length ? parts : ["Nothing further is recorded."]);
+      }, function (words) { td.textContent = words; });
+      return make("tr", { class: "detail" }, td);
     }
     function draw() {
       var list = order(rows.map(function (_, i) { return i; }).filter(function (i) { return keeps(rows[i], i); }));

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pandas as pd
 import pytest
 import yaml
 
 from partialfair.grid.config import load_config
 from partialfair.reporting.site import card
-from tests.browser import chromium, emulate
+from tests.browser import chromium, emulate, wait_until
 from tests.workflow.project import ROOT
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,8 @@ def test_no_page_is_large(site: Path) -> None:
     nodes = {p.relative_to(site).as_posix(): p.read_text(encoding="utf-8").count("<") // 2 for p in pages}
     assert not large
     assert max(nodes.values()) < NODES
-    assert all(path.stat().st_size < BYTES for path in (site / "data").glob("*.js"))
+    scripts = list((site / "data").rglob("*.js"))
+    assert len(scripts) > 30 and all(path.stat().st_size < BYTES for path in scripts)
 
 
 def test_every_exhibit_and_paper_has_its_page(site: Path) -> None:
@@ -274,11 +276,25 @@ def test_a_run_shows_its_trace_or_says_where_it_is(browser: Any, site: Path) -> 
         kappa = row.find_elements("css selector", "td")[3].text
         row.send_keys("\ue007")  # Enter
         texts[kappa] = row.find_element("xpath", "following-sibling::tr[1]")
+    wait_until(browser, lambda: all("seed by seed" in detail.text for detail in texts.values()))
     drawn, other = texts.pop("0.1"), next(iter(texts.values()))
     assert len(drawn.find_elements("css selector", ".pf-trace svg path[d^=M]")) == 2
     assert "data/runs/psp/a9a/idca/kappa=0.1/seed=0/history.parquet" in drawn.text and "Loss against" in drawn.text
     assert not other.find_elements("css selector", ".pf-trace svg") and "holds no trace of it" in other.text
     assert "figure10" in other.text and browser.get_log("browser") == []
+
+
+def test_details_are_those_of_the_rows_run(browser: Any, site: Path) -> None:
+    """Each experiment's details are read once, and belong to the row that is opened, however rows are ordered."""
+    table = pd.read_parquet(ROOT / "reports" / "pdp" / "runs.parquet")
+    own = table[(table["dataset"] == "bank") & (table["algorithm"] == "ssg")].set_index("seed")
+    opened(browser, site, "runs-explorer#sort=-objective&experiment=pdp&dataset=bank&q=ssg")
+    (row,) = (row for row in browser.find_elements("css selector", ".pf-rows tr.row") if " SSG" in row.text)
+    row.send_keys("\ue007")
+    wait_until(browser, lambda: browser.find_elements("css selector", ".pf-seeds tbody tr"))
+    for line in browser.find_elements("css selector", ".pf-seeds tbody tr"):
+        seed, _, objective = [cell.text for cell in line.find_elements("css selector", "td")[:3]]
+        assert float(objective) == pytest.approx(own.loc[int(seed), "objective"], abs=5e-4)
 
 
 def test_links_from_the_home_page_filter(browser: Any, site: Path) -> None:

@@ -1,4 +1,7 @@
-"""Data of the two explorers, the scorecard and the runs: a script each; a page opened as a file fetches nothing."""
+"""Data of the two explorers, the scorecard and the runs, as scripts: a page opened as a file can fetch nothing else.
+
+What an opened row of a run shows is in a script of the row's experiment, which the first such row loads.
+"""
 
 import math
 from collections.abc import Sequence
@@ -60,11 +63,21 @@ RUNS: tuple[Column, ...] = (
     {"key": "certificate", "title": "its kind, and the worst seed's value"},
     {"key": "seconds", "number": True, "title": "wall time of one run, mean"},
     {"key": "MiB", "number": True, "title": "largest peak memory"},
-    {"key": "seed by seed", "detail": True, "table": ["seed", "status", "objective", "violation", "seconds"]},
-    {"key": "settings chosen, first seed", "detail": True},
-    {"key": "reason", "detail": True},
+    {
+        "key": "seed by seed",
+        "detail": True,
+        "later": True,
+        "table": ["seed", "status", "objective", "violation", "seconds"],
+    },
+    {"key": "settings chosen, first seed", "detail": True, "later": True},
+    {"key": "reason", "detail": True, "later": True},
     {"key": "made by", "detail": True},
-    {"key": "trace", "detail": True, "trace": "data/runs/{experiment}/{folder}/seed=0/history.parquet"},
+    {
+        "key": "trace",
+        "detail": True,
+        "later": True,
+        "trace": "data/runs/{experiment}/{folder}/seed=0/history.parquet",
+    },
     {"key": "traces of this experiment", "detail": True, "pages": "exhibits/{page}.html"},
     {"key": "folder", "hidden": True},
 )
@@ -76,7 +89,7 @@ POINTS = 30  # of a trace that the explorer draws
 def scorecard(project: Project) -> str:
     """Return the script with every line of the scorecard: what counts first, and of that what did not come out."""
     ordered = sorted(project.entries, key=lambda entry: (not entry.power, WORST_FIRST.index(entry.tone)))
-    return _script("scorecard", SCORECARD, [_line(project, entry) for entry in ordered])
+    return _table("scorecard", SCORECARD, [_line(project, entry) for entry in ordered])
 
 
 def _line(project: Project, entry: Entry) -> list[Any]:
@@ -96,18 +109,27 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     ]  # fmt: skip
 
 
-def runs(project: Project) -> str:
-    """Return the script with one line per experiment, dataset, method and kappa."""
-    rows, drawn = [], traces(project)
+def runs(project: Project) -> dict[str, str]:
+    """Return scripts by name: one line per experiment, dataset, method and kappa, and each experiment's details."""
+    drawn = traces(project)
+    rows: list[list[Any]] = []
+    details: dict[str, str] = {}
     for name in project.config.experiments:
         pages = ", ".join(own.name for own in project.exhibits.values() if _shows_traces(own, name))
         path = project.root / "reports" / name / "runs.parquet"
         if path.is_file():
             table = pd.read_parquet(path)
+            own = []
             for key, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
                 folder = f"{key[0]}/{key[1]}/kappa={float(key[2])!r}".removesuffix(".0")
-                rows.append([*_setting(name, key, group), drawn.get((name, *key), " "), pages, folder])
-    return _script("runs", RUNS, rows)
+                own.append([*_setting(name, key, group), drawn.get((name, *key), " "), pages, folder])
+            rows += [_part(row, later=False) for row in own]
+            details[f"runs/{name}"] = _script(f"runs/{name}", as_json([_part(row, later=True) for row in own]))
+    return {"runs": _table("runs", RUNS, rows, part="experiment"), **details}
+
+
+def _part(row: Sequence[Any], *, later: bool) -> list[Any]:
+    return [value for value, column in zip(row, RUNS, strict=True) if ("later" in column) == later]
 
 
 def _shows_traces(shown: Shown, experiment: str) -> bool:
@@ -173,9 +195,15 @@ def _number(value: float) -> float | str:
     return float(f"{value:.4g}") if math.isfinite(value) else ""
 
 
-def _script(name: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> str:
-    """Return the columns and rows as a script; words that recur are numbers into a list of words."""
+def _table(name: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]], part: str = "") -> str:
+    """Return columns and rows as a script; words that recur are numbers into a list of words.
+
+    Columns that are read later have no place in ``rows``; they are in the script of the row's value of ``part``.
+    """
     words: dict[str, int] = {}
     coded = [[words.setdefault(v, len(words)) if isinstance(v, str) else [v] for v in row] for row in rows]
-    content = {"columns": columns, "words": list(words), "rows": coded}
-    return f"window.partialfair=window.partialfair||{{}};window.partialfair.{name}={as_json(content)};\n"
+    return _script(name, as_json({"columns": columns, "words": list(words), "rows": coded, "part": part}))
+
+
+def _script(name: str, content: str) -> str:
+    return f'window.partialfair=window.partialfair||{{}};window.partialfair["{name}"]={content};\n'
