@@ -6,6 +6,7 @@ reduction among answers that cost the same (so do the same data perturbed in the
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -174,22 +175,26 @@ def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
 
 def time_of(context: Context[Any], row: Published, one: Series) -> Outcome:
     """Seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
-    spent = seconds(context, one, row.dataset)
-    if not spent.size:
-        return Outcome(None, "no run gives this time")
     note = "processor time of another implementation on another machine; the published time includes the base models"
-    return Outcome(t_interval(spent, context.results.level), note, one.of(row.dataset))
+    return measured_time(context, seconds(context, one, row.dataset), note, one.of(row.dataset))
 
 
-def seconds(context: Context[Any], one: Series, dataset: str) -> np.ndarray:
-    """Processor seconds of every tolerance and repetition: after minus before, from the histories."""
-    found = []
+def measured_time(context: Context[Any], spent: Mapping[int, np.ndarray], note: str, where: str) -> Outcome:
+    """The mean of seconds by repetition, or that there are none."""
+    if not spent:
+        return Outcome(None, "no run gives this time")
+    return Outcome(t_interval(np.concatenate([*spent.values()]), context.results.level), note, where)
+
+
+def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.ndarray]:
+    """Processor seconds of every tolerance by repetition: after minus before, from the histories."""
+    found = {}
     for job in context.config.jobs(one.of(dataset)):
         file = context.root / job.path / "history.parquet"
         if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and file.exists():
             by_candidate = pd.read_parquet(file).groupby("candidate", sort=False)["cpu_seconds"]
-            found.append(by_candidate.agg(lambda times: times.iloc[-1] - times.iloc[0]).to_numpy(float))
-    return np.concatenate(found) if found else np.zeros(0)
+            found[job.seed] = by_candidate.agg(lambda times: times.iloc[-1] - times.iloc[0]).to_numpy(float)
+    return found
 
 
 def _classifier(context: Context[Any], row: Published) -> Outcome:
