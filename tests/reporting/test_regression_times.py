@@ -50,7 +50,7 @@ def test_the_published_time_is_compared_with_the_sum(tmp_path: Path) -> None:
     own = context(tmp_path, SUMS)
     outcome = regression_times.reproduce(own, own.published[0])
     assert outcome.estimate is not None and np.isclose(outcome.estimate.mean, 14.0)
-    assert outcome.where == "steps + fits"
+    assert outcome.source == "steps + fits"
 
 
 def test_a_sum_of_an_unknown_series_is_refused(tmp_path: Path) -> None:
