@@ -192,9 +192,15 @@ def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.nd
     for job in context.config.jobs(one.of(dataset)):
         file = context.root / job.path / "history.parquet"
         if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and file.exists():
-            by_candidate = pd.read_parquet(file).groupby("candidate", sort=False)["cpu_seconds"]
-            found[job.seed] = by_candidate.agg(lambda times: times.iloc[-1] - times.iloc[0]).to_numpy(float)
+            found[job.seed] = _spent(file, file.stat().st_mtime_ns)
     return found
+
+
+@lru_cache(maxsize=2000)
+def _spent(file: Path, changed: int) -> np.ndarray:
+    """Seconds of every candidate of a history, which several rows and published numbers ask for."""
+    times = pd.read_parquet(file).groupby("candidate", sort=False)["cpu_seconds"]
+    return np.asarray(times.last() - times.first(), dtype=float)
 
 
 def _classifier(context: Context[Any], row: Published) -> Outcome:

@@ -70,7 +70,7 @@ RUNS: tuple[Column, ...] = (
         "table": ["seed", "status", "objective", "violation", "seconds"],
     },
     {"key": "settings chosen, first seed", "detail": True, "later": True},
-    {"key": "reason", "detail": True, "later": True},
+    {"key": "reason", "detail": True},
     {"key": "made by", "detail": True},
     {
         "key": "trace",
