@@ -80,34 +80,53 @@ def _unmeasured(kept: Kept) -> str:
 def parity(side: str, file: Path = parity_cells.FILE) -> str:
     """Return the comparisons of a side, losses included."""
     kept = Kept(file, parity_cells.COLUMNS, parity_cells.KEYS)
+    along = {(cell.table, cell.method, cell.bound): cell for cell in parity_cells.cells(kept, side, parity_cells.PATH)}
     lines = []
     for cell in parity_cells.cells(kept, side):
         peer = cell.method if cell.method == parity_cells.TO else f"{cell.method}, bound {cell.bound:g}"
-        outcome = "ahead" if cell.ahead else "behind" if cell.behind else "level"
         gap = f"{cell.gap:.4f}" + (" (beyond our path)" if cell.beyond else "")
-        difference = f"{cell.difference:+.4f} ± {cell.error:.4f}"
-        lines.append(
-            (cell.table, peer, cell.splits, f"{cell.accuracy:.4f}", gap, difference, outcome, f"{cell.times:.1f}")
-        )
+        shared = along.get((cell.table, cell.method, cell.bound))
+        own = *_ours(cell), *(_ours(shared) if shared else ("–",) * 3)
+        lines.append((cell.table, peer, f"{cell.accuracy:.4f}", gap, *own))
     header = (
-        "table", "peer", "splits", "its test accuracy", "its test gap", "ours less its, ± standard error", "outcome",
-        "its time over ours",
+        "table", "peer", "its test accuracy", "its test gap", "one fit of ours less its, ± standard error", "outcome",
+        "its time over ours", "ours along a path less its", "outcome", "its time over ours",
     )  # fmt: skip
     return table(header, lines) + _older(kept, parity_cells.fits_of(side)) if lines else NOTHING
 
 
+def _ours(cell: parity_cells.Cell) -> tuple[str, str, str]:
+    """Difference, outcome and ratio of times."""
+    outcome = "ahead" if cell.ahead else "behind" if cell.behind else "level"
+    return f"{cell.difference:+.4f} ± {cell.error:.4f}", outcome, f"{cell.times:.1f}"
+
+
 def verdict(side: str, file: Path = parity_cells.FILE) -> str:
     """Return one sentence about the comparisons of a side."""
-    found = parity_cells.cells(Kept(file, parity_cells.COLUMNS, parity_cells.KEYS), side)
+    kept = Kept(file, parity_cells.COLUMNS, parity_cells.KEYS)
+    found, along = parity_cells.cells(kept, side), parity_cells.cells(kept, side, parity_cells.PATH)
     if not found:
         return NOTHING
+    words = f"Of {len(found)} comparisons over {_splits(found)} splits, {_counts(found)}."
+    if along:
+        words += f" Along a path of {len(parity_cells.KAPPAS)} tolerances, {_counts(along)}."
+    return words + "\n"
+
+
+def _splits(found: list[parity_cells.Cell]) -> str:
+    splits = sorted({cell.splits for cell in found})
+    return f"{splits[0]}" if len(splits) == 1 else f"{splits[0]} to {splits[-1]}"
+
+
+def _counts(found: list[parity_cells.Cell]) -> str:
+    """How many comparisons went either way."""
     ahead, behind = sum(cell.ahead for cell in found), sum(cell.behind for cell in found)
     level, mean = len(found) - ahead - behind, float(np.mean([cell.difference for cell in found]))
-    splits = sorted({cell.splits for cell in found})
-    many = f"{splits[0]}" if len(splits) == 1 else f"{splits[0]} to {splits[-1]}"
+    times = [cell.times for cell in found if cell.method == parity_cells.EG]
     return (
-        f"Of {len(found)} comparisons over {many} splits, ours is more accurate in {ahead} by more than two standard "
-        f"errors, less accurate in {behind}, and level in {level}; the mean difference is {mean:+.4f}.\n"
+        f"ours is more accurate in {ahead} by more than two standard errors, less accurate in {behind}, and level in "
+        f"{level}; the mean difference is {mean:+.4f}, and it takes 1/{min(times):.0f} to 1/{max(times):.0f} of the "
+        "reduction's time"
     )
 
 

@@ -14,6 +14,7 @@ BOUNDS = (0.0025, 0.01, 0.05)  # of the reduction, against the mean of all rows
 KAPPAS = (0.0005, 0.002, 0.004, 0.0075, 0.015, 0.03, 0.06, 0.1, 0.15)
 SIDES = ("blind", "aware")
 EG, TO, OURS = "ExponentiatedGradient", "ThresholdOptimizer", "PartialFairClassifier"
+PATH = "frontier"  # all tolerances in one call, each with an equal share of its seconds
 FILE = Path(__file__).parents[2] / "reports" / "tight_parity.csv"
 KEYS = ("table", "side", "split", "method", "setting")
 COLUMNS = (*KEYS, "accuracy", "gap", "train_gap", "seconds")
@@ -74,7 +75,7 @@ class Cell:
         )
 
 
-def cell(kept: Kept, table: str, side: str, method: str, bound: float) -> Cell | None:
+def cell(kept: Kept, table: str, side: str, method: str, bound: float, own_method: str = OURS) -> Cell | None:
     """One comparison, over the splits that both sides have; ``None`` with fewer than two."""
     found: dict[tuple[int, str, float], tuple[float, float, float]] = {
         (int(row["split"]), row["method"], float(row["setting"])): (
@@ -84,11 +85,11 @@ def cell(kept: Kept, table: str, side: str, method: str, bound: float) -> Cell |
         )
         for row in kept.where(lambda row: (row["table"], row["side"]) == (table, side))
     }
-    wanted = [(OURS, kappa) for kappa in KAPPAS] + [(method, bound)]
+    wanted = [(own_method, kappa) for kappa in KAPPAS] + [(method, bound)]
     splits = [split for split in range(SPLITS) if all((split, *one) in found for one in wanted)]
     if len(splits) < 2:
         return None
-    own = np.array([[found[split, OURS, kappa] for kappa in KAPPAS] for split in splits])  # (R, K, 3)
+    own = np.array([[found[split, own_method, kappa] for kappa in KAPPAS] for split in splits])  # (R, K, 3)
     others = np.array([found[split, method, bound] for split in splits])  # (R, 3)
     gap = float(others[:, 1].mean())
     path = own[:, :, 1].mean(axis=0)
@@ -102,12 +103,12 @@ def cell(kept: Kept, table: str, side: str, method: str, bound: float) -> Cell |
 
 def fits_of(side: str) -> Callable[[dict[str, str]], bool]:
     """Tells whether a row is a fit of the classifier on this side."""
-    return lambda row: row["side"] == side and row["method"] == OURS
+    return lambda row: row["side"] == side and row["method"] in (OURS, PATH)
 
 
-def cells(kept: Kept, side: str) -> list[Cell]:
-    """All comparisons of a side."""
+def cells(kept: Kept, side: str, own_method: str = OURS) -> list[Cell]:
+    """All comparisons of a side, of single fits or of those of a path."""
     methods = [(EG, bound) for bound in BOUNDS] + ([(TO, 0.0)] if side == "aware" else [])
     tables = dict.fromkeys(row["table"] for row in kept.rows)
-    every = [cell(kept, table, side, *method) for table in tables for method in methods]
+    every = [cell(kept, table, side, *method, own_method) for table in tables for method in methods]
     return [one for one in every if one is not None]

@@ -18,7 +18,8 @@ CURVE_UNITS = {"jobs": "s"}  # of the points; all other curves are milliseconds 
 MARKS = ("<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->")
 HEADLINES = (
     "idca_batched_vs_naive", "step_limit_fraction", "alm_vs_idca_time", "classifier_truthful_share",
-    "tight_parity_blind_vs_eg", "tight_parity_aware_vs_eg", "vs_fairlearn_eg_time", "vs_fairret_time",
+    "tight_parity_blind_vs_eg", "tight_parity_aware_vs_eg", "vs_fairlearn_eg_time", "vs_fairlearn_eg_path_time",
+    "vs_fairlearn_eg_aware_time", "vs_fairlearn_eg_aware_path_time", "vs_fairret_time",
     "auc_network_step_vs_dense",
     "ten_million_rows_minutes",
     "regression_aware_gain",
@@ -40,6 +41,10 @@ MEANING = {
     "tight_parity_aware_vs_eg": "the same with the group, ThresholdOptimizer included",
     "vs_fairlearn_eg_time": "time of fairlearn's ExponentiatedGradient over ours for one tolerance, without the group, "
     "the smallest of all cells",
+    "vs_fairlearn_eg_path_time": "the same along a path of nine tolerances, which share their fits",
+    "vs_fairlearn_eg_aware_time": "time of fairlearn's ExponentiatedGradient over ours for one tolerance, with the "
+    "group, the smallest of all cells",
+    "vs_fairlearn_eg_aware_path_time": "the same along a path of nine tolerances",
     "vs_fairret_time": "against fairret in a PyTorch loop at its violation, the smaller of a9a and bank",
     "auc_network_step_vs_dense": "a step of 60 networks of AUC fairness, against dense matrix products",
     "ten_million_rows_minutes": "one fit on a Parquet file of 10,000,000 rows and 100 columns, processor time",

@@ -6,7 +6,7 @@ import pytest
 from partialfair.metrics import evaluate_all
 from tests.benchmarks import bench_tables, bench_ten_million, parity_cells
 from tests.benchmarks.kept import Kept
-from tests.benchmarks.parity_cells import BOUNDS, EG, KAPPAS, OURS
+from tests.benchmarks.parity_cells import BOUNDS, EG, KAPPAS, OURS, PATH
 
 
 def test_a_row_that_is_there_is_not_measured_again(tmp_path):
@@ -56,6 +56,8 @@ def parity_rows(path, difference, splits=4):
         for kappa in KAPPAS:
             ours = {"method": OURS, "setting": kappa, "gap": kappa, "seconds": 1.0}
             kept.add(shared | ours | {"accuracy": 0.8 + kappa + 0.001 * split + difference})
+            along = ours | {"method": PATH, "seconds": 0.25}
+            kept.add(shared | along | {"accuracy": 0.8 + kappa + 0.001 * split - difference})
         for bound in BOUNDS:
             peer = {"method": EG, "setting": bound, "gap": bound, "seconds": 8.0}
             kept.add(shared | peer | {"accuracy": 0.8 + bound + 0.001 * split + 1e-5 * (-1) ** split})
@@ -72,6 +74,8 @@ def test_splits_are_paired_at_the_test_gap_of_the_peer(tmp_path, difference, ahe
         assert cell.difference == pytest.approx(difference, abs=1e-6) and cell.error < 1e-4
         assert (cell.ahead, cell.behind, cell.beyond) == (ahead, behind, False)
         assert cell.times == pytest.approx(8) and cell.splits == 4
+    for cell in parity_cells.cells(Kept(tmp_path / "p.csv", parity_cells.COLUMNS, parity_cells.KEYS), "blind", PATH):
+        assert cell.difference == pytest.approx(-difference, abs=1e-6) and cell.times == pytest.approx(32)
 
 
 def test_growth_and_the_largest_file_are_told_apart(tmp_path):

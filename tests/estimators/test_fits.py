@@ -125,6 +125,17 @@ def test_kappa_path_of_one_equals_fit_on_the_same_rows(rows: Any) -> None:
     assert path.table["objective"].iloc[1] == pytest.approx(cold.table["objective"].iloc[0], abs=2e-3)
 
 
+def test_a_path_without_held_out_rows_fits_all_of_them(rows: Any) -> None:
+    whole = PartialFairClassifier("partial_demographic_parity", kappa=0.1, random_state=1)
+    path = frontier(whole, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3, 0.1], validation_fraction=0)
+    alone = whole.fit(rows.X, rows.y, sensitive_features=rows.group)
+    np.testing.assert_array_equal(path.estimators[-1].coef_, alone.coef_)
+    assert not [name for name in path.table if name.startswith("validation")]
+    assert [line.get_label() for line in path.plot().axes[0].lines] == ["train rows"]
+    with pytest.raises(InputError, match="or 0 for none"):
+        frontier(whole, rows.X, rows.y, sensitive_features=rows.group, validation_fraction=-0.1)
+
+
 @pytest.mark.parametrize(
     ("change", "parts"),
     [

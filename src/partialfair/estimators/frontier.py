@@ -1,4 +1,4 @@
-"""The trade-off of accuracy and violation: one classifier per tolerance, each started from its neighbour."""
+"""The trade-off of accuracy and violation: one classifier per tolerance, which share what does not depend on it."""
 
 import math
 import time
@@ -32,9 +32,9 @@ class Frontier:
 
     Attributes:
         table: one row per kappa: kappa, status, objective, surrogate_violation and true_violation of the training
-            constraints, train_accuracy, validation_accuracy, train_<metric> and validation_<metric>, and seconds.
-            Violations of the constraints count from their tolerance (not positive: satisfied); metrics are the
-            violations themselves (0 = parity).
+            constraints, train_accuracy, validation_accuracy, train_<metric> and validation_<metric>, and seconds; the
+            columns of validation are there if rows were held out. Violations of the constraints count from their
+            tolerance (not positive: satisfied); metrics are the violations themselves (0 = parity).
         estimators: the fitted classifiers, in the order of the table.
         metric: name of the metric that belongs to the constraint family.
     """
@@ -57,6 +57,8 @@ class Frontier:
             axis = axis if axis is not None else figure.add_subplot()
             looks = (("train", "#0072b2", "o-"), ("validation", "#c8500a", "s--"))
             for part, colour, marks in looks:
+                if f"{part}_accuracy" not in self.table:
+                    continue
                 x, y = 1 - self.table[f"{part}_{self.metric}"], self.table[f"{part}_accuracy"]
                 axis.plot(x, y, marks, color=colour, label=f"{part} rows")
                 missed = self.table["status"] != "ok"
@@ -84,7 +86,9 @@ def frontier(
 ) -> Frontier:
     """Fit an estimator for each tolerance, from the loosest to the tightest.
 
-    With ``solver="alm"`` each fit starts at the solution before it. Rows for validation are held out, stratified
+    What the tolerances have in common (the fit without constraint, the scores that thresholds are placed on, the
+    decisions that mixtures are made of) is computed once, and with ``solver="alm"`` each fit starts at the solution
+    before it. Rows for validation are held out, stratified
     by group and label, with the estimator's ``random_state``; they choose nothing except, with "idca", the
     hyper-parameters.
 
@@ -93,7 +97,7 @@ def frontier(
             changed.
         X, y, sensitive_features: as in :meth:`PartialFairClassifier.fit`.
         kappas: tolerances; infinity is the unconstrained model.
-        validation_fraction: share of rows held out.
+        validation_fraction: share of rows held out; 0 to train on all of them and have no columns of validation.
 
     Raises:
         InputError: data or settings that cannot be used.
@@ -104,8 +108,10 @@ def frontier(
     own = _last_step(estimator)
     if not path or own.constraint is None or sensitive_features is None:
         raise InputError("frontier: it needs a constraint, sensitive_features and at least one kappa")
-    if not 0 < validation_fraction < 1:
-        raise InputError(f"validation_fraction is {validation_fraction!r}; use a number between 0 and 1, such as 0.25")
+    if not 0 <= validation_fraction < 1:
+        raise InputError(
+            f"validation_fraction is {validation_fraction!r}; use a number between 0 and 1, such as 0.25, or 0 for none"
+        )
     first, training, task = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
     with value_errors():
         metric = plugins.load("constraints", own.constraint).VIOLATION[own.kappa_scale]
@@ -150,7 +156,9 @@ def _prepare(
     if not len(labels) == len(codes):
         raise InputError(f"sensitive_features has {len(codes)} rows, y has {len(labels)}; pass one group per row")
     random = check_random_state(first.random_state)
-    kept, held = stratified_rows((labels.max() + 1) * codes + labels, validation_fraction, random)
+    kept, held = np.arange(len(labels)), np.zeros(0, np.int64)
+    if validation_fraction > 0:
+        kept, held = stratified_rows((labels.max() + 1) * codes + labels, validation_fraction, random)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
         X = steps.transform(X)
@@ -179,6 +187,8 @@ def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metri
         "true_violation": measured.true_violation,
     }
     for part, data in (("train", task.train), ("validation", task.validation)):
+        if data.n_rows == 0:
+            continue
         scores = estimator.model_.scores(data.X, data.group)
         values, _ = evaluate_all(scores, data.y, data.group, task.interval, only=("accuracy", metric))
         row |= {f"{part}_{name}": np.nan if value is None else value for name, value in values.items()}

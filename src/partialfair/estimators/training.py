@@ -15,9 +15,10 @@ from partialfair.algorithms.contract import Fit, Task, Trace, algorithm_for, lin
 from partialfair.algorithms.linear import calibrated
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
-from partialfair.algorithms.linear.parity import Decision, ParityFits, Rates
+from partialfair.algorithms.linear.parity import ParityFits, Rates
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
+from partialfair.algorithms.linear.rate_mixture import Mixture
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.group_cuts import GroupCuts, best_cuts
@@ -210,22 +211,23 @@ class Training:
             )
         fits = self._parity_fits(task.constraint)
         measured, kappa, lots = gap_of(task), task.kappa, row_lots(self.rows.X, self.salt)
-        decisions, shares = fits.solve(kappa)
-        best: tuple[float, list[Decision], Vector] | None = None
+        found = fits.solve(kappa)
+        best: tuple[float, Mixture] | None = None
         for _ in range(NARROWINGS):
-            scores = np.array([fits.problem.scores(one.params) for one in decisions])
-            drawn = choice_of(lots, shares)[fits.problem.design.order]
+            scores = np.array([fits.problem.scores(fits.decisions[j].params) for j in found.used])
+            drawn = choice_of(lots, found.shares)[fits.problem.design.order]
             own = np.take_along_axis(scores, drawn[None], axis=0)[0]
             gap = measured(calibrated.in_order_of_rows(fits.problem, own))
             if best is None or gap < best[0]:
-                best = gap, decisions, shares
+                best = gap, found
             if gap <= task.kappa or kappa == 0:
                 break
             kappa = max(kappa - 1.1 * (gap - task.kappa), 0.0)
-            decisions, shares, _, _ = fits.mixture(kappa)
+            found = fits.mixture(kappa)
         assert best is not None
-        weights = np.array([fits.problem.model.effective(one.params) for one in best[1]])
-        return Trained(Fit(self._mixture(weights, best[2]), chosen={"shares": best[2].tolist()}), "parity")
+        weights = np.array([fits.problem.model.effective(fits.decisions[j].params) for j in best[1].used])
+        shares = best[1].shares
+        return Trained(Fit(self._mixture(weights, shares), chosen={"shares": shares.tolist()}), "parity")
 
     def _mixture(self, weights: Vector, shares: Vector) -> LinearMixture:
         names = self.rows.group_names, self.rows.feature_names

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.linear.rate_mixture import Mixture, best_mixture
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 
 Vector = NDArray[np.float64]
@@ -48,6 +48,11 @@ class Rates:
         cell = np.where(stratum >= 0, stratum * n_groups + group, -1).astype(np.int64)
         sizes = np.bincount(cell[cell >= 0], minlength=n_strata * n_groups).reshape(n_strata, n_groups)
         return cls(cell, sizes)
+
+    def of_rows(self, cells: NDArray[np.int64]) -> Vector:
+        """Rates (S, G) where the rows with these cells (m,) are decided for."""
+        counts = np.bincount(cells[cells >= 0], minlength=self.sizes.size).reshape(self.sizes.shape)
+        return np.asarray(counts / np.maximum(self.sizes, 1))
 
     def costs(self, y: Vector, multipliers: Vector) -> Vector:
         """Cost (n,) of deciding 1 instead of 0, times n, for multipliers (S, G) of the rates."""
@@ -87,49 +92,25 @@ class ParityFits:
     _starts: list[tuple[Vector, Vector]] = field(default_factory=list)  # multipliers (S, G), parameters
     _scaling: Scaling | None = None
 
-    def solve(self, kappa: float) -> tuple[list[Decision], Vector]:
-        """Decisions and their probabilities with the fewest errors among those whose rates differ by at most kappa."""
+    def solve(self, kappa: float) -> Mixture:
+        """The mixture with the fewest errors among those whose rates differ by at most kappa, after further fits."""
         if not self.decisions:
             self._begin()
-        chosen, shares, errors, multipliers = self.mixture(kappa)
+        found = self.mixture(kappa)
         idle = 0
         for _ in range(MOST_FITS):
-            if np.abs(multipliers).max() < ACTIVE or idle == 2:
+            if np.abs(found.multipliers).max() < ACTIVE or idle == 2:
                 break
-            self._fit(multipliers)
-            before = errors
-            chosen, shares, errors, multipliers = self.mixture(kappa)
-            idle = 0 if errors < before - SETTLED else idle + 1
-        return chosen, shares
+            self._fit(found.multipliers)
+            before = found.errors
+            found = self.mixture(kappa)
+            idle = 0 if found.errors < before - SETTLED else idle + 1
+        return found
 
-    def mixture(self, kappa: float) -> tuple[list[Decision], Vector, float, Vector]:
-        """The best mixture of what was found: decisions, probabilities, share of errors, and multipliers (S, G).
-
-        With levels z_s the rates r_sk obey ``z_s <= r_sk <= z_s + kappa``. Deciding nothing does so at any kappa, hence
-        there always is one.
-        """
-        rates = np.array([decision.rates for decision in self.decisions])  # (J, S, G)
-        errors = np.array([decision.errors for decision in self.decisions])
-        n, strata, groups = rates.shape
-        upper = np.zeros((strata, groups, n + strata))
-        upper[:, :, :n] = rates.transpose(1, 2, 0)
-        upper[np.arange(strata), :, n + np.arange(strata)] = -1.0
-        table = upper.reshape(strata * groups, -1)
-        found = linprog(
-            np.concatenate([errors, np.zeros(strata)]),
-            A_ub=np.vstack([table, -table]),
-            b_ub=np.concatenate([np.full(len(table), kappa), np.zeros(len(table))]),
-            A_eq=np.concatenate([np.ones(n), np.zeros(strata)])[None],
-            b_eq=[1.0],
-            bounds=[(0, None)] * n + [(None, None)] * strata,
-            method="highs-ds",
-        )
-        prices = -np.asarray(found.ineqlin.marginals)
-        multipliers = (prices[: len(table)] - prices[len(table) :]).reshape(strata, groups)
-        shares = found.x[:n]
-        used = np.flatnonzero(shares > 1e-9)
-        part = shares[used] / shares[used].sum()
-        return [self.decisions[j] for j in used], part, float(found.fun), multipliers
+    def mixture(self, kappa: float) -> Mixture:
+        """The best mixture of what was found. Deciding nothing has equal rates, hence there always is one."""
+        rates = np.array([decision.rates for decision in self.decisions])
+        return best_mixture(np.array([decision.errors for decision in self.decisions]), rates, kappa)
 
     def _begin(self) -> None:
         """The fit without multipliers, and the two decisions that look at nothing."""
@@ -138,10 +119,12 @@ class ParityFits:
         problem = self._reweighted(plain, plain.y, own)
         params, self._scaling = minimise_weighted(problem)
         self._starts.append((np.zeros(self.rates.sizes.shape), params))
-        for level in (-1e9, 1e9):
+        signed = self._weights() * self.problem.y
+        for level, ones in ((-1e9, 0.0), (1e9, 1.0)):
             constant = np.zeros_like(params)
             constant[0, 0] = level
-            self._add(constant, 0.0)
+            wrong = 0.5 + (0.5 - ones) * signed.sum() / self._weights().sum()
+            self.decisions.append(Decision(constant, wrong, np.where(self.rates.sizes > 0, ones, 0.0)))
         self._add_cuts(params, np.zeros(self.rates.sizes.shape))
 
     def _fit(self, multipliers: Vector) -> None:
@@ -164,27 +147,27 @@ class ParityFits:
 
     def _add_cuts(self, params: Vector, multipliers: Vector) -> None:
         """Decisions by the scores of a fit: at zero, and where costs with shares of the multipliers are least."""
+        weights, y = self._weights(), self.problem.y
         scores = self.problem.scores(params)
         order = np.argsort(-scores, kind="stable")
         ranked = scores[order]
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(ranked) < 0) + 1, [ranked.size]])
-        thresholds = {0.0}
+        # Costs are linear in the multipliers: two sums down the ranking serve all shares of them.
+        right = _sums((weights * y)[order])
+        dear = _sums((weights * (self.rates.costs(y, multipliers) + y))[order])
+        places = {int(np.count_nonzero(scores > 0)): 0.0}
         for factor in FACTORS:
-            costs = self.rates.costs(self.problem.y, factor * multipliers) * self._weights()
-            sums = np.concatenate([[0.0], np.cumsum(costs[order])])[cuts]
-            at = int(cuts[int(np.argmin(sums))])
+            at = int(cuts[int(np.argmin((factor * dear - right)[cuts]))])
             if 0 < at < ranked.size:
-                thresholds.add(float((ranked[at - 1] + ranked[at]) / 2))
-        for threshold in sorted(thresholds):
-            self._add(params, threshold)
+                places.setdefault(at, float((ranked[at - 1] + ranked[at]) / 2))
+        cells, total = self.rates.cell[order], weights.sum()
+        for at in sorted(places):
+            moved = params.copy()
+            moved[0, 0] -= places[at]
+            wrong = (total + right[-1]) / 2 - right[at]
+            self.decisions.append(Decision(moved, float(wrong / total), self.rates.of_rows(cells[:at])))
 
-    def _add(self, params: Vector, threshold: float) -> None:
-        moved = params.copy()
-        moved[0, 0] -= threshold
-        ones = self.problem.scores(moved) > 0
-        counted = self.rates.cell >= 0
-        sums = np.bincount(self.rates.cell[counted], ones[counted], self.rates.sizes.size)
-        rates = sums.reshape(self.rates.sizes.shape) / np.maximum(self.rates.sizes, 1)
-        weights = self._weights()
-        errors = float((weights * (ones != (self.problem.y > 0))).sum() / weights.sum())
-        self.decisions.append(Decision(moved, errors, rates))
+
+def _sums(values: Vector) -> Vector:
+    """Sums (n + 1,) of the first 0, 1, ... of values (n,)."""
+    return np.concatenate([[0.0], np.cumsum(values)])
