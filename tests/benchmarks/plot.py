@@ -31,6 +31,7 @@ SHORT = {
     "vs_fairlearn_grid_search_time": "against fairlearn GridSearch",
     "vs_fairlearn_threshold_optimizer_time": "against fairlearn ThresholdOptimizer",
     "vs_fairret_time": "against fairret, PyTorch loop",
+    "torch_step": "step in PyTorch over our own networks",
     "auc_network_step_vs_dense": "networks on sparse rows against dense products",
     "ten_million_rows_minutes": "fit on ten million rows, minutes",
     "regression_aware_gain": "squared error of fair regressions, aware",
