@@ -1,7 +1,7 @@
 """A step of the optimisers of ``partialfair.torch`` against one of the project's own networks, on the same rows.
 
-And against what PyTorch needs at least: the same scores and derivatives with the shortest constraint one would write and
-a step of plain SGD.
+And against what PyTorch needs at least: the same scores and derivatives with the shortest constraint one would write,
+and a step of plain SGD.
 """
 
 import time

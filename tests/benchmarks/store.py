@@ -46,7 +46,7 @@ MEANING = {
     "group, the smallest of all cells",
     "vs_fairlearn_eg_aware_path_time": "the same along a path of nine tolerances",
     "vs_fairret_time": "against fairret in a PyTorch loop at its violation, the smaller of a9a and bank",
-    "torch_step": "a step of the optimisers for PyTorch over one of the project's own networks, the largest of six sizes",
+    "torch_step": "a step of the optimisers for PyTorch over one of our own networks, the largest of six sizes",
     "auc_network_step_vs_dense": "a step of 60 networks of AUC fairness, against dense matrix products",
     "ten_million_rows_minutes": "one fit on a Parquet file of 10,000,000 rows and 100 columns, processor time",
     "regression_aware_gain": "squared error below that of EquiPy and fairlearn's CorrelationRemover, all with the "
