@@ -210,11 +210,6 @@ class ParityFits:
             self.decisions.append(Decision(moved, float(wrong / total), self.rates.of_rows(cells[:place])))
 
 
-def _sums(values: Vector) -> Vector:
-    """Sums (n + 1,) of the first 0, 1, ... of values (n,)."""
-    return np.concatenate([[0.0], np.cumsum(values)])
-
-
 @dataclass(frozen=True, eq=False)
 class _Fit:
     """A cost-sensitive fit: multipliers (S, G), parameters (R, d+1), and the rates (S, G) where it decides at zero."""
