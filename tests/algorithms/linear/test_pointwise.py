@@ -11,6 +11,7 @@ from partialfair.algorithms.linear.kernels.pointwise import (
     logistic,
     logistic_exact,
 )
+from partialfair.algorithms.linear.kernels.weighted import weighted_logistic
 
 STARTS = np.array([0, 700, 700, 2500])
 
@@ -64,3 +65,14 @@ def test_hinge_residual_is_the_derivative_of_weighted_means():
     assert difference / (2 * step) == pytest.approx(residual @ by_score, rel=1e-4, abs=1e-6)
     difference = value(scores, thresholds + step * by_threshold) - value(scores, thresholds - step * by_threshold)
     assert difference / (2 * step) == pytest.approx(-np.sum(weights * shares * by_threshold), rel=1e-2, abs=1e-3)
+
+
+@settings(max_examples=50)
+@given(scale=st.floats(0.01, 60), seed=st.integers(0, 1000))
+def test_weighted_logistic_loss_and_derivative(scale, seed):
+    rng = np.random.default_rng(seed)
+    scores, weight, residual = rng.normal(0, scale, 700), rng.exponential(size=700), np.empty(700)
+    y = rng.choice([-1.0, 1.0], 700)
+    value = weighted_logistic(scores, y, weight, residual)
+    assert value == pytest.approx(float(np.sum(weight * np.logaddexp(0, -y * scores))), rel=1e-14)
+    assert np.allclose(residual, -weight * y * np.exp(-np.logaddexp(0, y * scores)), rtol=1e-13, atol=1e-300)
