@@ -72,6 +72,7 @@ class Executor(private.LocalExecutor):
         """Start what the scheduler has selected."""
         if self.first_round:
             private.spare_rounds(self.workflow)
+            private.stop_in_a_thread()
             self.first_round = False
         for block in _blocks(jobs):
             for job in block:

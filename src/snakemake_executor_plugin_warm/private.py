@@ -5,7 +5,9 @@ Besides, the executor relies on what Snakemake's own local executor uses of a jo
 ``job.rule``, ``job.shellcmd``, ``workflow.async_run``, ...).
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ __all__ = [
     "runs_as_is",
     "shell_is_plain",
     "spare_rounds",
+    "stop_in_a_thread",
     "write_benchmark",
 ]
 
@@ -46,6 +49,18 @@ def shell_is_plain() -> bool:
 def made_anew(job: Any) -> list[str]:
     """Return the output files of a job that are not there when it begins: all but those marked ``update``."""
     return [str(path) for path in job.output if not is_flagged(path, "update")]
+
+
+def stop_in_a_thread() -> None:
+    """Let the handler of SIGTERM run in a thread of its own.
+
+    It takes the scheduler's lock, which the main thread may hold when the signal interrupts it: the more jobs are
+    ready, the likelier. In the main thread the handler would then wait for itself for ever.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if callable(handler) and threading.current_thread() is threading.main_thread():
+        stop = handler
+        signal.signal(signal.SIGTERM, lambda *of: threading.Thread(target=stop, args=of, daemon=True).start())
 
 
 def spare_rounds(workflow: Any) -> None:

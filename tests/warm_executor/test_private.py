@@ -4,7 +4,12 @@ Where one fails after an upgrade of Snakemake, look at the function of that name
 ``--executor local --scheduler greedy`` does without the plugins.
 """
 
+import inspect
+import os
+import queue
+import signal
 import sys
+import threading
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +18,7 @@ import pytest
 from snakemake.benchmark import BenchmarkRecord
 from snakemake.executors.local import Executor as Local
 from snakemake.io import IOFile, flag
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake.shell import shell
 from snakemake_interface_common.exceptions import WorkflowError
@@ -62,6 +68,26 @@ def test_spare_rounds(pair: Pair) -> None:
     assert cold.probe()["limiter"] and not warm.probe()["limiter"]
     limit = MaxJobsPerTimespan.parse_choice("100/1s")
     assert (limit.max_jobs, limit.timespan) == (100, 1)
+
+
+def test_stop_in_a_thread() -> None:
+    """SIGTERM comes while the main thread holds the lock that Snakemake's handler takes."""
+    assert "with self._lock" in inspect.getsource(JobScheduler.exit_gracefully)
+    lock, got = threading.Lock(), queue.SimpleQueue()  # type: ignore[var-annotated]
+
+    def handler(*_: object) -> None:
+        if got_it := lock.acquire(timeout=20):
+            lock.release()
+        got.put(got_it)
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        private.stop_in_a_thread()
+        with lock:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert got.get(timeout=60)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("extended", [False, True])
