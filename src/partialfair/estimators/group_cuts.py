@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.algorithms.contract import Task, linear_score
+from partialfair.algorithms.linear.equal_rates.fits import STEPS
 from partialfair.algorithms.linear.group_thresholds import best_thresholds, group_curve
 from partialfair.algorithms.linear.newton import Scaling
-from partialfair.algorithms.linear.parity import STEPS
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.constraints.common import slack_per_group
 from partialfair.models.features import group_indicators

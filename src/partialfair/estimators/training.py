@@ -15,10 +15,10 @@ from partialfair.algorithms.contract import Fit, Task, Trace, algorithm_for, lin
 from partialfair.algorithms.linear import calibrated
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
-from partialfair.algorithms.linear.parity import ParityFits, Rates
+from partialfair.algorithms.linear.equal_rates.fits import ParityFits, Rates
+from partialfair.algorithms.linear.equal_rates.mixture import Mixture
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
-from partialfair.algorithms.linear.rate_mixture import Mixture
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.group_cuts import GroupCuts, best_cuts

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.algorithms.linear.rate_mixture import best_mixture, of_many_rates, of_two_rates
+from partialfair.algorithms.linear.equal_rates.mixture import best_mixture, of_many_rates, of_two_rates
 
 NUMBERS = st.integers(0, 2**32 - 1)
 

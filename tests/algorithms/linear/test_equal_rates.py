@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.algorithms.linear.parity import CLOSE, NEAR, ParityFits, Rates
+from partialfair.algorithms.linear.equal_rates.fits import CLOSE, NEAR, ParityFits, Rates
 from partialfair.algorithms.linear.problem import LinearProblem
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.algorithms.linear.equal_rates.mixture import Mixture, best_mixture
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.algorithms.linear.rate_mixture import Mixture, best_mixture
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 
 Vector = NDArray[np.float64]
