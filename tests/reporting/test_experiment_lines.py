@@ -61,6 +61,22 @@ def test_lines_are_named_by_what_is_constrained(drawn):
     assert "<svg" in kind.fragment(found)
 
 
+def test_an_entry_names_its_lines_and_each_panel_its_own_interval(tmp_path):
+    content = synthetic.params()
+    weights = {"a9a": [0.2, 1], "law_school": [0.4, 1.5]}
+    for name in ("psp", "psp_grid20"):
+        for dataset, run in content["experiments"][name]["runs"].items():
+            run["algorithms"] = {"regularization": weights[dataset]}
+    entry = ENTRY | {"experiments": ["psp", "psp_grid20"], "algorithms": ["regularization"]}
+    content["exhibits"] = {"lines": entry | {"legend": {"psp": "weight λ"}}}
+    figure = drawn_in(context(synthetic.project(tmp_path, content), "lines", tmp_path))
+    assert [axis.get_xlabel().split(" in ")[1] for axis in figure.axes] == ["[0.05, 0.3]", "[0.7, 1]"]
+    for axis, expected in zip(figure.axes, weights.values(), strict=True):
+        assert axis.get_legend_handles_labels()[1] == ["weight λ", "constraint on [0.05, 0.3] at 20 ranks"]
+        # A weight of a penalty is no tolerance, and the loosest model is that of the smallest one.
+        assert [text.get_text() for text in axis.texts] == [f"λ {weight:g}" for weight in expected] * 2
+
+
 def test_a_model_that_misses_its_tolerance_has_a_white_centre_and_is_listed(drawn):
     from partialfair.reporting import fairness_points, run_tables
 

@@ -45,6 +45,9 @@ class FairnessPoints(Options):
         "algorithm", description="what one line is: an algorithm, or an experiment (all of them in one panel)"
     )
     algorithms: list[str] | None = Field(None, description="algorithms shown; all of them by default")
+    legend: dict[str, str] = Field(
+        {}, description="words for the lines of experiments; by default the interval that each constrains"
+    )
     published_points: str | None = Field(None, description="exhibit whose published numbers are drawn as hollow marks")
     beyond: list[str] = Field([], description="algorithms that the paper's figure does not show; they are thin")
 
@@ -139,8 +142,7 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
     curves: list[Curve] = []
     beyond = set(context.options.beyond)
     for name in sorted(names, key=lambda n: (n not in beyond, n == "unconstrained")):
-        own = sorted((p for p in drawn if p["algorithm"] == name), key=lambda p: p["kappa"], reverse=True)
-        own = own[::-1] if style.ascending(name) else own
+        own = sorted((p for p in drawn if p["algorithm"] == name), key=_tightness)
         look = style.look(name, names)
         if own:
             path = own if name == "unconstrained" else [*starts, *own]
@@ -163,8 +165,8 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
 
 def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> Panel:
     """Every experiment's line; the unconstrained models of all of them are one common start."""
-    first = context.config.experiment(context.experiments[0])
-    run = next(iter(first.runs.values()))
+    runs = context.config.experiment(context.experiments[0]).runs
+    run = runs.get(dataset) or next(iter(runs.values()))
     where = style.interval_title(run.metric_interval or run.interval)
     title = context.convention(context.experiments[0]).title
     labels = {"title": style.dataset_title(dataset) if dataset else "", "ylabel": "test accuracy"}
@@ -174,7 +176,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     curves, words = [], []
     for number, experiment in enumerate(context.experiments):
         own = [p for p in drawn if p["experiment"] == experiment and not math.isinf(p["kappa"])]
-        own.sort(key=lambda p: p["kappa"], reverse=True)
+        own.sort(key=_tightness)
         colour, marker, dash = _LOOKS[number % len(_LOOKS)]
         if own:
             curves += _line([*starts, *own], colour, dash)
@@ -188,9 +190,10 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
         for point, at in zip(words, _free_places(axis, words), strict=True):
             place = (point["fairness"], point["accuracy"])
+            letter = "λ" if style.ascending(point["algorithm"]) else "κ"
             axis.annotate(
-                f"κ {point['kappa']:g}", place, at, textcoords="offset points", fontsize=8, color=style.INK, zorder=7,
-                bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
+                f"{letter} {point['kappa']:g}", place, at, textcoords="offset points", fontsize=8, color=style.INK,
+                zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
     return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish)
@@ -227,8 +230,16 @@ def _cover(one: tuple[NDArray[np.float64], NDArray[np.float64]], other: tuple[An
     return bool(np.all(one[0] < other[1]) and np.all(other[0] < one[1]))
 
 
-def line_title(context: Context[Any], experiment: str) -> str:
-    """What an experiment constrains: its interval and its number of ranks."""
+def _tightness(point: Line) -> float:
+    """A number by which the models of one algorithm are ordered, the loosest first."""
+    kappa = float(point["kappa"])
+    return kappa if style.ascending(point["algorithm"]) else -kappa
+
+
+def line_title(context: Context[FairnessPoints], experiment: str) -> str:
+    """The entry's words for an experiment, else what it constrains: its interval and its number of ranks."""
+    if experiment in context.options.legend:
+        return context.options.legend[experiment]
     model = context.config.experiment(experiment)
     run = next(iter(model.runs.values()))
     return f"constraint on {style.interval_title(run.interval)} at {run.grid or model.grid} ranks"
