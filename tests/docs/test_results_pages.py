@@ -179,6 +179,9 @@ def test_home_answers_first(browser: Any, site: Path) -> None:
     assert len(words) == 5 and set(words) <= set(card.WORDS)
     bottom = browser.execute_script("return document.querySelector('.pf-papers').getBoundingClientRect().bottom")
     assert bottom < 1000  # a screen
+    opened(browser, site, "index", width=1280)
+    beyond = "const t = document.querySelector('.pf-papers'), p = t.parentElement; return t.scrollWidth - p.clientWidth"
+    assert browser.execute_script(beyond) <= 0, "nothing of the verdicts is cut off on a laptop"
 
 
 def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, site: Path) -> None:
