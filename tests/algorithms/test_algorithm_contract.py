@@ -26,6 +26,7 @@ QUICK = {
     "multiplier_model": {"epochs": 20, "hidden": [8, 8]},
     **{name: {"iterations": 60, "points": 6} for name in ("ssg_gaps", "ipp_ssg", "ipp_conex")},
     "regularization": {"steps": [1e-3, 2e-3, 5e-3, 1e-2], "tuning_steps": 100, "total_steps": 300},
+    "ssg": {"tuning_steps": 500, "total_steps": 1000, "record_every": 100},
     "idca": {"inner_steps": [20], "tolerances": [0.01], "tuning_rounds": 5, "rounds": [5, 10]},
     "stochastic_ghost": {"steps": 10, "records": 2},
     **{name: {"steps": 200, "records": 4} for name in ("sgd", "sgd_fairret", "ssl_alm", "stochastic_alm")},
