@@ -55,17 +55,26 @@ def datasets(context: Context[IntervalBars]) -> list[str]:
 def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]]:
     """Settings of a dataset: one list per experiment, that is per interval, with one setting per algorithm.
 
-    Of an algorithm with several kappas it is the one whose accuracy on validation rows, mean over seeds, is nearest to
-    that of the algorithm which the others are held against.
+    Of an algorithm with several kappas it is, among those whose accuracy matches that of the algorithm which the others
+    are held against, the one that is fairest, both on validation rows and as means over seeds; if none matches, it is
+    the one of nearest accuracy. Nearness alone would decide by noise where accuracy hardly changes with kappa.
     """
     shown = []
     for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
-            wanted = _wanted(context, name, dataset)
             every = {a: [Setting(name, dataset, a, kappa) for kappa in kappas] for a, kappas in run.algorithms.items()}
-            shown.append([min(own, key=lambda s: _distance(context, s, wanted)) for own in every.values()])
+            shown.append([_shown(context, own) for own in every.values()])
     return shown
+
+
+def _shown(context: Context[IntervalBars], own: list[Setting]) -> Setting:
+    """The one of an algorithm's settings that is held against the others."""
+    matched = [setting for setting in own if _matched(context, setting)]
+    if matched:
+        return min(matched, key=lambda s: _mean(context, s, _violation(context, s)))
+    wanted = _wanted(context, own[0].experiment, own[0].dataset)
+    return min(own, key=lambda s: _distance(context, s, wanted))
 
 
 def _wanted(context: Context[IntervalBars], experiment: str, dataset: str) -> list[float]:
@@ -77,6 +86,12 @@ def _wanted(context: Context[IntervalBars], experiment: str, dataset: str) -> li
 
 def _validation(context: Context[IntervalBars], setting: Setting) -> list[float]:
     return list(statements.by_seed(context.results, setting, "accuracy", "validation").values())
+
+
+def _mean(context: Context[IntervalBars], setting: Setting, metric: str) -> float:
+    """Mean over seeds of a metric on validation rows; infinity if it is not known."""
+    values = list(statements.by_seed(context.results, setting, metric, "validation").values())
+    return float(np.mean(values)) if values else math.inf
 
 
 def _distance(context: Context[IntervalBars], setting: Setting, wanted: list[float]) -> float:
