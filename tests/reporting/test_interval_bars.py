@@ -130,7 +130,7 @@ def test_csv_equals_what_is_drawn(project, context, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("rows", "chosen"), [("validation", 0.37), ("test", 0.1)])
-def test_of_several_kappas_the_one_of_nearest_accuracy_on_validation_rows_counts(tmp_path, monkeypatch, rows, chosen):
+def test_where_no_kappa_matches_the_nearest_on_validation_rows_counts(tmp_path, monkeypatch, rows, chosen):
     content = run_files.params_of("figure9")
     algorithms = content["experiments"]["psp_interval1"]["runs"]["a9a"]["algorithms"]
     algorithms |= {"regularization": [0.1, 0.37]}
@@ -138,3 +138,22 @@ def test_of_several_kappas_the_one_of_nearest_accuracy_on_validation_rows_counts
     with_accuracies(monkeypatch, {0.05: [0.8] * 3, 0.37: [0.81] * 3, 0.1: [0.9] * 3}, rows)
     kappas = {s.algorithm: s.kappa for s in bars.settings(context, "a9a")[0]}
     assert (kappas["idca"], kappas["regularization"]) == (0.05, chosen)
+
+
+@pytest.mark.parametrize(("gaps", "chosen"), [({0.1: 0.3, 0.2: 0.1, 0.37: 0.0}, 0.2), ({0.1: 0.1, 0.2: 0.3}, 0.1)])
+def test_of_kappas_that_match_the_fairest_on_validation_rows_counts(tmp_path, monkeypatch, gaps, chosen):
+    """Both 0.1 and 0.2 match, of which 0.2 is the nearer; 0.37, the fairest, does not."""
+    content = run_files.params_of("figure9")
+    content["experiments"]["psp_interval1"]["runs"]["a9a"]["algorithms"] |= {"regularization": [0.1, 0.2, 0.37]}
+    context = exhibit.context(run_files.project(tmp_path, content), "figure9", tmp_path)
+    accuracies = {0.05: [0.80, 0.82, 0.84], 0.1: [0.81] * 3, 0.2: [0.819] * 3, 0.37: [0.7] * 3}
+    with_accuracies(monkeypatch, accuracies)
+    accuracy = bars.statements.by_seed
+
+    def by_seed(results, setting, metric, split="test"):
+        if metric != "accuracy" and split == "validation" and setting.algorithm == "regularization":
+            return dict.fromkeys(range(3), gaps.get(setting.kappa, 1.0))
+        return accuracy(results, setting, metric, split)
+
+    monkeypatch.setattr(bars.statements, "by_seed", by_seed)
+    assert {s.algorithm: s.kappa for s in bars.settings(context, "a9a")[0]}["regularization"] == chosen
