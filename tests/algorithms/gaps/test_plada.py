@@ -1,11 +1,14 @@
 """PLADA on problems with known answers, and the identities that hold at every iteration."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from partialfair.algorithms.gaps import plada_solver
 from partialfair.algorithms.gaps.gap_problem import excess, kkt_residuals
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, _prox_linear_step, safe_steps
 from tests.algorithms.gaps.toy_gaps import toy
@@ -112,22 +115,40 @@ def test_prox_linear_step():
     assert new[0, 0] == pytest.approx(-0.02)
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 10_000), st.integers(1, 4))
-def test_prox_linear_step_minimises_its_model(seed, m):
-    rng = np.random.default_rng(seed)
-    d, eta = 4, 0.3
-    gaps, jacobian, lam = 0.1 * rng.normal(size=(m, 1)), rng.normal(size=(m, d, 1)), rng.uniform(0.1, 2, (m, 1))
-    at, centre = rng.normal(size=(d, 1)), rng.normal(size=(d, 1))
-    found = _prox_linear_step(gaps, jacobian, at, centre, lam, eta)
+def prox_linear(seeds, m, eta=0.3):
+    """Steps with random gaps and gradients, one column per seed, and the value of what they minimise."""
+    parts = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        drawn = (0.1 * rng.normal(size=(m, 1)), rng.normal(size=(m, 4, 1)), rng.uniform(0.1, 2, (m, 1)))
+        parts.append((*drawn, rng.normal(size=(4, 1)), rng.normal(size=(4, 1))))
+    gaps, jacobian, lam, at, centre = (np.concatenate(one, axis=-1) for one in zip(*parts, strict=True))
 
     def model(y):
         linear = gaps + np.einsum("jdb,db->jb", jacobian, y - at)
-        return float(np.sum(lam * np.abs(linear)) + np.sum((y - centre) ** 2) / (2 * eta))
+        return np.sum(lam * np.abs(linear), axis=0) + np.sum((y - centre) ** 2, axis=0) / (2 * eta)
 
-    # Twenty sweeps leave an error where the gradients are nearly parallel: compare with a tolerance on the value.
-    nearby = [model(found + 10.0 ** rng.uniform(-4, 0) * rng.normal(size=(d, 1))) for _ in range(200)]
-    assert model(found) <= min(nearby) + (1e-9 if m == 1 else 2e-2 * (1 + model(found)))
+    return _prox_linear_step(gaps, jacobian, at, centre, lam, eta), model
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_prox_linear_step_minimises_its_model(seed, m):
+    with patch.object(plada_solver, "SWEEPS", 2000):
+        found, model = prox_linear([seed], m)
+    rng = np.random.default_rng(seed)
+    nearby = [model(found + 10.0 ** rng.uniform(-4, 0) * rng.normal(size=found.shape)) for _ in range(200)]
+    assert model(found) <= min(nearby) + 1e-6 * (1 + model(found))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_twenty_sweeps_are_nearly_enough(m):
+    """Nearly parallel gradients leave an error: of 10,001 steps with 4 gaps 15 have more than 2%, none 7%."""
+    found, model = prox_linear(range(9_500, 10_000), m)
+    with patch.object(plada_solver, "SWEEPS", 4000):
+        best, _ = prox_linear(range(9_500, 10_000), m)
+    excess = (model(found) - model(best)) / (1 + model(found))
+    assert excess.max() <= 0.07 and np.quantile(excess, 0.99) <= 0.02 and excess.min() >= -1e-9
 
 
 def test_equal_rho_gives_equal_iterates():
