@@ -1,6 +1,5 @@
 """Claims get each of the verdicts where results are planted that deserve it."""
 
-import csv
 import dataclasses
 import math
 
@@ -14,77 +13,17 @@ from partialfair.errors import ConfigError
 from partialfair.grid.config import load_config
 from partialfair.reporting import exhibit
 from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds import accuracy_difference, hypervolume
 from partialfair.verdicts import claim, claim_tests
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
 from partialfair.verdicts.line import COLUMNS, counts
 from partialfair.verdicts.results import Results
+from tests.verdicts.planted import BASELINES, SEEDS, accuracy, context, decided, entry
 from tests.workflow.project import ROOT
-
-SEEDS = range(5)
-BASELINES = ["group_auc", "inter_group"]
-REFERENCE = {"a9a": 0.8, "law_school": 0.8}
-TOLERANCE = {"accuracy": 0.01, "fairness": {"default": 0.05}}
-
-
-def accuracy(fairness):
-    """Accuracy along a common frontier, from the unconstrained model at a fairness of .6 on."""
-    return 0.85 - 0.1 * (fairness - 0.6)
-
-
-@pytest.fixture
-def config(tmp_path):
-    content = synthetic.params() | {"seeds": list(SEEDS)}
-    for name in ("psp", "pdp"):
-        content["experiments"][name] = synthetic.experiment(
-            content["experiments"][name]["constraint"], algorithms=["idca", *BASELINES]
-        )
-    for length in (0.1, 0.3, 0.5):
-        content["experiments"][f"length{int(10 * length)}"] = synthetic.experiment(
-            interval=[[0.0, length]], algorithms=["idca"]
-        )
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
-    return load_config(path)
-
-
-def context(config, shift=lambda job, fairness: 0.0, kept=lambda job: True, noise=1e-4, **options):
-    """Results on the common frontier, shifted by ``shift``; jobs that are not ``kept`` failed."""
-    rng, rows = np.random.default_rng(1), []
-    for job in config.jobs():
-        kappas = synthetic.KAPPAS[job.dataset]
-        fairness = 0.6 if math.isinf(job.kappa) else 0.65 + 0.06 * kappas.index(job.kappa)
-        # The unconstrained model of a seed is one and the same everywhere.
-        jitter = noise * (np.random.default_rng(job.seed) if math.isinf(job.kappa) else rng).normal()
-        right = accuracy(fairness) + jitter + (0 if math.isinf(job.kappa) else shift(job, fairness))
-        key = {"experiment": job.experiment, "dataset": job.dataset, "algorithm": job.algorithm}
-        key |= {"kappa": job.kappa, "seed": job.seed, "split": "test"}
-        good = kept(job)
-        for metric, value in {
-            "accuracy": right, "rank_gap": 1 - fairness, "dp_gap": 1 - fairness, "sp": 0.9, "dp": 0.9,
-        }.items():  # fmt: skip
-            ending = {"status": "ok", "reason": None} if good else {"status": "failed", "reason": "it diverged"}
-            rows.append(key | ending | {"metric": metric, "value": value if good else math.nan})
-    results = Results(pd.DataFrame(rows), pd.DataFrame())
-    return Context(config, "claims", {"tolerance": TOLERANCE, "title": "Claims"} | options, results, ROOT, None)
-
 
 EQUAL = {"levels": 10}
 GRID20 = {"method": "idca", "against": [{"experiment": "psp_grid20"}], "kappa": 0.1, "margin": 0.01}
 CURVES = {"exhibit": "curves", "value": "loss", "method": "series", "x": "step"}
-
-
-def entry(test="better", **more):
-    made = {
-        "id": "x", "section": "7.2", "sentence": "It is better", "test": test, "method": "idca",
-        "experiments": ["psp"], "metric": "accuracy",
-    }  # fmt: skip
-    return Claim.model_validate(made | more)
-
-
-def decided(context, *claims):
-    return list(claim_tests.lines(context, claims))
 
 
 def words(context, *claims):
@@ -421,74 +360,6 @@ class TestLines:
         planted = context(config, kept=lambda job: (job.experiment, job.algorithm) != ("psp_grid20", "unconstrained"))
         own = start_of(planted, "psp_grid20", "a9a", "rank_gap")
         assert own == start_of(planted, "psp", "a9a", "rank_gap") and len(own) == 5
-
-
-class TestFiles:
-    def test_difference_figure_and_table(self, config, tmp_path):
-        planted = context(
-            config, lambda job, _: 0.01 * (job.algorithm == "idca"), lambda job: job.algorithm != "inter_group",
-            experiments=["psp", "pdp"],
-        )  # fmt: skip
-        planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
-        names = {path.name for path in accuracy_difference.KIND.render(planted)}
-        assert names == {"lead.csv", "lead.html", "lead.pdf", "lead.svg", "lead.png"}
-        lines = list(csv.DictReader((tmp_path / "lead.csv").open()))
-        tested = [line for line in lines if line["other"] == "group_auc" and line["scale"] == "absolute"]
-        assert {line["decision"] for line in tested} == {"ahead"} and len(tested) == 4 * 11
-        assert {line["note"] for line in lines if line["other"] == "inter_group" and line["experiment"] == "pdp"} == {
-            "inter_group in pdp: 5 of 5 seeds without a value: it diverged"
-        }
-        text = accuracy_difference.KIND.fragment(planted)
-        assert "10 of 10" in text and "not compared" in text and "<svg" in text
-
-    def test_the_figure_compares_where_the_claims_do(self, config):
-        """Same range, same average and same interval as the line of the scorecard, at noisy and shifted results."""
-        shifted = context(config, lambda job, fair: (fair - 0.75) / 30 if job.algorithm == "idca" else 0.0, noise=0.003)
-        for line in decided(shifted, entry(against=["group_auc"], at_equal={"levels": 10, "every": False})):
-            found = accuracy_difference.comparison(shifted, "psp", line.dataset, "group_auc")
-            assert f"from {found.levels[0]:.3f} to {found.levels[-1]:.3f}" in line.note and found.levels[0] > 0.64
-            shown = found.average.mean, found.average.low, found.average.high, found.average.n
-            assert shown == pytest.approx((line.reproduced, line.ci_low, line.ci_high, line.n))
-
-    def test_a_place_without_a_common_range_is_empty(self, config, tmp_path):
-        """Group AUC has its least fair model alone, IDCA only its fairest ones."""
-        few = {"group_auc": lambda place: place < 2, "idca": lambda place: place > 2}
-        planted = context(
-            config,
-            kept=lambda job: few.get(job.algorithm, bool)(1 + synthetic.KAPPAS[job.dataset].index(job.kappa))
-            if math.isfinite(job.kappa) else True,
-            experiments=["psp"], title="Lead",
-        )  # fmt: skip
-        planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
-        figure = accuracy_difference.draw(planted, accuracy_difference.lines(planted))
-        assert [axis.has_data() for axis in figure.axes] == [False, False, True, True]
-        assert not any(text.get_text() for axis in figure.axes for text in axis.texts)
-        assert not any(spine.get_visible() for axis in figure.axes[:2] for spine in axis.spines.values())
-        assert accuracy_difference.EMPTY in [text.get_text() for text in figure.texts]
-        notes = {line.get("note") for line in accuracy_difference.lines(planted) if line["other"] == "group_auc"}
-        assert "no level of fairness reached by both (0.77 to 0.89 and 0.65 to 0.65)" in notes
-
-    def test_hypervolume_table(self, config, tmp_path):
-        planted = context(
-            config, lambda job, _: 0.01 * (job.algorithm == "idca"), experiments=["psp", "pdp"],
-            reference_accuracy=REFERENCE,
-        )  # fmt: skip
-        options = hypervolume.Hypervolume(kind="hypervolume", **planted.options)
-        planted = Context(config, "volumes", options, planted.results, tmp_path, tmp_path)
-        hypervolume.KIND.render(planted)
-        lines = list(csv.DictReader((tmp_path / "volumes.csv").open()))
-        absolute = [line for line in lines if line["scale"] == "absolute" and line["dataset"] == "a9a"]
-        assert {line["reference_accuracy"] for line in absolute} == {"0.8"}
-        volumes = {line["algorithm"]: float(line["hypervolume"]) for line in absolute if line["experiment"] == "psp"}
-        # Steps of .06 up to a fairness of .89; IDCA's points are .01 higher.
-        heights = [accuracy(0.65 + 0.06 * k) - 0.8 for k in range(5)]
-        expected = 0.05 * heights[0] + 0.06 * sum(heights[1:])
-        assert volumes["group_auc"] == pytest.approx(expected, rel=0.02)
-        assert volumes["idca"] == pytest.approx(expected + 0.29 * 0.01, rel=0.02)
-        assert all(float(line["ci_high"]) < 0 for line in absolute if line["algorithm"] != "idca")
-        assert "Friedman" in hypervolume.summary(planted)
-        kinds = [cell.kind for row in hypervolume.table(planted, list(hypervolume.lines(planted))).rows for cell in row]
-        assert kinds.count("best") >= 2 * 2 * 2 and "near" not in kinds  # of each experiment, dataset and scale
 
 
 def test_a_sentence_about_several_methods_is_one_claim_with_lines_for_each(tmp_path):

@@ -141,14 +141,14 @@ def test_prox_linear_step_minimises_its_model(seed, m):
     assert model(found) <= min(nearby) + 1e-6 * (1 + model(found))
 
 
-@pytest.mark.parametrize("m", [2, 3, 4])
-def test_twenty_sweeps_are_nearly_enough(m):
+@pytest.mark.parametrize(("m", "worst"), [(2, 0.02), (3, 0.03), (4, 0.07)])
+def test_twenty_sweeps_are_nearly_enough(m, worst):
     """Nearly parallel gradients leave an error: of 10,001 steps with 4 gaps 15 have more than 2%, none 7%."""
     found, model = prox_linear(range(9_500, 10_000), m)
     with patch.object(plada_solver, "SWEEPS", 4000):
         best, _ = prox_linear(range(9_500, 10_000), m)
     excess = (model(found) - model(best)) / (1 + model(found))
-    assert excess.max() <= 0.07 and np.quantile(excess, 0.99) <= 0.02 and excess.min() >= -1e-9
+    assert excess.max() <= worst and np.quantile(excess, 0.99) <= 0.02 and excess.min() >= -1e-9
 
 
 def test_equal_rho_gives_equal_iterates():
