@@ -265,6 +265,8 @@ class TestTables:
         assert line.verdict == "holds" and line.note.startswith("2 of 2 parts: one +")
         (line,) = decided(curves, self.claim("better", "fast", each | {"values": 3}, against=["slow"]))
         assert line.verdict == "undecided" and line.note.startswith("2 of 3 parts")
+        assert line.detectable > 0 and line.seeds_needed is None  # no number of seeds brings the third part
+        assert "seeds alone cannot make it hold" in line.note
         halves[1].loc[halves[1]["series"] == "fast", "loss"] += 10.0
         pd.concat(halves).to_csv(path, index=False)
         (line,) = decided(curves, self.claim("better", "fast", each, against=["slow"]))
@@ -274,6 +276,9 @@ class TestTables:
         single = {"seed": None, "reduce": "last"}
         (line,) = decided(curves, self.claim("better", "fast", single, against=["slow"], pairing="single", margin=0.01))
         assert line.verdict == "holds" and line.test == "better: one deterministic run, by the margin"
+        assert line.detectable is None
+        (line,) = decided(curves, self.claim("better", "fast", single, against=["slow"], pairing="single", margin=9.0))
+        assert line.verdict == "undecided" and line.detectable == 9.0
 
     def test_a_table_that_is_not_there(self, curves):
         (line,) = decided(curves, self.claim("better", "fast", {"exhibit": "other"}, against=["slow"]))

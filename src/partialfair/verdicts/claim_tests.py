@@ -191,7 +191,8 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     if claim.pairing == "single" and shown.n == 1:
         holds = test.single(shown.mean, margin)
         words = f"{claim.test.replace('_', ' ')}: one deterministic run, by the margin"
-        return replace(measured, verdict={True: "holds", False: "fails", None: "undecided"}[holds], test=words)
+        verdict = {True: "holds", False: "fails", None: "undecided"}[holds]
+        return replace(measured, verdict=verdict, test=words, detectable=margin if holds is None else None)
     if not shown.tested:
         note = "; ".join(filter(None, ["one seed gives no test", measured.note]))
         return replace(measured, verdict="undecided", note=note)
@@ -199,13 +200,12 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     weakest = (max if claim.test == "worse" else min)(sample.effects, key=lambda effect: effect.statistic())
     p_value = one.p[1] if verdict == "fails" else one.p[0]
     decided = replace(measured, verdict=verdict, statistic=weakest.statistic(), p_value=p_value)
-    return _with_power(decided, weakest, margin, alpha / family) if verdict == "undecided" else decided
-
-
-def _with_power(line: Line, effect: Effect, margin: float, alpha: float) -> Line:
-    """Say which effect could have been seen, and how many seeds would show the margin or the measured effect."""
-    target = margin or abs(effect.mean)
-    return replace(line, detectable=effect.detectable(alpha), seeds_needed=effect.seeds_for(target, alpha))
+    if verdict != "undecided":
+        return decided
+    known = replace(decided, detectable=weakest.detectable(alpha / family))
+    if sample.incomplete:
+        return replace(known, note=f"{known.note}; seeds alone cannot make it hold: it lacks values to compare")
+    return replace(known, seeds_needed=weakest.seeds_for(margin or abs(weakest.mean), alpha / family))
 
 
 def _note(claim: Claim, sample: Sample) -> str:
