@@ -1,5 +1,6 @@
 """The harness: what a result is, which figures there are, and what is written of them."""
 
+import ast
 import csv
 import importlib
 import json
@@ -57,6 +58,28 @@ def test_every_figure_of_the_project_is_measured_by_some_benchmark():
         assert f'"{id_}"' in source, f"no benchmark measures {id_}"
     assert set(store.HEADLINES) == set(store.MEANING)
     assert set(store.HEADLINES) <= set(plot.SHORT)
+
+
+def declared_targets() -> dict[str, str]:
+    """The target that stands beside a figure's name in the statement of a benchmark that names both."""
+    found = {}
+    for name in BENCHES:
+        tree = ast.parse((ROOT / "tests/benchmarks" / f"{name}.py").read_text())
+        for statement in (node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.Expr | ast.Return)):
+            texts = [node.value for node in ast.walk(statement) if isinstance(node, ast.Constant)]
+            ids = [text for text in texts if text in store.HEADLINES]
+            targets = [text for text in texts if isinstance(text, str) and re.fullmatch(r"[<>]= [\d.]+", text)]
+            if len(ids) == len(targets) == 1:
+                found[ids[0]] = targets[0]
+    return found
+
+
+def test_stored_results_are_held_against_the_targets_of_today():
+    """A stored row keeps the target it was measured under; one that has changed since must be measured again."""
+    stored = {id_: row["target"] for id_, row in store.read(ROOT / "reports/benchmarks.json").items()}
+    declared = declared_targets()
+    assert declared.keys() >= {"job_overhead_seconds", "dry_run_seconds", "dry_run_20000_seconds", "verify_seconds"}
+    assert {id_: stored[id_] for id_ in declared if id_ in stored} == {i: t for i, t in declared.items() if i in stored}
 
 
 def test_stored_results_follow_the_schema():

@@ -198,13 +198,37 @@ def test_results_that_record_nothing_are_outdated(spoilt: Lab, monkeypatch: pyte
     assert found.fault is Fault.OUTDATED and "does not record what it was made from" in found.problem
 
 
+def commit_reports(lab: Lab) -> None:
+    lab.run("git", "init", "--quiet")
+    lab.run("git", "add", "--force", "reports")
+    lab.run("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "Results")
+
+
+def test_a_recorded_figure_is_drawn_anew_only_in_depth(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its numbers are made anew in any case; an edit that nobody recorded is found without depth."""
+    figure = spoilt.path("reports/tradeoff/tradeoff.png")
+    flip_pixel(figure)
+    commit_reports(spoilt)
+    chain = checked(spoilt, monkeypatch)
+    assert chain.is_whole and "figure as recorded" in str([link.tie for link in chain.links])
+    (found,) = checked(spoilt, monkeypatch, deep=True).breaks
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.OUTDATED)
+    flip_pixel(figure)
+    (found,) = checked(spoilt, monkeypatch).breaks
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.DAMAGED)
+    figure.unlink()
+    (found,) = checked(spoilt, monkeypatch).breaks
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.MISSING)
+    spoilt.run("git", "checkout", "--quiet", "reports")
+    csv = spoilt.path("reports/tradeoff/tradeoff.csv")
+    csv.write_text(csv.read_text() + "\n")
+    (found,) = checked(spoilt, monkeypatch).breaks
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.csv", Fault.DAMAGED)
+
+
 def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
     """A fresh clone has the reports, but neither raw files nor tables nor runs."""
-    spoilt.run("git", "init", "--quiet")
-    spoilt.run("git", "add", "--force", "reports")
-    spoilt.run(
-        "git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "Results"
-    )
+    commit_reports(spoilt)
     for folder in ("data/processed", "data/runs"):
         shutil.rmtree(spoilt.path(folder))
     spoilt.path(RAW).unlink()

@@ -101,7 +101,9 @@ def summary(
 def verify(
     experiment: Annotated[str | None, typer.Argument(help="Name; by default everything.")] = None,
     config: ConfigOption = PARAMS,
-    deep: Annotated[bool, typer.Option("--deep", help="Also compute all metrics again from the models.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compute all metrics again and draw every figure anew.")
+    ] = False,
     damage: Annotated[
         bool, typer.Option("--damage", help="Only look for damaged or edited results; what is outdated may be.")
     ] = False,

@@ -8,7 +8,11 @@ from partialfair.reporting import exhibit
 
 
 def render_exhibit(
-    config: Config, exhibit_id: str, out_dir: str | Path | None = None, root: str | Path = "."
+    config: Config,
+    exhibit_id: str,
+    out_dir: str | Path | None = None,
+    root: str | Path = ".",
+    pictures: bool = True,
 ) -> list[Path]:
     """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and its figure (PDF, SVG, PNG) or table (HTML).
 
@@ -17,11 +21,12 @@ def render_exhibit(
         exhibit_id: key in ``exhibits`` of params.yaml.
         out_dir: where to write; by default ``reports/{exhibit_id}``.
         root: the project's root.
+        pictures: whether to draw the figure; without it, only its CSV is written.
 
     Raises:
         ConfigError: no such exhibit, or an unknown kind.
     """
-    context = exhibit.context(config, exhibit_id, Path(root), None if out_dir is None else Path(out_dir))
+    context = exhibit.context(config, exhibit_id, Path(root), None if out_dir is None else Path(out_dir), pictures)
     return exhibit.kind_of(config, exhibit_id).render(context)
 
 

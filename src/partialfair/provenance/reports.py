@@ -15,6 +15,8 @@ from partialfair.jobs.scorecard import write_all
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
+from partialfair.reporting.canvas import FORMATS
+from partialfair.reporting.exhibit import kind_of
 from partialfair.tables.files import sha256
 
 DRAWN = ("csv", "html", "pdf", "png", "svg")
@@ -31,10 +33,19 @@ class Reports:
         absent: runs that are not here.
         recorded: what DVC and git know of the files.
         edited_only: look only at files that are not as recorded: whether they are outdated is not asked.
+        pictures: draw every figure anew; by default only one that is not as recorded, since drawing takes most of
+            the time and the numbers of a figure, which are made anew in any case, stand in its CSV.
     """
 
-    def __init__(self, config: Config, absent: Sequence[Job], recorded: Recorded, edited_only: bool = False) -> None:
-        self.config, self.recorded, self.edited_only = config, recorded, edited_only
+    def __init__(
+        self,
+        config: Config,
+        absent: Sequence[Job],
+        recorded: Recorded,
+        edited_only: bool = False,
+        pictures: bool = False,
+    ) -> None:
+        self.config, self.recorded, self.edited_only, self.pictures = config, recorded, edited_only, pictures
         self.without_runs = {job.experiment for job in absent}
 
     def check(self, chain: Chain) -> None:
@@ -104,15 +115,24 @@ class Reports:
             return
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
-            made = report.render_exhibit(self.config, name, out, self.scratch)
+            figure = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, name).figure else []
+            recorded = [] if self.pictures or not all(map(self.recorded.untouched, figure)) else figure
+            made = report.render_exhibit(self.config, name, out, self.scratch, pictures=not recorded)
+            for path in recorded:  # the page shows them
+                shutil.copy(path, out / path.name)
             for path in sorted(made):
                 self._compare(chain, folder / path.name, path, remedy)
             for path in here:
-                if path.exists() and path.name not in {again.name for again in made}:
+                if path.exists() and path not in recorded and path.name not in {again.name for again in made}:
                     chain.broken(path, Fault.FOREIGN, "its exhibit has no such file", "delete it")
         if len(chain.breaks) == before:
             code = fingerprint.exhibit(self.config, name).code
-            chain.link("exhibit", csv, f"drawn anew from {', '.join(used)}, same bytes; code {code}")
+            done = (
+                "numbers made anew from {}, same bytes; figure as recorded"
+                if recorded
+                else "drawn anew from {}, same bytes"
+            )
+            chain.link("exhibit", csv, f"{done.format(', '.join(used))}; code {code}")
 
     def _scorecard(self, chain: Chain) -> None:
         """Write scorecard and page again and compare."""

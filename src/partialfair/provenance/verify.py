@@ -25,14 +25,15 @@ def verify(
     """Check that every number in ``reports/`` follows from raw data, settings, source and locked packages.
 
     Raw files are compared with their published checksums. Tables, splits, collected tables, exhibits and the
-    scorecard are made anew in a scratch folder and compared byte by byte. Models and metrics, whose making takes
-    long, are tied by the checksums that their jobs wrote down. What is not here is counted, not accused: a fresh clone
-    has the reports without the runs. Everything is relative to the working directory.
+    scorecard are made anew in a scratch folder and compared byte by byte; a figure only by its CSV, as long as it is as
+    DVC or git recorded it. Models and metrics, whose making takes long, are tied by the checksums that their jobs wrote
+    down. What is not here is counted, not accused: a fresh clone has the reports without the runs. Everything is
+    relative to the working directory.
 
     Args:
         config_path: the grid.
         experiment: restrict it to one experiment and the exhibits drawn from it alone.
-        deep: also compute all metrics again from the stored models.
+        deep: also compute all metrics again from the stored models, and draw every figure anew.
         reports: also check ``reports/``, not only what it is made from.
         progress: receives what is looked at next, in a few words.
         damage: only say what is damaged; of ``reports/`` look at files that are not as DVC or git recorded them.
@@ -51,7 +52,7 @@ def verify(
     checked = check_runs(chain, config, expected, pins, deep)
     recorded = Recorded.read()
     if reports and (not damage or recorded.knows_reports):
-        Reports(config, checked.absent, recorded, edited_only=damage).check(chain)
+        Reports(config, checked.absent, recorded, edited_only=damage, pictures=deep).check(chain)
     if reports and not damage:
         check_foreign(chain, config)
     if again:

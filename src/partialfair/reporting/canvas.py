@@ -33,12 +33,14 @@ Draw = Callable[[], Any]
 
 
 def write(context: "Context[Any]", draw: Draw) -> list[Path]:
-    """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``.
+    """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``, if pictures are wanted.
 
     Args:
         context: of the exhibit.
         draw: returns the figure; it is called in the common style, and the figure is closed afterwards.
     """
+    if not context.pictures:
+        return []
     with style.applied():
         figure = draw()
         paths = [_save(figure, context.path(suffix)) for suffix in FORMATS]

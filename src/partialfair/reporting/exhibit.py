@@ -66,9 +66,11 @@ class Context(Evidence[O_co]):
 
     Attributes:
         out_dir: where its files go.
+        pictures: whether figures are drawn, or only what stands in CSV and HTML is written.
     """
 
     out_dir: Path
+    pictures: bool = True
 
     def convention(self, experiment: str) -> Convention:
         """Title and metrics of what an experiment constrains."""
@@ -179,7 +181,9 @@ def kinds() -> Mapping[tuple[str, str], Kind]:
     return {(name, source): found for name in names() for source, found in kind(name).items()}
 
 
-def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None = None) -> Context[Any]:
+def context(
+    config: Config, name: str, root: Path = Path(), out_dir: Path | None = None, pictures: bool = True
+) -> Context[Any]:
     """Gather what the exhibit ``name`` is drawn from; ``out_dir`` is ``reports/{name}`` by default.
 
     Raises:
@@ -190,7 +194,8 @@ def context(config: Config, name: str, root: Path = Path(), out_dir: Path | None
         raise ConfigError(f"{config.source}: unknown exhibit {name!r}; {did_you_mean(name, entries)}")
     experiments = entries[name].experiments or list(config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
-    return Context(config, name, options_of(config, name), results, root, out_dir or root / "reports" / name)
+    folder = out_dir or root / "reports" / name
+    return Context(config, name, options_of(config, name), results, root, folder, pictures)
 
 
 def kind_of(config: Config, name: str) -> Kind:

@@ -88,6 +88,13 @@ def violation_metric(evidence: Evidence[Any], experiment: str) -> str:
 
 def method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float) -> Method:
     """Choose a method's models for a tolerance, seed by seed on validation rows."""
+    known, key = _index(evidence.results).methods, (experiment, dataset, algorithm, tolerance)
+    if key not in known:
+        known[key] = _method(evidence, *key)
+    return known[key]
+
+
+def _method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float) -> Method:
     kappas = evidence.config.experiment(experiment).runs[dataset].algorithms[algorithm]
     settings = [Setting(experiment, dataset, algorithm, kappa) for kappa in kappas]
     runs = _index(evidence.results).runs(experiment, dataset, algorithm)
@@ -127,18 +134,24 @@ def _picked(evidence: Evidence[Any], setting: Setting, metric: str, tolerance: f
 
 
 class _Index:
-    """Places in the tables of results, found once: a benchmark asks for thousands."""
+    """What is asked of one set of results again and again, found once: a benchmark asks for thousands.
+
+    Attributes:
+        methods: what :func:`method` has returned, by its arguments.
+        lows: lower ends of intervals on test rows, by setting, metric and seed.
+    """
 
     def __init__(self, results: Results) -> None:
-        self._runs = results.runs
-        self._places = results.runs.groupby(["experiment", "dataset", "algorithm"]).indices
+        self.methods: dict[tuple[str, str, str, float], Method] = {}
+        self._runs: dict[Any, pd.DataFrame] = dict(iter(results.runs.groupby(["experiment", "dataset", "algorithm"])))
+        self._none = results.runs.iloc[:0]
         test = results.metrics[results.metrics["split"] == "test"]
         keys = zip(*(test[name] for name in (*Setting._fields, "metric", "seed")), strict=True)
         self.lows = dict(zip(keys, test["ci_low"], strict=True))
 
     def runs(self, *key: str) -> pd.DataFrame:
         """Rows of the runs of (experiment, dataset, algorithm)."""
-        return self._runs.iloc[self._places.get(key, [])]
+        return self._runs.get(key, self._none)
 
 
 _index = lru_cache(maxsize=4)(_Index)

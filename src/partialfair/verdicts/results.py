@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from partialfair import plugins
@@ -110,16 +111,22 @@ class Results:
 
     def runs_of(self, setting: Setting) -> pd.DataFrame:
         """Rows of the table of runs, one per seed of a setting."""
-        return self.runs[(self.runs[list(Setting._fields)] == list(setting)).all(axis=1)]
+        return self.runs.iloc[self._runs_of.get(tuple(setting), [])]
+
+    @cached_property
+    def _runs_of(self) -> dict[tuple[Any, ...], Any]:
+        """Row numbers by setting."""
+        return dict(self.runs.groupby(list(Setting._fields), sort=False, dropna=False).indices)
 
     def reason(self, setting: Setting, metric: str = "accuracy") -> str:
         """Why a setting has fewer values than seeds; empty text if it does not."""
-        rows = self.rows(setting, metric)
-        if rows.empty:
+        place = self._places.get((*setting, "test", metric), [])
+        if not len(place):
             return "the experiment has no such run, or its results are not collected"
-        missing = rows[rows["value"].isna()]
-        if missing.empty:
+        if not np.isnan(self._numbers[1][place]).any():
             return ""
+        rows = self.rows(setting, metric)
+        missing = rows[rows["value"].isna()]
         reasons = missing["reason"].fillna("no reason given").drop_duplicates().tolist()
         return f"{len(missing)} of {len(rows)} seeds without a value: {'; '.join(reasons)}"
 
