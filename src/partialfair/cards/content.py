@@ -366,7 +366,7 @@ def _provenance(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def number(value: Any) -> str:
-    """A value in three digits."""
+    """A value in three decimals, below .0005 in e-notation; what has none is not estimable."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "not estimable"
     return f"{value:.1e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"

@@ -198,7 +198,7 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
+        """Share of rows whose predicted class is ``y``."""
         from sklearn.metrics import accuracy_score
 
         predicted = self.predict(X, sensitive_features=sensitive_features)
@@ -227,7 +227,7 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
 
     def _raw(self, seen: Any) -> Vector:
-        """Scores of the trees in use."""
+        """Log odds (n,) of the first ``n_trees_`` trees, the starting constant included."""
         found = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
         return np.asarray(found, np.float64) + self.start_
 
@@ -258,7 +258,7 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.multipliers_ = objective.multipliers
 
     def _program(self, rows: "_Rows") -> HingeProgram:
-        """The constraints on rows."""
+        """The constraints on rows; refused if they do not compare shares."""
         program = plugins.load("constraints", str(self.constraint)).build(
             rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_), kappa=self.kappa, grid=self.grid,
             kappa_scale=self.kappa_scale,

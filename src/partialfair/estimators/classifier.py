@@ -202,7 +202,7 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
+        """Share of rows whose predicted class is ``y``."""
         from sklearn.metrics import accuracy_score
 
         predicted = self.predict(X, sensitive_features=sensitive_features)
@@ -228,7 +228,7 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
             return Dataset(matrix, labels, codes.astype(np.int16), tuple(features), names, "X", numeric)
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
-        """Labels as -1 and +1."""
+        """Labels as -1 and +1; sets ``classes_``."""
         self.classes_, positive = binary_labels(y)
         return np.where(positive, 1.0, -1.0)
 
@@ -314,7 +314,7 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
         return found, measure(ALGORITHM, task, found.fit)
 
     def _adopt(self, found: Trained, measured: Measured, task: Task) -> Self:
-        """Set the fitted attributes."""
+        """Set the fitted attributes from a trained model and its measures."""
         self.model_ = found.fit.model
         self.solver_ = found.solver
         self.certificate_ = measured

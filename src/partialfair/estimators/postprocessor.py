@@ -183,7 +183,7 @@ class PartialFairPostProcessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
+        """Share of rows whose predicted class is ``y``."""
         from sklearn.metrics import accuracy_score
 
         return float(

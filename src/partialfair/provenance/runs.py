@@ -286,7 +286,7 @@ def _read(chain: Chain, path: str) -> dict[str, Any] | None:
 
 
 def _short(value: Any) -> str:
-    """A value in a sentence."""
+    """A value as a sentence quotes it: twelve digits of a checksum, at most 200 letters of others."""
     if isinstance(value, str) and len(value) == 64:
         return value[:12]
     return json.dumps(value)[:200]

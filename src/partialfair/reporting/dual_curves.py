@@ -27,7 +27,7 @@ ANCHOR = 100  # iteration at which log(T)/T is drawn through the first curve
 
 
 class DualCurves(Options):
-    """What both sources take."""
+    """What curves of residuals and of multipliers both need."""
 
     source: str
     algorithm: str = Field("plada", description="whose runs")
@@ -150,7 +150,7 @@ def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
 
 
 def draw_residuals(context: Context[ResidualCurves], found: list[Line]) -> Any:
-    """Draw a panel per dataset."""
+    """Average squared residual over iterations, a panel per dataset."""
     shown = dataset_titles(context)
 
     def panel(_: str, dataset: str) -> Panel:

@@ -38,7 +38,7 @@ DATASETS = {"dp_law": "law_school", "dp_communities": "communities", "dp_adult":
 
 
 class SeriesOption(BaseModel):
-    """Runs that one line shows."""
+    """The runs of one line: an experiment's, of one algorithm."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -25,7 +25,7 @@ MEMBERSHIP = "in_group:"  # columns that say whether a row belongs to a group
 
 
 class InGrid(StrictModel):
-    """A setting of an algorithm."""
+    """A statement that is checked against a setting of an algorithm in the grid."""
 
     setting: str = Field(description="path in its settings, as in variants.theory.eta; {table} is the prepared table")
     algorithm: str | None = Field(None, description="whose, if not the published row's")

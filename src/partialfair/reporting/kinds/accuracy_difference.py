@@ -54,7 +54,7 @@ def others(context: Context[Any]) -> list[str]:
 
 
 def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
-    """One panel."""
+    """Accuracy of the focus minus another algorithm's at equal fairness, on one dataset."""
     sides = Side(experiment, focus(context)), Side(experiment, other)
     metric = metric_of(context, experiment, scale)
     one, two = (_trained(context, side, dataset, metric) for side in sides)
@@ -96,7 +96,7 @@ def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]
 
 
 def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
-    """Draw all panels."""
+    """A row of panels per compared algorithm, a column per experiment and dataset."""
     from matplotlib import pyplot as plt
 
     columns, rows = list(panels(context)), others(context)

@@ -21,7 +21,7 @@ from partialfair.verdicts.results import Setting, is_estimated
 
 
 class Levels(Options):
-    """What an entry takes."""
+    """Published levels of fairness, each beside the run that comes nearest."""
 
     stand_in: dict[str, list[str]] = Field({}, description="whose runs stand for those of an algorithm, best first")
 

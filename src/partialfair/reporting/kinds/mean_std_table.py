@@ -26,7 +26,7 @@ NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
 class MeanStdTable(Options):
-    """What an entry takes."""
+    """Mean and standard deviation of metrics over the runs of each algorithm."""
 
     metrics: list[str] = Field(description="columns; computed on the interval of the run, like its own metrics")
     splits: list[str] = Field(["train", "test"], description="one table each")
