@@ -27,6 +27,8 @@ COLUMNS = ("series", "dataset", "metric", "evaluations", "mean", "std", "n_seeds
 WINDOWS = {"risk": 100, "ks_group_0": 50, "ks_group_1": 50}
 TAIL = 0.2
 """Share of the path, at its end, whose mean counts as the plateau."""
+NOISE_AT = 2.0**-16
+"""Tolerance at which ``noise_from`` has its end points."""
 
 Paths = dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]]
 
@@ -38,7 +40,6 @@ class StepCurves(Options):
     series: dict[str, SeriesOption] = Field(description="lines by name; the first is held against published plateaus")
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
     noise_from: str | None = Field(None, description="experiment whose repeats say how noisy an end point is")
-    noise_at: float = Field(2.0**-16, description="at which tolerance")
 
 
 def curves(context: Context[StepCurves]) -> Paths:
@@ -151,7 +152,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
 def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
     """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
-        if published_name(setting.dataset) == dataset and setting.kappa == context.options.noise_at:
+        if published_name(setting.dataset) == dataset and setting.kappa == NOISE_AT:
             one = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
             found = regression_numbers.noise_of(context, one, setting, metric)
             if found:

@@ -34,7 +34,6 @@ class AccuracyDifference(Options):
 
     algorithm: str = Field("idca", description="the algorithm whose lead is shown")
     against: list[str] | None = Field(None, description="what it is compared with; every other algorithm by default")
-    levels: int = Field(LEVELS, description="how many levels of fairness are compared", ge=2)
 
 
 def decision(difference: Difference) -> str:
@@ -61,7 +60,7 @@ def comparison(context: Context[Any], experiment: str, dataset: str, other: str,
     for side, points in zip(sides, (one, two), strict=True):
         if not points:
             return Comparison(np.empty(0), reason=missing(context, side, dataset))
-    return compare(one, two, int(context.option("levels", LEVELS)), context.results.level)
+    return compare(one, two, LEVELS, context.results.level)
 
 
 def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
