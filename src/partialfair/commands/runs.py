@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, OutOption
+from partialfair.grid import paths
 
 app = typer.Typer()
 
@@ -57,12 +58,12 @@ def evaluate(
 
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
-    model, fit, folder = model or job.path / "model.npz", fit or job.path / "fit.json", out or job.path
+    model, fit, folder = model or job.path / paths.MODEL, fit or job.path / paths.FIT, out or job.path
     wanted = fingerprint.evaluation(grid, job)
     metrics = run(model, fit, table or job.table, split or job.split, folder, wanted.settings)
     # Not part of the job above, so that a word in the card makes no evaluation outdated.
     card.write(folder, model, fit)
-    print(f"{folder / 'metrics.json'}: {metrics['status']}")
+    print(f"{folder / paths.METRICS}: {metrics['status']}")
 
 
 @app.command(rich_help_panel=RESULTS)

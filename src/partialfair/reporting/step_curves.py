@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from partialfair.grid import paths
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.reporting import canvas, regression_numbers
 from partialfair.reporting.canvas import Curve, Panel
@@ -47,14 +48,14 @@ def curves(context: Context[StepCurves]) -> Paths:
     found: Paths = {}
     shown = context.options.show
     for one in series(context):
-        paths: dict[str, list[dict[str, Any]]] = {}
+        recorded: dict[str, list[dict[str, Any]]] = {}
         for job in context.config.jobs(one.experiment):
-            file = context.root / job.path / "metrics.json"
+            file = context.root / job.path / paths.METRICS
             dataset = published_name(job.dataset)
             steps = read_json(file).get("steps") if file.exists() and (not shown or dataset in shown) else None
             if steps:
-                paths.setdefault(dataset, []).append(steps)
-        for dataset, runs in paths.items():
+                recorded.setdefault(dataset, []).append(steps)
+        for dataset, runs in recorded.items():
             for metric in WINDOWS:
                 values = np.array([run[metric] for run in runs], float)
                 found[one.name, dataset, metric] = np.array(runs[0]["evaluations"]), values
