@@ -10,17 +10,20 @@ from partialfair.grid import paths
 
 app = typer.Typer()
 
+Name = Annotated[str, typer.Option()]
+Kappa = Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")]
+Seed = Annotated[int, typer.Option(min=0)]
 TableOption = Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")]
 SplitOption = Annotated[Path | None, typer.Option(help="Its parts; by default where the workflow has them.")]
 
 
 @app.command(rich_help_panel=STEPS)
 def train(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     config: ConfigOption = PARAMS,
     table: TableOption = None,
     split: SplitOption = None,
@@ -38,11 +41,11 @@ def train(
 
 @app.command(rich_help_panel=STEPS)
 def evaluate(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     config: ConfigOption = PARAMS,
     table: TableOption = None,
     split: SplitOption = None,
@@ -68,11 +71,11 @@ def evaluate(
 
 @app.command(rich_help_panel=RESULTS)
 def spread(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     repeats: Annotated[int, typer.Option(min=1, help="How often to train it again.")] = 5,
     config: ConfigOption = PARAMS,
 ) -> None:
