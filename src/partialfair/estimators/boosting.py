@@ -186,16 +186,6 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         scores = self._raw(self._columns(X, codes))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Logistic function of the scores, (n, 2)."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Labels (n,): ``classes_[1]`` where the score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
-
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
         self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)

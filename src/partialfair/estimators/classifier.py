@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -184,16 +183,6 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Logistic function of the scores, (n, 2); the constraint can move it away from calibration."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray:
-        """Labels (n,): ``classes_[1]`` where the score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -165,16 +165,6 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         if self.correction_ is not None:
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Logistic function of the mapped scores, (n, 2)."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Labels (n,): ``classes_[1]`` where the mapped score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> NDArray[np.int64] | None:
         """Codes of the groups, or ``None``; sets ``classes_`` and ``groups_``."""
