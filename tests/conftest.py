@@ -13,7 +13,6 @@ from hypothesis import settings
 
 from partialfair import plugins
 from partialfair.datasets.sources import MIRROR_VARIABLE
-from partialfair.jobs.prepare import fetch
 from partialfair.tables.dataset import Dataset
 from tests import needs, network
 
@@ -40,13 +39,13 @@ def lacks_data(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in filter(lacks_data, items):
-        if not needs.is_demanded("data"):  # a mark, so that the summary names the test
+        if not needs.is_demanded("data downloads"):  # a mark, so that the summary names the test
             item.add_marker(pytest.mark.skip(reason=NO_DATA))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if lacks_data(item):
-        needs.lack("data", NO_DATA)
+        needs.lack("data downloads", NO_DATA)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,7 +67,7 @@ def dataset(raw_dir: Path) -> Callable[..., Dataset]:
 
     @cache
     def get(name: str, **options: Any) -> Dataset:
-        fetch(name, raw_dir, offline=True)
+        needs.raw_files(name, raw_dir)
         table: Dataset = plugins.load("datasets", name).load(raw_dir, **options)
         return table
 

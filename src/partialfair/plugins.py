@@ -111,11 +111,6 @@ def load(package: str, name: str) -> ModuleType:
     return _imported(module_of(package, name), _short(package), file_of(package, name))
 
 
-def discover(package: str) -> Mapping[str, ModuleType]:
-    """Return the plug-ins of a folder by name; a module is imported when its entry is read."""
-    return _LazyModules(_short(package))
-
-
 def chosen(value: Any) -> tuple[str, dict[str, Any]]:
     """Return name and options of a choice given as a name, or as a mapping with ``name`` and its options."""
     if isinstance(value, str):
@@ -228,24 +223,6 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
                 raise PluginError(f"{where}: there is no {part}, which every plug-in of this folder has; add it")
             holder = getattr(holder, attribute)
     return found
-
-
-class _LazyModules(Mapping[str, ModuleType]):
-    """Names known at once, modules imported on access."""
-
-    def __init__(self, package: str) -> None:
-        self._package = package
-
-    def __getitem__(self, name: str) -> ModuleType:
-        if name not in names(self._package):
-            raise KeyError(name)
-        return load(self._package, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(names(self._package))
-
-    def __len__(self) -> int:
-        return len(names(self._package))
 
 
 def _short(package: str) -> str:

@@ -10,9 +10,9 @@ from partialfair.datasets import communities_crime
 from partialfair.datasets.communities_crime import read
 from partialfair.datasets.stratified_splits import stratified_split
 from partialfair.errors import ConfigError, DataError
-from partialfair.jobs import prepare
 from partialfair.jobs.split import split
 from partialfair.tables.dataset import Dataset
+from tests import needs
 
 Get = Callable[..., Dataset]
 
@@ -31,7 +31,7 @@ def test_counts_are_those_of_the_paper(dataset: Get) -> None:
 @pytest.mark.real_data
 def test_file_has_the_documented_columns(dataset: Get, raw_dir: Path) -> None:
     dataset("communities_crime")
-    prepare.fetch("communities_crime", raw_dir, extras=True, offline=True)
+    needs.raw_files("communities_crime", raw_dir, extras=True)
     text = (raw_dir / "communities_crime" / "communities.names").read_text(encoding="latin-1")
     documented = [line.split()[1] for line in text.splitlines() if line.startswith("@attribute")]
     table = read(raw_dir)

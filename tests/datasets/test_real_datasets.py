@@ -11,8 +11,8 @@ from partialfair import plugins
 from partialfair.datasets import a9a
 from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
-from partialfair.jobs import prepare
 from partialfair.tables.dataset import Dataset
+from tests import needs
 
 Get = Callable[..., Dataset]
 pytestmark = pytest.mark.real_data
@@ -58,7 +58,7 @@ def test_a9a_partition_and_encoding(dataset: Get, raw_dir: Path) -> None:
 
 
 def test_a9a_column_names_are_those_of_the_map(raw_dir: Path) -> None:
-    prepare.fetch("a9a", raw_dir, extras=True, offline=True)
+    needs.raw_files("a9a", raw_dir, extras=True)
     table = pd.read_csv(raw_dir / "a9a" / "a9a_feature_map.csv")
     values = table["bin_inclusive_observed"].str.removeprefix("=")
     assert a9a.column_names() == tuple(table["attribute"] + "=" + values)

@@ -12,6 +12,7 @@ from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, DataError, PluginError
 from partialfair.jobs import prepare
 from partialfair.tables.dataset import Dataset, Split
+from tests import needs
 
 
 def same_parts(first: Split, second: Split) -> bool:
@@ -80,7 +81,10 @@ def test_options_choose_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.real_data
 def test_fetch_verify_prepare_of_everything(tmp_path: Path) -> None:
-    fetched = prepare.fetch(prepare.ALL, tmp_path, extras=True, offline=True)
+    try:
+        fetched = prepare.fetch(prepare.ALL, tmp_path, extras=True, offline=True)
+    except DataError as error:  # some files have no address, so that a mirror of downloads lacks them
+        needs.lack("data", str(error))
     first: dict[Path, str] = {}
     for file in fetched:  # two datasets may share a raw file; the second finds it in place
         first.setdefault(file.path, file.origin.split()[0])

@@ -14,7 +14,7 @@ from partialfair import plugins
 from partialfair.commands.cli import app
 from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
-from partialfair.jobs.track import describe, track, write_dvc
+from partialfair.jobs.track import describe, name_in_stages, track, write_dvc
 
 REPOSITORY = Path(__file__).parents[2]
 DECLARED = {
@@ -66,6 +66,33 @@ def test_the_verb_prints_the_declaration(tmp_path: Path) -> None:
     assert done.exit_code == 0 and (tmp_path / "new.csv.dvc").is_file()
     declared = done.stdout.splitlines()[1].removesuffix(",")
     assert eval(declared, {"RawFile": RawFile}) == describe(tmp_path / "new.csv", url="https://example.org/new.csv")
+
+
+def test_a_file_that_is_not_optional_is_named_in_dvc_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(REPOSITORY / "dvc.yaml", tmp_path)
+    before = (tmp_path / "dvc.yaml").read_text()
+    for name in ("compas/more.csv", "zoo/zoo.csv", "aaa/notes.txt"):
+        (tmp_path / "data/raw" / name).parent.mkdir(parents=True)
+        (tmp_path / "data/raw" / name).write_text("a\n1\n")
+    for arguments in (["data/raw/compas/more.csv", "data/raw/zoo/zoo.csv"], ["data/raw/aaa/notes.txt", "--optional"]):
+        done = CliRunner().invoke(app, ["data", "track", *arguments])
+        assert done.exit_code == 0 and "dvc.yaml" not in done.stdout
+    after = (tmp_path / "dvc.yaml").read_text()
+    old, new = (yaml.safe_load(text)["stages"].pop("data")["deps"] for text in (before, after))
+    raw = [name for name in new if name.startswith("data/raw/")]
+    assert set(new) - set(old) == {"data/raw/compas/more.csv", "data/raw/zoo/zoo.csv"} and raw == sorted(raw)
+    assert [
+        line for line in after.splitlines() if "more.csv" not in line and "zoo.csv" not in line
+    ] == before.splitlines()
+    assert name_in_stages("data/raw/zoo/zoo.csv") and (tmp_path / "dvc.yaml").read_text() == after  # twice is once
+
+
+def test_a_file_elsewhere_is_named_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not name_in_stages("data/raw/zoo/zoo.csv")  # no dvc.yaml
+    shutil.copy(REPOSITORY / "dvc.yaml", tmp_path)
+    assert not name_in_stages("zoo.csv") and not name_in_stages("/data/raw/zoo.csv")
 
 
 def test_track_of_a_missing_file_names_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def shown(tmp_path_factory):
         "a9a": {"interval": [[0.05, 0.3]], "algorithms": {"unconstrained": [float("inf")], "idca": [0.1]}},
         "law_school": {"interval": [[0.7, 1.0]], "algorithms": {"idca": [0.2]}},
     }
-    entry = {"kind": "mean_std_table", "title": "t", "experiments": [name], "metrics": METRICS, "splits": ["test"]}
+    entry = {"kind": "mean_std_table", "title": "t", "experiments": [name], "metrics": METRICS}
     content["exhibits"] = {"means": entry}
     config = run_files.project(root, content)
     return exhibit.context(config, "means", root)
@@ -31,6 +31,7 @@ def shown(tmp_path_factory):
 
 def test_metrics_are_those_of_the_runs(shown):
     found = pd.DataFrame(mean_std_table.lines(shown))
+    found = found[found["split"] == "test"]
     tidy = shown.results.metrics[shown.results.metrics["split"] == "test"]
     for key, own in found.groupby(["dataset", "algorithm", "metric"]):
         rows = tidy[(tidy[["dataset", "algorithm", "metric"]] == list(key)).all(axis=1)]
@@ -44,12 +45,13 @@ def test_every_dataset_has_lines_and_stars_of_its_own(shown, monkeypatch):
         for what, value in (("mean", mean), ("std", 0.01))
     ]
     monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(numbers))
-    found = {(e["dataset"], e["algorithm"], e["metric"]): e for e in mean_std_table.lines(shown)}
+    lines = [line for line in mean_std_table.lines(shown) if line["split"] == "test"]
+    found = {(e["dataset"], e["algorithm"], e["metric"]): e for e in lines}
     assert found["a9a", "idca", "accuracy"]["published_mean"] == 0.9
     assert found["law_school", "idca", "accuracy"]["published_mean"] == 0.1
     assert found["law_school", "idca", "sp"]["best"] == 0, "the only method of its dataset"
     assert [found["a9a", name, "sp"]["best"] for name in ("unconstrained", "idca")] == [0, 1]
-    (table,) = mean_std_table.tables(shown, list(found.values()))
+    _, table = mean_std_table.tables(shown, lines)  # the first is of training rows
     texts = [[cell.text for cell in row] for row in table.rows]
     for dataset in ("a9a", "law_school"):
         own = next(row for row in texts if f"{found[dataset, 'idca', 'sp']['mean']:.4f}" in row[4])

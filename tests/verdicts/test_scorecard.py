@@ -81,7 +81,6 @@ class TestWhatIsRefusedFromTheCount:
             ({"nulls": {"constant": 0.8505}}, "agrees"),  # powerless: a constant agrees as well
             ({"nulls": {}}, "agrees"),  # nothing says that it could have failed
             ({"kind": "setting", "verdict": "as stated", "nulls": {"constant": 0.1}}, "as stated"),
-            ({"stand_in": "another method was run", "nulls": {"constant": 0.1}}, "not run"),
             (
                 {"by_construction": [numbers.Constructed(why="kappa was chosen for it")], "nulls": {"constant": 0.1}},
                 "by construction",

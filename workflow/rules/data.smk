@@ -71,7 +71,7 @@ rule split:
 # Checksums of all tables, and of all models: what the audit's stages pass to one another.
 rule manifest:
     input:
-        lambda wildcards: GRID.tables() if wildcards.what == "tables" else GRID.runs("model.npz"),
+        lambda wildcards: GRID.tables() if wildcards.what == "tables" else GRID.runs(paths.MODEL),
     output:
         paths.MANIFEST,
     log:

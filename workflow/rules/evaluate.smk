@@ -5,11 +5,11 @@ rule evaluate:
     input:
         table=paths.TABLE,
         split=paths.SPLIT,
-        model=f"{paths.RUN}/model.npz",
-        fit=f"{paths.RUN}/fit.json",
+        model=f"{paths.RUN}/{paths.MODEL}",
+        fit=f"{paths.RUN}/{paths.FIT}",
     output:
-        scores=f"{paths.RUN}/scores.parquet",
-        metrics=f"{paths.RUN}/metrics.json",
+        scores=f"{paths.RUN}/{paths.SCORES}",
+        metrics=f"{paths.RUN}/{paths.METRICS}",
         card=f"{paths.RUN}/model_card.md",
     log:
         f"logs/evaluate/{paths.RUN_KEY}.log",
@@ -32,8 +32,8 @@ rule evaluate:
 
 rule collect:
     input:
-        fit=lambda wildcards: GRID.runs("fit.json", wildcards.experiment),
-        metrics=lambda wildcards: GRID.runs("metrics.json", wildcards.experiment),
+        fit=lambda wildcards: GRID.runs(paths.FIT, wildcards.experiment),
+        metrics=lambda wildcards: GRID.runs(paths.METRICS, wildcards.experiment),
     output:
         expand(paths.COLLECTED, table=paths.COLLECTED_TABLES, allow_missing=True),
     log:

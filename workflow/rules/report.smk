@@ -1,4 +1,6 @@
-# Figures and tables, from the tidy tables only, and what gathers them.
+# Figures and tables, and what gathers them. Their inputs are the tidy tables, though some exhibits also read run folders
+# (model.npz, history.parquet, fit.json, scores.parquet). A run that is trained again writes another fit.json, with its
+# times, of which the tables hold a row: they change, and the exhibit is drawn anew.
 include: "scorecard.smk"
 
 

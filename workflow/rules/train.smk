@@ -6,9 +6,9 @@ rule train:
         table=paths.TABLE,
         split=paths.SPLIT,
     output:
-        model=f"{paths.RUN}/model.npz",
-        fit=f"{paths.RUN}/fit.json",
-        history=f"{paths.RUN}/history.parquet",
+        model=f"{paths.RUN}/{paths.MODEL}",
+        fit=f"{paths.RUN}/{paths.FIT}",
+        history=f"{paths.RUN}/{paths.HISTORY}",
     log:
         f"logs/train/{paths.RUN_KEY}.log",
     benchmark:

@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def excess(self) -> float:
-        """At most 0: satisfied."""
+        """What the value exceeds kappa by; at most 0 where the constraint holds."""
         return self.value - self.kappa
 
 
@@ -214,7 +214,7 @@ class Scores(Witness):
         return evaluate_all(self.scores, rows.y, rows.group, task.interval, only=(self.metric,))[0][self.metric]
 
     def objective(self) -> float:
-        """The loss of the scores."""
+        """Mean loss of the scores on the training rows, by the loss that the task names."""
         name, options = plugins.chosen(self.loss)
         loss = plugins.load("losses", name).build(self.task.train.y, **options)
         return float(loss.convex(self.scores)[0] - loss.concave(self.scores)[0])

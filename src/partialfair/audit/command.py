@@ -62,7 +62,7 @@ def footer(record: Mapping[str, Any]) -> str:
 
 
 def _gate(text: str) -> tuple[str, float]:
-    """Read ``metric=limit``."""
+    """A gate written as ``metric=limit``; anything else is refused with the flag's name."""
     name, _, limit = text.partition("=")
     try:
         return name.strip(), float(limit)

@@ -15,6 +15,7 @@ from partialfair.audit.audit_page import Grid, Item, environment
 from partialfair.cards.content import Content, read
 from partialfair.cards.rows import scored_rows
 from partialfair.errors import DataError
+from partialfair.grid import paths
 from partialfair.tables.files import atomic_path, read_json
 
 NAME = "model_card.md"
@@ -109,7 +110,7 @@ def _curve(folder: Path, content: Content) -> str:
     """Inline SVG: share of a group above a threshold against that of another, on the test rows."""
     from partialfair.audit import audit_scores, pictures
 
-    rows, metrics = scored_rows(folder / "scores.parquet", len(content.groups)), read_json(folder / "metrics.json")
+    rows, metrics = scored_rows(folder / paths.SCORES, len(content.groups)), read_json(folder / paths.METRICS)
     names = [content.groups[code] for code in rows.group]
     interval = (metrics.get("settings") or {}).get("interval", ((0.0, 1.0),))
     found = audit_scores(rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, replicates=0)

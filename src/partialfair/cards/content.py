@@ -14,6 +14,7 @@ from partialfair.audit.words import title as plain_title
 from partialfair.cards.rows import SPLITS, by_convention, group_table, scored_rows, split_table
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
+from partialfair.grid import paths
 from partialfair.models.stored import load_model
 from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval, measure
@@ -93,15 +94,15 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
         DataError: a file is missing or unreadable.
     """
     try:
-        fit, metrics = read_json(fit_json or folder / "fit.json"), read_json(folder / "metrics.json")
+        fit, metrics = read_json(fit_json or folder / paths.FIT), read_json(folder / paths.METRICS)
     except (OSError, ValueError) as error:
         raise DataError(
             f"{folder}: no evaluated run ({error}); give a run folder, or evaluate the run first"
         ) from error
-    stored = Path(model_path or folder / "model.npz")
+    stored = Path(model_path or folder / paths.MODEL)
     model = load_model(stored)
     groups = tuple(getattr(model, "group_names", ()))
-    rows = scored_rows(folder / "scores.parquet", len(groups))
+    rows = scored_rows(folder / paths.SCORES, len(groups))
     regression = hasattr(model, "predictions")
     level = float(((metrics.get("settings") or {}).get("bootstrap") or {}).get("level", 0.95))
     kappa = "inf" if fit["kappa"] is None else f"{fit['kappa']:g}"
@@ -360,13 +361,13 @@ def _provenance(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
         "versions": ", ".join(f"{name} {version}" for name, version in (fit.get("versions") or {}).items()),
         "sha256 of the table": (fit.get("inputs") or {}).get("table"),
         "sha256 of the split": (fit.get("inputs") or {}).get("split"),
-        "sha256 of the model": (fit.get("outputs") or {}).get("model.npz"),
+        "sha256 of the model": (fit.get("outputs") or {}).get(paths.MODEL),
     }
     return [(title, str(value)) for title, value in facts.items() if value]
 
 
 def number(value: Any) -> str:
-    """A value in three digits."""
+    """A value in three decimals, below .0005 in e-notation; what has none is not estimable."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "not estimable"
     return f"{value:.1e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"

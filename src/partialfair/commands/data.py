@@ -96,12 +96,17 @@ def data_track(
         bool, typer.Option("--optional", help="It only documents or cross-checks the dataset.")
     ] = False,
 ) -> None:
-    """Put raw files of a new dataset under DVC and print their declarations for its module."""
+    """Put raw files of a new dataset under DVC and print their declarations for its module.
+
+    A file that is not optional is also named in dvc.yaml.
+    """
     from partialfair.errors import ConfigError
-    from partialfair.jobs.track import track
+    from partialfair.jobs.track import name_in_stages, track
 
     if len(files) > 1 and (url or member):
         raise ConfigError("--url and --member belong to one file; track each file by a command of its own")
     for file in files:
         written, declared = track(file, url, member, needed=not optional)
-        print(f"{written}: written; name {file} in dvc.yaml, and in SPEC.files of the module:\n{declared!r},")
+        named = optional or name_in_stages(file)
+        beside = "" if named else f"name {file} in dvc.yaml, and "
+        print(f"{written}: written; {beside}declare the file in SPEC.files of the module:\n{declared!r},")

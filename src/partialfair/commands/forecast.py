@@ -65,7 +65,7 @@ def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:
     missing = set()
     for experiment in _experiments(config, list(targets)):
         for job in config.jobs(experiment):
-            if not (job.path / "fit.json").exists():
+            if not (job.path / paths.FIT).exists():
                 missing.add(str(job.path))
         trainings |= _of(experiment)
     return Forecast(trainings, frozenset(missing)) if trainings else None

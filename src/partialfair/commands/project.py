@@ -13,7 +13,7 @@ app = typer.Typer()
 
 
 class Kind(StrEnum):
-    """What a skeleton can be of."""
+    """Kinds of skeletons that ``partialfair new`` writes."""
 
     DATASET = "dataset"
     ALGORITHM = "algorithm"

@@ -13,7 +13,7 @@ app = typer.Typer()
 
 
 class What(StrEnum):
-    """What a manifest lists."""
+    """Lists that ``partialfair manifest`` writes: prepared tables, or models."""
 
     TABLES = "tables"
     MODELS = "models"

@@ -6,20 +6,24 @@ from typing import Annotated
 import typer
 
 from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, OutOption
+from partialfair.grid import paths
 
 app = typer.Typer()
 
+Name = Annotated[str, typer.Option()]
+Kappa = Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")]
+Seed = Annotated[int, typer.Option(min=0)]
 TableOption = Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")]
 SplitOption = Annotated[Path | None, typer.Option(help="Its parts; by default where the workflow has them.")]
 
 
 @app.command(rich_help_panel=STEPS)
 def train(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     config: ConfigOption = PARAMS,
     table: TableOption = None,
     split: SplitOption = None,
@@ -37,11 +41,11 @@ def train(
 
 @app.command(rich_help_panel=STEPS)
 def evaluate(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     config: ConfigOption = PARAMS,
     table: TableOption = None,
     split: SplitOption = None,
@@ -57,21 +61,21 @@ def evaluate(
 
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
-    model, fit, folder = model or job.path / "model.npz", fit or job.path / "fit.json", out or job.path
+    model, fit, folder = model or job.path / paths.MODEL, fit or job.path / paths.FIT, out or job.path
     wanted = fingerprint.evaluation(grid, job)
     metrics = run(model, fit, table or job.table, split or job.split, folder, wanted.settings)
     # Not part of the job above, so that a word in the card makes no evaluation outdated.
     card.write(folder, model, fit)
-    print(f"{folder / 'metrics.json'}: {metrics['status']}")
+    print(f"{folder / paths.METRICS}: {metrics['status']}")
 
 
 @app.command(rich_help_panel=RESULTS)
 def spread(
-    experiment: Annotated[str, typer.Option()],
-    dataset: Annotated[str, typer.Option()],
-    algorithm: Annotated[str, typer.Option()],
-    kappa: Annotated[str, typer.Option(help="As in the grid; inf for no constraint.")],
-    seed: Annotated[int, typer.Option(min=0)],
+    experiment: Name,
+    dataset: Name,
+    algorithm: Name,
+    kappa: Kappa,
+    seed: Seed,
     repeats: Annotated[int, typer.Option(min=1, help="How often to train it again.")] = 5,
     config: ConfigOption = PARAMS,
 ) -> None:

@@ -26,7 +26,7 @@ from partialfair.commands.masking import masked
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.errors import PartialFairError
-from partialfair.grid import fingerprint
+from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config, Job, load_config
 from partialfair.grid.params import ParamsModel
 from partialfair.jobs.evaluate import evaluate
@@ -162,5 +162,5 @@ def _rehearse() -> None:
         for job in config.jobs():
             train(config, job, Files(table, split, folder))
             settings = fingerprint.evaluation(config, job).settings
-            evaluate(Path(folder, "model.npz"), Path(folder, "fit.json"), table, split, folder, settings)
+            evaluate(Path(folder, paths.MODEL), Path(folder, paths.FIT), table, split, folder, settings)
             card.write(Path(folder))

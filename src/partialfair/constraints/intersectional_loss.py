@@ -54,11 +54,11 @@ class IntersectionalLoss:
         return 0.0
 
     def on(self, surrogate: Surrogate) -> "IntersectionalLoss":
-        """The same."""
+        """The constraint itself, whatever the surrogate."""
         return self
 
     def sharp(self) -> "IntersectionalLoss":
-        """The same."""
+        """The constraint itself: there is no surrogate to sharpen."""
         return self
 
     def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:

@@ -54,7 +54,7 @@ class LossGaps:
         return self
 
     def sharp(self) -> "LossGaps":
-        """The same."""
+        """The constraints themselves: there is no surrogate to sharpen."""
         return self
 
     def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:

@@ -92,7 +92,7 @@ class LossMeans:
 
     @property
     def n_strata(self) -> int:
-        """Number of strata."""
+        """Number of strata, S: columns of A."""
         return self.matrix.shape[1]
 
     def features(self, scores: Array, positive: Array, aux: Array) -> Array:
@@ -100,7 +100,7 @@ class LossMeans:
         return log_loss(scores, positive)[..., None]
 
     def values(self, means: Array) -> Array:
-        """``A L - slack``."""
+        """``A L - slack`` (R, m) of the mean losses L."""
         return means[..., 0] @ self.matrix.T - self.slack
 
     def weights(self, means: Array, multipliers: Array) -> Array:
@@ -114,7 +114,11 @@ class LossMeans:
 
 @dataclass(frozen=True, eq=False)
 class HingeMeans:
-    """The constraints of a :class:`HingeProgram`, whose strata are its subsets."""
+    """The constraints of a :class:`HingeProgram`, whose strata are its subsets.
+
+    The program's own methods take one run on all rows in double precision; these take R runs on drawn rows, in the
+    precision of the scores.
+    """
 
     program: HingeProgram
 
@@ -150,7 +154,7 @@ class HingeMeans:
         return np.maximum(self._above(scores, aux), 0)
 
     def values(self, means: Array) -> Array:
-        """``f+ - f-``."""
+        """``f+ - f-`` (R, m): the program's convex parts minus its concave ones."""
         return _side_values(self.program.convex, means) - _side_values(self.program.concave, means)
 
     def weights(self, means: Array, multipliers: Array) -> Array:

@@ -44,7 +44,7 @@ def load(raw_dir: Path, queries: int = 120, test_queries: int = 40, documents: i
 
 
 def split(data: Dataset, seed: int, **options: object) -> Split:
-    """The files' own division."""
+    """The queries' division into parts that the files state, whatever the seed."""
     return letor_files.split(data, seed, **options)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -19,6 +19,7 @@ from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
+from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -40,7 +41,7 @@ STEEP = 1e6
 """Slope at which the clipped-linear share stands for the indicator."""
 
 
-class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc]
     """LightGBM's trees, grown on the logistic loss and a Lagrangian of the constraint.
 
     Before every tree, derivatives are taken of the loss plus ``multipliers * constraints``, with shares smoothed by the
@@ -122,10 +123,8 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes; sparse input and missing values are LightGBM's to take."""
+        """Missing values are LightGBM's to take."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
 
@@ -187,23 +186,6 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._raw(self._columns(X, codes))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Logistic function of the scores, (n, 2)."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Labels (n,): ``classes_[1]`` where the score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
-        from sklearn.metrics import accuracy_score
-
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
         self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
@@ -227,7 +209,7 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
 
     def _raw(self, seen: Any) -> Vector:
-        """Scores of the trees in use."""
+        """Log odds (n,) of the first ``n_trees_`` trees, the starting constant included."""
         found = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
         return np.asarray(found, np.float64) + self.start_
 
@@ -258,7 +240,7 @@ class PartialFairBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.multipliers_ = objective.multipliers
 
     def _program(self, rows: "_Rows") -> HingeProgram:
-        """The constraints on rows."""
+        """The constraints on rows; refused if they do not compare shares."""
         program = plugins.load("constraints", str(self.constraint)).build(
             rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_), kappa=self.kappa, grid=self.grid,
             kappa_scale=self.kappa_scale,

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
@@ -20,6 +19,7 @@ from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.errors import DataError
+from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -44,7 +44,7 @@ from partialfair.tables.intervals import FULL
 ONE_GROUP = "all"
 
 
-class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # type: ignore[misc]
     """Logistic regression whose scores satisfy a fairness constraint on an interval of ranks.
 
     The score is linear with an intercept and coefficients per group (Partial fairness paper, section 3), or
@@ -137,13 +137,6 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
         self.random_state = random_state
         self.device = device
 
-    def __sklearn_tags__(self) -> Any:
-        """Two classes, sparse input allowed."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit on features X (n, d), labels y (n,) with two values, and groups of the rows.
 
@@ -191,23 +184,6 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Logistic function of the scores, (n, 2); the constraint can move it away from calibration."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray:
-        """Labels (n,): ``classes_[1]`` where the score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
-        from sklearn.metrics import accuracy_score
-
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_min_samples": 2}
@@ -228,7 +204,7 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
             return Dataset(matrix, labels, codes.astype(np.int16), tuple(features), names, "X", numeric)
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
-        """Labels as -1 and +1."""
+        """Labels as -1 and +1; sets ``classes_``."""
         self.classes_, positive = binary_labels(y)
         return np.where(positive, 1.0, -1.0)
 
@@ -314,7 +290,7 @@ class PartialFairClassifier(FromParquet, ClassifierMixin, BaseEstimator):  # typ
         return found, measure(ALGORITHM, task, found.fit)
 
     def _adopt(self, found: Trained, measured: Measured, task: Task) -> Self:
-        """Set the fitted attributes."""
+        """Set the fitted attributes from a trained model and its measures."""
         self.model_ = found.fit.model
         self.solver_ = found.solver
         self.certificate_ = measured

@@ -178,7 +178,7 @@ def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
 
 
 def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metric: str) -> dict[str, Any]:
-    """One line of the table."""
+    """A line of the table: kappa and status, then accuracy and violation by part."""
     row: dict[str, Any] = {
         "kappa": task.kappa,
         "status": estimator.status_,

@@ -110,7 +110,7 @@ class GroupCuts:
 
     @cached_property
     def kind(self) -> str:
-        """Which score is cut."""
+        """The score to cut: the mean's, unless another's held-out loss is lower by two standard errors."""
         losses = self.held_out
         best = min(losses, key=lambda name: float(losses[name].mean()), default=MEAN)
         gain = losses[MEAN] - losses[best] if losses else np.zeros(1)

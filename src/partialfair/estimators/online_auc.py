@@ -126,7 +126,7 @@ class OnlineAUC:
         self._mean = np.zeros_like(self._current)
 
     def _step(self, x: Vector, cell: int) -> None:
-        """One row."""
+        """One step of the min-max problem on one row (p,) and its cell."""
         self.counts[cell] += 1
         self.n_seen += 1
         shares = (self.counts + 1) / (self.n_seen + 4) if self.shares is None else self.shares

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from scipy.special import logit
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing, check_random_state, indexable
@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -34,7 +35,7 @@ SURE = 1e-9
 """Probabilities nearer to 0 or 1 count as this near."""
 
 
-class PartialFairPostProcessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Map the scores of a classifier so that the ranks of groups agree within kappa on an interval.
 
     One increasing map of scores per group: every group keeps its own order, and its AUC. The classifier may be of any
@@ -104,13 +105,6 @@ class PartialFairPostProcessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.uses_group = uses_group
         self.group_estimator = group_estimator
 
-    def __sklearn_tags__(self) -> Any:
-        """Two classes; input as the classifier takes it."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None) -> Self:
         """Fit the classifier, unless it is fitted, and the maps.
 
@@ -171,24 +165,6 @@ class PartialFairPostProcessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         if self.correction_ is not None:
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Logistic function of the mapped scores, (n, 2)."""
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Labels (n,): ``classes_[1]`` where the mapped score is positive."""
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[(scores > 0).astype(int)])
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Accuracy."""
-        from sklearn.metrics import accuracy_score
-
-        return float(
-            accuracy_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight)
-        )
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> NDArray[np.int64] | None:
         """Codes of the groups, or ``None``; sets ``classes_`` and ``groups_``."""

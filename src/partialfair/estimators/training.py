@@ -89,7 +89,7 @@ class Training:
 
     @cached_property
     def problem(self) -> LinearProblem:
-        """The loss on these rows."""
+        """The rows laid out for the solvers without a constraint."""
         return self.laid_out(None)
 
     @cached_property
@@ -277,7 +277,7 @@ class Training:
 
 
 def solver_for(task: Task) -> str:
-    """What "auto" stands for."""
+    """The solver that "auto" stands for, by constraint, interval and use of the group."""
     unions = set(for_groups(task.interval, task.train.n_groups))
     whole = unions == {FULL}
     if task.constraint == PSP and task.uses_group and len(unions) == 1:

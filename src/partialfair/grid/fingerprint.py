@@ -59,7 +59,7 @@ def run(config: Config, job: Job) -> Wanted:
 def evaluation(config: Config, job: Job) -> Wanted:
     """Of scores and metrics."""
     settings = evaluation_settings(config, job.experiment, job.dataset)
-    inputs = {"table": job.table, "split": job.split, "model.npz": f"{job.path}/model.npz"}
+    inputs = {"table": job.table, "split": job.split, paths.MODEL: f"{job.path}/{paths.MODEL}"}
     return Wanted(evaluation_hash(settings.get("on_request", ())), settings, inputs)
 
 

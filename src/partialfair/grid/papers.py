@@ -21,7 +21,7 @@ ABOUT, PUBLISHED, CLAIMS = "paper.yaml", "published.csv", "claims.yaml"
 
 
 class Paper(StrictModel):
-    """What ``paper.yaml`` says."""
+    """Content of ``paper.yaml``: what is said of a paper besides its numbers and claims."""
 
     title: str = Field(description="title, as printed")
     authors: list[str] = Field([], description="names in the printed order; none if the authors are anonymous")

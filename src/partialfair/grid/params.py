@@ -134,7 +134,7 @@ class ExhibitModel(BaseModel):
 
 
 class ParamsModel(StrictModel):
-    """The whole file."""
+    """Content of ``params.yaml``, or of a paper's ``grid.yaml``."""
 
     include: Annotated[list[str], BeforeValidator(_unique)] = Field(
         [], description="further files with blocks datasets, algorithms, experiments and exhibits, beside this one"

@@ -66,7 +66,7 @@ def _settings(common: dict[str, Any], own: Any) -> Any:
 
 
 def _named(names: Any, key: str, path: Path) -> list[str]:
-    """Return a list of files."""
+    """The texts of a list under a key; anything else is refused."""
     if not isinstance(names or [], list):
         raise ConfigError(f"{path.name}: {key} is {names!r}: give a list of files")
     return [str(name) for name in names or []]

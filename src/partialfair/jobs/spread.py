@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.errors import ConfigError
-from partialfair.grid import fingerprint
+from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config, Job
 from partialfair.jobs.evaluate import evaluate
 from partialfair.jobs.train import Files, train
@@ -82,6 +82,6 @@ def _once(config: Config, job: Job, table: Path) -> tuple[dict[str, float], str]
     settings = dict(fingerprint.evaluation(config, job).settings) | {"bootstrap": {"replicates": 0, "level": 0.95}}
     with tempfile.TemporaryDirectory() as folder:
         fit = train(config, job, Files(table, job.split, folder))
-        paths = (Path(folder, "model.npz"), Path(folder, "fit.json"), table, job.split, folder)
-        metrics = evaluate(*paths, settings)["splits"].get("test", {})
+        files = (Path(folder, paths.MODEL), Path(folder, paths.FIT), table, job.split, folder)
+        metrics = evaluate(*files, settings)["splits"].get("test", {})
     return {name: value for name, value in metrics.items() if value is not None}, str(fit.get("chosen") or "")

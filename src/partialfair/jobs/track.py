@@ -63,6 +63,28 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
     return target
 
 
+def name_in_stages(path: str | Path, stages: str | Path = "dvc.yaml") -> bool:
+    """Name a raw file among the inputs of the stage ``data``, in alphabetical order; all other lines stay as they are.
+
+    Returns:
+        Whether the file is named there now: not where there are no such inputs, or the file lies elsewhere.
+    """
+    stages = Path(stages)
+    root = stages.absolute().parent
+    lines = stages.read_text(encoding="utf-8").splitlines() if stages.exists() else []
+    named = {number: line.strip() for number, line in enumerate(lines) if line.strip().startswith("- data/raw/")}
+    if not named or not Path(path).absolute().is_relative_to(root / "data" / "raw"):
+        return False
+    entry = f"- {Path(path).absolute().relative_to(root).as_posix()}"
+    if entry not in named.values():
+        last = max(named)
+        place = next((number for number, other in named.items() if other > entry), last + 1)
+        lines.insert(place, lines[last].partition("-")[0] + entry)
+        with atomic_path(stages) as temporary:
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return True
+
+
 def track(
     path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
 ) -> tuple[Path, RawFile]:

@@ -126,12 +126,12 @@ class Stopwatch:
         self.runs, self.shared = runs, (wall / runs, cpu / runs)
 
     def lap(self) -> dict[str, Any]:
-        """The time of the next run."""
+        """Seconds of the run that has just ended, with its share of what all runs needed."""
         wall, cpu = (share + own for share, own in zip(self.shared, self._passed(), strict=True))
         return {"wall_seconds": wall, "cpu_seconds": cpu, "runs_together": self.runs}
 
     def _passed(self) -> tuple[float, float]:
-        """Time since the last call."""
+        """Wall and processor seconds since the last call."""
         before, self.since = self.since, _now()
         return self.since[0] - before[0], self.since[1] - before[1]
 
@@ -151,7 +151,7 @@ def _parts(path: str | Path, data: Dataset) -> Split:
 
 
 def _task(train_rows: Dataset, validation_rows: Dataset, wanted: Wanted, folder: Path) -> Task:
-    """The task of a training job."""
+    """What an algorithm is given to train on, from the settings of a job."""
     settings = wanted.settings
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
     return Task(
@@ -232,7 +232,7 @@ def _outcome(algorithm: Algorithm[Any], fit: Any, task: Task, name: str) -> Outc
 
 
 def _source(algorithm: Any) -> str | None:
-    """The file of a plug-in."""
+    """Path of the file that defines a plug-in, if it is known."""
     return getattr(sys.modules.get(type(algorithm).__module__), "__file__", None)
 
 

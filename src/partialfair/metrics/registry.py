@@ -46,7 +46,7 @@ class Metric:
     replicate: "Callable[[Replicates], NDArray] | None" = None
 
     def __call__(self, scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-        """Evaluate the metric."""
+        """The metric's value for scores (n,), labels and group codes, on an interval."""
         return float(self.function(scores, y, group, interval, threshold))
 
 

@@ -147,7 +147,7 @@ def group_weights(tau: Vector, shares: Vector) -> Vector:
 
 
 def softmax(logits: Vector) -> Vector:
-    """Softmax of every row."""
+    """Shares (n, J) of each row, from logits (n, J) whose largest is taken off first."""
     weights: Vector = np.exp(logits - logits.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return weights

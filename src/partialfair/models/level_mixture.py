@@ -62,7 +62,7 @@ class LevelMixture(StoredModel):
         return Predictions.randomised(self.atoms, shares_of_levels(rows, self.hypotheses[own], self.weights[own]))
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
-        """Conditional means (n,)."""
+        """Means (n,) of the mixture's predictions at the model's tolerance."""
         return self.predictions(X).values
 
     @property

@@ -45,7 +45,7 @@ class LinearMixture(StoredModel):
         return np.asarray(self.mixture[int(np.argmax(self.shares))])
 
     def component(self, place: int) -> LinearScore:
-        """One of the scores."""
+        """One of the mixed linear scores, by its place."""
         none = np.zeros(0)
         names = self.group_names, self.feature_names
         return LinearScore(self.mixture[place], self.standardiser, none, *names, uses_group=self.uses_group)

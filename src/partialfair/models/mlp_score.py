@@ -67,7 +67,7 @@ class MLPScore(StoredModel):
 
     @cached_property
     def stacked(self) -> StackedMLP:
-        """The network."""
+        """Architecture, with inputs for the features and, if it uses the group, for all groups but one."""
         own = len(self.group_names) - 1 if self.uses_group else 0
         return StackedMLP(len(self.feature_names) + own, self.hidden, self.activation)
 

@@ -44,7 +44,7 @@ class NetworkFunction:
         return torch.cat([part.detach().reshape(-1) for _, part in self.network.named_parameters()])
 
     def put(self, w: torch.Tensor) -> None:
-        """Set the network's weights."""
+        """Write a flat vector of weights (size,) into the module, in place."""
         with torch.no_grad():
             for part, values in zip(self.network.parameters(), w.split(self._sizes), strict=True):
                 part.copy_(values.view(part.shape))
@@ -70,7 +70,7 @@ class NetworkFunction:
         return to_numpy(out)
 
     def all_scores(self, w: torch.Tensor, X: Matrix, group: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Scores (n,) of all rows."""
+        """Scores (n,) with weights w (size,), ``BATCH`` rows at a time, without a graph."""
         out = np.empty(X.shape[0])
         with torch.no_grad():
             for first in range(0, X.shape[0], BATCH):

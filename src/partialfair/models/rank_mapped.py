@@ -38,7 +38,7 @@ class RankMapped(StoredModel):
 
     @classmethod
     def of(cls, score: LinearScore, mapping: RankMap) -> "RankMapped":
-        """The two in one."""
+        """A linear score followed by the map of each group's scores."""
         own = (mapping.group_names, mapping.knot_starts, mapping.knot_x, mapping.knot_y)
         return cls(score.weights, score.standardiser, score.aux, score.feature_names, *own)
 

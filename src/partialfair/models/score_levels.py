@@ -95,7 +95,7 @@ MODEL = ScoreLevels
 
 
 def _part(arrays: Arrays, place: int, content: dict[str, Any]) -> Any:
-    """One of the models."""
+    """The model stored under a place's prefix, with its affine map by group if it has one."""
     prefix = f"{place}/"
     own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
     scale, shift = own.pop("affine/scale", None), own.pop("affine/shift", None)

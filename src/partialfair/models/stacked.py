@@ -50,7 +50,7 @@ class StackedLinear:
         return self.n_inputs
 
     def initial(self, generator: np.random.Generator) -> Array:
-        """All zero."""
+        """Zero weights (n,), whatever the generator."""
         return np.zeros(self.n_inputs)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:

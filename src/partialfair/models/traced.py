@@ -1,7 +1,8 @@
 """A score model stored together with curves of its training: what a convergence figure is drawn from.
 
 The model is read back as what it is (:func:`partialfair.models.stored.load_model` does not see the curves); the curves
-are read by :func:`read_trace`.
+are read by :func:`read_trace`. They stand here, and not in the history of the run, which has the same few columns for
+every algorithm: these are quantities that a single family knows.
 """
 
 from dataclasses import dataclass, field
@@ -39,21 +40,21 @@ class TracedScore(StoredModel):
 
     @property
     def status(self) -> str:
-        """The model's."""
+        """Status of the model inside."""
         return self.model.status
 
     @property
     def usable(self) -> bool:
-        """The model's."""
+        """Whether the model inside may score rows."""
         return self.model.usable
 
     @property
     def uses_group(self) -> bool:
-        """The model's."""
+        """Whether the model inside uses the group at prediction."""
         return self.model.uses_group
 
     def scores(self, X: Any, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """The model's scores."""
+        """Scores (n,) of the model inside."""
         return self.model.scores(X, group)
 
     def arrays(self) -> Arrays:

@@ -90,7 +90,7 @@ def text(value: str, note: str = "") -> Cell:
 
 
 def published(value: float | None, digits: int = 4) -> Cell:
-    """A published number."""
+    """A number that a paper prints, marked as such; a dash if it prints none."""
     return Cell("–", "none") if value is None else Cell(f"{value:.{digits}f}", "published")
 
 

@@ -37,7 +37,7 @@ _DIGITS = 12  # of a checksum, where a person reads it
 
 
 class Fault(StrEnum):
-    """What is wrong with a file."""
+    """How a file departs from what its job would have made."""
 
     DAMAGED = "damaged"
     """It is not what the job wrote that made it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from partialfair.cards import card
 from partialfair.errors import PartialFairError
-from partialfair.grid import fingerprint
+from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config, Job
 from partialfair.grid.fingerprint import Wanted
 from partialfair.jobs.evaluate import evaluate
@@ -22,8 +22,8 @@ from partialfair.provenance.data import Expected
 from partialfair.provenance.lock import PINNED
 from partialfair.tables.files import is_sealed, read_json, sha256
 
-TRAINED = ("model.npz", "fit.json", "history.parquet")
-EVALUATED = ("scores.parquet", "metrics.json", card.NAME)
+TRAINED = (paths.MODEL, paths.FIT, paths.HISTORY)
+EVALUATED = (paths.SCORES, paths.METRICS, card.NAME)
 ELSEWHERE = 0.02
 """Largest difference of a test metric between a run and the same run trained on another processor: what single
 precision and a choice between candidates that are nearly equal can amount to."""
@@ -83,10 +83,10 @@ def _check_group(
         job, fit = good[0]
         folder = f"{job.path.parents[1].as_posix()}/*/*"
         tie = f"table, split and settings as its job recorded them; code {fit['closure_hash']}"
-        chain.link("model", f"{folder}/model.npz", tie, fit["outputs"]["model.npz"], len(good))
+        chain.link("model", f"{folder}/{paths.MODEL}", tie, fit["outputs"][paths.MODEL], len(good))
         again = "computed anew, same bytes" if deep else "of that model"
         tie = f"{again}; code {fingerprint.evaluation(config, job).code}"
-        chain.link("metrics", f"{folder}/metrics.json", tie, sha256(job.path / "metrics.json"), len(good))
+        chain.link("metrics", f"{folder}/{paths.METRICS}", tie, sha256(job.path / paths.METRICS), len(good))
         tie = "as its job wrote it"
         chain.link("card", f"{folder}/{card.NAME}", tie, sha256(job.path / card.NAME), len(good))
     return Checked([job for job, _ in good], absent)
@@ -96,7 +96,7 @@ def _check_fit(
     chain: Chain, job: Job, wanted: Wanted, expected: Expected, pins: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
     """Check what a training job wrote; return fit.json if all is right."""
-    path = f"{job.path}/fit.json"
+    path = f"{job.path}/{paths.FIT}"
     fit = _read(chain, path)
     if fit is None:
         return None
@@ -111,15 +111,15 @@ def _check_metrics(
     chain: Chain, job: Job, wanted: Wanted, expected: Expected, fit: Mapping[str, Any], deep: bool
 ) -> bool:
     """Check what an evaluation wrote; return whether all is right."""
-    path = f"{job.path}/metrics.json"
+    path = f"{job.path}/{paths.METRICS}"
     metrics = _read(chain, path)
     if metrics is None:
         return False
-    inputs = {**expected.of(job, fit), "model.npz": fit["outputs"]["model.npz"]}
+    inputs = {**expected.of(job, fit), paths.MODEL: fit["outputs"][paths.MODEL]}
     good = _check(chain, path, "evaluate", metrics, wanted, (metrics.get("settings") or {}, inputs))
     if deep and good:
         _evaluate_again(chain, job, wanted)
-        good = not chain.is_broken([f"{job.path}/{name}" for name in ("metrics.json", "scores.parquet")])
+        good = not chain.is_broken([f"{job.path}/{name}" for name in (paths.METRICS, paths.SCORES)])
     return _check_card(chain, job) and good
 
 
@@ -177,10 +177,10 @@ def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _evaluate_again(chain: Chain, job: Job, wanted: Wanted) -> None:
     """Compute scores and metrics from the stored model and compare bytes."""
-    remedy = f"delete it and run `snakemake {job.path}/metrics.json`"
-    with tempfile.TemporaryDirectory() as folder, chain.expects(f"{job.path}/metrics.json", remedy):
-        evaluate(job.path / "model.npz", job.path / "fit.json", job.table, job.split, folder, wanted.settings)
-        for name in ("scores.parquet", "metrics.json"):
+    remedy = f"delete it and run `snakemake {job.path}/{paths.METRICS}`"
+    with tempfile.TemporaryDirectory() as folder, chain.expects(f"{job.path}/{paths.METRICS}", remedy):
+        evaluate(job.path / paths.MODEL, job.path / paths.FIT, job.table, job.split, folder, wanted.settings)
+        for name in (paths.SCORES, paths.METRICS):
             chain.compare(job.path / name, sha256(Path(folder) / name), "the model that gives them has it", remedy)
 
 
@@ -220,16 +220,16 @@ def _identical(one: Any, other: Any) -> bool:
 
 def _retrain_one(chain: Chain, config: Config, job: Job) -> None:
     """Train one run again and compare."""
-    path = f"{job.path}/model.npz"
+    path = f"{job.path}/{paths.MODEL}"
     remedy = f"run `snakemake {path} --forcerun train`, and compare"
     with tempfile.TemporaryDirectory() as name, chain.expects(path, remedy):
         folder = Path(name)
         train(config, job, Files(job.table, job.split, folder))
-        again, found = sha256(folder / "model.npz"), sha256(path)
-        if again == found or _same_but_times(folder / "model.npz", Path(path)):
+        again, found = sha256(folder / paths.MODEL), sha256(path)
+        if again == found or _same_but_times(folder / paths.MODEL, Path(path)):
             chain.link("retrained", path, "trained again, same bytes" + (" but for times" * (again != found)), found)
             return
-        made_with, now = read_json(job.path / "fit.json").get("versions", {}), versions()
+        made_with, now = read_json(job.path / paths.FIT).get("versions", {}), versions()
         other = [
             f"{key} {made_with.get(key)}, here {now.get(key)}"
             for key in now
@@ -240,8 +240,8 @@ def _retrain_one(chain: Chain, config: Config, job: Job) -> None:
             chain.broken(path, Fault.DAMAGED, problem, remedy)
             return
         settings = fingerprint.evaluation(config, job).settings
-        metrics = evaluate(folder / "model.npz", folder / "fit.json", job.table, job.split, folder, settings)
-        metric, distance = _farthest(metrics, read_json(job.path / "metrics.json"))
+        metrics = evaluate(folder / paths.MODEL, folder / paths.FIT, job.table, job.split, folder, settings)
+        metric, distance = _farthest(metrics, read_json(job.path / paths.METRICS))
         tie = f"trained again with {'; '.join(other)}: test metrics differ by at most {distance:.2g} ({metric})"
         if distance <= ELSEWHERE:
             chain.link("retrained", path, tie, found)
@@ -286,7 +286,7 @@ def _read(chain: Chain, path: str) -> dict[str, Any] | None:
 
 
 def _short(value: Any) -> str:
-    """A value in a sentence."""
+    """A value as a sentence quotes it: twelve digits of a checksum, at most 200 letters of others."""
     if isinstance(value, str) and len(value) == 64:
         return value[:12]
     return json.dumps(value)[:200]

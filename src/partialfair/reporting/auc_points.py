@@ -12,6 +12,7 @@ from pydantic import Field
 
 from partialfair import plugins
 from partialfair.errors import ConfigError
+from partialfair.grid import paths
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -110,7 +111,7 @@ def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Po
 
 
 def point(context: Context[Any], setting: Setting) -> Point:
-    """One setting."""
+    """AUC and largest AUC gap of a setting by seed, on test rows."""
     measured = (QUALITY, context.convention(setting.experiment).absolute)
     auc, gap = (by_seed(context.results, setting, metric) for metric in measured)
     seeds = sorted(set(auc) & set(gap))
@@ -138,7 +139,7 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
     for kappa in kappas:
         try:
-            path = context.root / context.config.job(*setting[:3], f"{kappa:g}", seed).path / "fit.json"
+            path = context.root / context.config.job(*setting[:3], f"{kappa:g}", seed).path / paths.FIT
         except ConfigError:
             continue
         if path.exists():

@@ -14,6 +14,7 @@ from partialfair.reporting.trace_curves import DASHES, DOTTED, dataset_titles, o
 COLUMNS = ("dataset", "candidate", "iteration", "distance", "lam", "mu", "optimal_multiplier", "relative_distance",
            "relative_lam", "relative_mu", "relative_error", "note")  # fmt: skip
 RESIDUAL_COLUMNS = ("dataset", "candidate", "iteration", "average", "last", "rate", "note")
+ALGORITHM = "plada"
 TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
 POINTS = 150  # of one curve
@@ -27,10 +28,9 @@ ANCHOR = 100  # iteration at which log(T)/T is drawn through the first curve
 
 
 class DualCurves(Options):
-    """What both sources take."""
+    """What curves of residuals and of multipliers both need."""
 
     source: str
-    algorithm: str = Field("plada", description="whose runs")
     labels: dict[str, str] = Field({}, description="what candidates are called")
     dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
 
@@ -72,7 +72,7 @@ def duals(trace: traces.Curves) -> dict[str, Any]:
 
 def lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
     """Points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [context.options.algorithm]):
+    for setting in runs.settings(context, [ALGORITHM]):
         found, reason = of_first_seed(context, setting)
         best = round(optimum(context, setting.dataset)[1], 6)
         if not found:
@@ -132,7 +132,7 @@ def averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
 
 def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
     """Points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [context.options.algorithm]):
+    for setting in runs.settings(context, [ALGORITHM]):
         found, reason = of_first_seed(context, setting)
         recorded = {name: trace for name, trace in found.items() if "residual0" in trace}
         if not recorded:
@@ -150,7 +150,7 @@ def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
 
 
 def draw_residuals(context: Context[ResidualCurves], found: list[Line]) -> Any:
-    """Draw a panel per dataset."""
+    """Average squared residual over iterations, a panel per dataset."""
     shown = dataset_titles(context)
 
     def panel(_: str, dataset: str) -> Panel:

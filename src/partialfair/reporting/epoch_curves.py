@@ -57,7 +57,7 @@ def lines(context: Context[EpochCurves]) -> Iterator[Line]:
 
 
 def draw(context: Context[EpochCurves], found: list[Line]) -> Any:
-    """Draw two panels a row."""
+    """Each quantity over epochs in a panel, two panels a row."""
     panels = [_panel(context, found, *quantity) for quantity in context.options.quantities.items()]
     columns = min(2, len(panels))
     rows = [panels[place : place + columns] for place in range(0, len(panels), columns)]

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from partialfair.grid import paths
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stored import load_model
 from partialfair.reporting import canvas, runs, style
@@ -50,11 +51,11 @@ class LossCurves(Options):
 def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
     found, _ = runs.folder(context, setting, seed)
-    if found is None or not (found / "model.npz").exists():
+    if found is None or not (found / paths.MODEL).exists():
         return None
     fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")
     parts = "train+validation" if split == "train" and fit_on == run_scores.BOTH else split
-    path = found / "model.npz"
+    path = found / paths.MODEL
     return _curves(path, (context.root, setting.dataset, parts, seed), path.stat().st_mtime_ns)
 
 

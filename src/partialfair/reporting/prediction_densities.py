@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from partialfair.grid.paths import TABLE
+from partialfair.grid import paths
 from partialfair.models.stored import load_model
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
@@ -32,7 +32,7 @@ def lines(context: Context[PredictionDensities]) -> Iterator[Line]:
 
     for one in series(context):
         job = next(job for job in context.config.jobs(one.experiment) if job.algorithm == one.algorithm)
-        file, table = context.root / job.path / "model.npz", context.root / TABLE.format(dataset=job.dataset)
+        file, table = context.root / job.path / paths.MODEL, context.root / paths.table(job.dataset)
         if not (file.exists() and table.exists()):
             continue
         labels = rows_of(context.root, job.dataset, "", job.seed).y

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from partialfair.grid import paths
 from partialfair.grid.tidy import REPEAT_SD
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.models.stored import load_model
@@ -190,7 +191,7 @@ def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.nd
     """Processor seconds of every tolerance by repetition: after minus before, from the histories."""
     found = {}
     for job in context.config.jobs(one.of(dataset)):
-        file = context.root / job.path / "history.parquet"
+        file = context.root / job.path / paths.HISTORY
         if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and file.exists():
             found[job.seed] = _spent(file, file.stat().st_mtime_ns)
     return found
@@ -208,7 +209,7 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
     base = next((one for one in series(context) if one.algorithm == "plug_in_regression"), None)
     found = []
     for job in context.config.jobs(base.of(row.dataset)) if base is not None else ():
-        path = context.root / job.path / "model.npz"
+        path = context.root / job.path / paths.MODEL
         if job.algorithm == "plug_in_regression" and published_name(job.dataset) == row.dataset and path.exists():
             found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base is None or not found:

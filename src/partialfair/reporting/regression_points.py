@@ -38,7 +38,7 @@ DATASETS = {"dp_law": "law_school", "dp_communities": "communities", "dp_adult":
 
 
 class SeriesOption(BaseModel):
-    """Runs that one line shows."""
+    """The runs of one line: an experiment's, of one algorithm."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -59,7 +59,6 @@ class RegressionPoints(Options):
     series: dict[str, SeriesOption] = Field(description="lines of the figure by the name of their published numbers")
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
     seeds: list[int] | None = Field(None, description="repetitions that count; all by default")
-    published_points: list[str] | None = Field(None, description="exhibits whose published points are drawn")
     enlarge: bool = Field(False, description="show the points at tiny tolerances once more, larger and below")
 
 
@@ -122,14 +121,12 @@ def published_points(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """The published points of the series of an exhibit."""
     wanted = {one.name for one in series(context)}
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    sources = context.option("published_points") or [context.published_as]
-    for source in sources:
-        for row in context.published_of(str(source)):
-            if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:
-                eps = tolerance_of(row.setting)
-                key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)
-                line = found.setdefault(key, {"series": row.algorithm, "dataset": row.dataset, "source": "published"})
-                line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": eps}
+    for row in context.published:
+        if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:
+            eps = tolerance_of(row.setting)
+            key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)
+            line = found.setdefault(key, {"series": row.algorithm, "dataset": row.dataset, "source": "published"})
+            line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": eps}
     yield from found.values()
 
 

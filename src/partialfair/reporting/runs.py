@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
+from partialfair.grid import paths
 from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import read_json
 from partialfair.verdicts import run_scores
@@ -45,7 +46,7 @@ class TestScores:
 def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
     """Return the test scores of a run, or ``None`` and the reason why there are none."""
     found, reason = folder(context, setting, seed)
-    if found is None or not (found / "scores.parquet").exists():
+    if found is None or not (found / paths.SCORES).exists():
         return None, reason or "not run, or not evaluated"
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
@@ -59,17 +60,17 @@ def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.Data
     Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
     """
     found, reason = folder(context, setting, seed)
-    if found is None or not (found / "history.parquet").exists() or not (found / "fit.json").exists():
+    if found is None or not (found / paths.HISTORY).exists() or not (found / paths.FIT).exists():
         return None, reason or "not run"
-    chosen = read_json(found / "fit.json").get("chosen")
-    table = _parquet(found / "history.parquet")
+    chosen = read_json(found / paths.FIT).get("chosen")
+    table = _parquet(found / paths.HISTORY)
     table = table[table["candidate"] == chosen].sort_values("inner_steps", ignore_index=True)
     return (table, "") if len(table) else (None, _status(found))
 
 
 def group_names(context: Context[Any], dataset: str) -> list[str]:
     """Names of the groups, from the prepared table; their codes where it is absent."""
-    path = context.root / "data" / "processed" / dataset / "table.npz"
+    path = context.root / paths.table(dataset)
     if not path.exists():
         return ["group 0", "group 1"]
     with np.load(path, allow_pickle=False) as stored:
@@ -111,6 +112,6 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 def _status(folder: Path) -> str:
     """Why a run that has ended has no model."""
-    found: dict[str, Any] = read_json(folder / "fit.json") if (folder / "fit.json").exists() else {}
+    found: dict[str, Any] = read_json(folder / paths.FIT) if (folder / paths.FIT).exists() else {}
     status, reason = str(found.get("status", "no fit.json")), found.get("reason")
     return f"{status}: {reason}" if reason else f"status {status}, without a model"

@@ -45,7 +45,6 @@ class ProbabilityDensities(Options):
 
     source: Literal["probabilities"] = Field(description="probabilities: of all runs of a method together")
     algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
-    split: Literal["train", "validation", "test"] = Field("test", description="which rows")
     reference: str | None = Field(None, description="method from whose predictions the table gives distances")
 
 
@@ -187,7 +186,7 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
     from scipy.stats import gaussian_kde
 
     for setting in runs.settings(context, context.options.algorithms):
-        scores, group = run_scores.pooled(context, setting, context.options.split)
+        scores, group = run_scores.pooled(context, setting, "test")
         key: Line = {name: getattr(setting, name) for name in PROBABILITY_COLUMNS[:4]}
         if not scores.size:
             yield key | {"note": "not run"}
@@ -230,7 +229,7 @@ def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iter
 
 def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: int) -> list[NDArray[np.float64]] | None:
     """Predicted probabilities of one run, group by group; ``None`` if it has none."""
-    rows = run_scores.scores(context, setting, seed, context.options.split)
+    rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
         return None
     p, group = 1 / (1 + np.exp(-rows["score"].to_numpy(float))), rows["group"].to_numpy(int)
@@ -245,7 +244,7 @@ def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]
     for column, setting in enumerate(shown):
         own = [p for p in found if (p["experiment"], p["algorithm"]) == (setting.experiment, setting.algorithm)]
         labels = {"title": style.look(setting.algorithm).label, "xlabel": "predicted probability"}
-        labels |= {} if column else {"ylabel": f"density, {context.options.split} rows"}
+        labels |= {} if column else {"ylabel": "density, test rows"}
         row.append(_probability_panel([p for p in own if "density" in p], top) | labels)
     return canvas.figure([row], (2.2 * len(shown) + 0.8, 2.9), {"sharey": True})
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from partialfair.grid import paths
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.reporting import canvas, regression_numbers
 from partialfair.reporting.canvas import Curve, Panel
@@ -27,6 +28,8 @@ COLUMNS = ("series", "dataset", "metric", "evaluations", "mean", "std", "n_seeds
 WINDOWS = {"risk": 100, "ks_group_0": 50, "ks_group_1": 50}
 TAIL = 0.2
 """Share of the path, at its end, whose mean counts as the plateau."""
+NOISE_AT = 2.0**-16
+"""Tolerance at which ``noise_from`` has its end points."""
 
 Paths = dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]]
 
@@ -38,7 +41,6 @@ class StepCurves(Options):
     series: dict[str, SeriesOption] = Field(description="lines by name; the first is held against published plateaus")
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
     noise_from: str | None = Field(None, description="experiment whose repeats say how noisy an end point is")
-    noise_at: float = Field(2.0**-16, description="at which tolerance")
 
 
 def curves(context: Context[StepCurves]) -> Paths:
@@ -46,14 +48,14 @@ def curves(context: Context[StepCurves]) -> Paths:
     found: Paths = {}
     shown = context.options.show
     for one in series(context):
-        paths: dict[str, list[dict[str, Any]]] = {}
+        recorded: dict[str, list[dict[str, Any]]] = {}
         for job in context.config.jobs(one.experiment):
-            file = context.root / job.path / "metrics.json"
+            file = context.root / job.path / paths.METRICS
             dataset = published_name(job.dataset)
             steps = read_json(file).get("steps") if file.exists() and (not shown or dataset in shown) else None
             if steps:
-                paths.setdefault(dataset, []).append(steps)
-        for dataset, runs in paths.items():
+                recorded.setdefault(dataset, []).append(steps)
+        for dataset, runs in recorded.items():
             for metric in WINDOWS:
                 values = np.array([run[metric] for run in runs], float)
                 found[one.name, dataset, metric] = np.array(runs[0]["evaluations"]), values
@@ -151,7 +153,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
 def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
     """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
-        if published_name(setting.dataset) == dataset and setting.kappa == context.options.noise_at:
+        if published_name(setting.dataset) == dataset and setting.kappa == NOISE_AT:
             one = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
             found = regression_numbers.noise_of(context, one, setting, metric)
             if found:

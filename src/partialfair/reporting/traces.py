@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from partialfair.grid import paths
 from partialfair.models.traced import read_trace
 from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
@@ -17,10 +18,10 @@ Curves = dict[str, NDArray[Any]]
 def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
     """Return curves by candidate, or nothing and the reason; ``seconds`` belongs to the iterates in ``kept``."""
     found, reason = runs.folder(context, setting, seed)
-    if found is None or not (found / "model.npz").exists():
+    if found is None or not (found / paths.MODEL).exists():
         return {}, reason or "not run"
-    traces = read_trace(found / "model.npz")
-    table = pd.read_parquet(found / "history.parquet") if traces else pd.DataFrame()
+    traces = read_trace(found / paths.MODEL)
+    table = pd.read_parquet(found / paths.HISTORY) if traces else pd.DataFrame()
     for name, trace in traces.items():
         own = table[table["candidate"] == name].sort_values("iteration")
         trace["clock"], trace["clock_at"] = own["cpu_seconds"].to_numpy(), own["iteration"].to_numpy(float)

@@ -37,6 +37,8 @@ CACHE = Path(numba.config.CACHE_DIR or Path(__file__).with_name("__pycache__")) 
 """Folder of the compiled kernels."""
 
 LANES = 8
+"""Columns of scores, one per run, that a kernel takes together. (The lanes of :mod:`partialfair.tables.lanes` are the
+partial sums of one column.)"""
 BLOCK = 128  # rows whose eight scores fit the first-level cache during a transposition
 SUM_BLOCK = 1024  # rows summed in float32 before the sum moves to float64
 

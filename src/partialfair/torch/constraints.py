@@ -21,6 +21,9 @@ Table = tuple[Tensor, Tensor, Tensor]
 class BatchConstraint(nn.Module):  # type: ignore[misc]
     """Values ``f`` (m,) of the constraints ``f <= 0`` of a family, on the scores of a batch.
 
+    It has tensors of its own in place of :class:`~partialfair.constraints.stratum_means.HingeMeans`, whose tables it
+    reads: values have to keep the graph of the scores and stay on their device, and a batch may lack a stratum.
+
     Families with thresholds (partial statistical parity) have them as a parameter ``thetas``: pass ``parameters()`` to
     the optimiser together with those of the network. Rows of a group (or of a label of a group) that a batch lacks say
     nothing; constraints on them are 0 for that batch.

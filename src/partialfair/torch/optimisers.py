@@ -41,7 +41,7 @@ class ConstrainedOptimiser(Optimizer):  # type: ignore[misc]
 
     @property
     def kept(self) -> dict[str, Any]:
-        """See the class."""
+        """State of the method, which ``state_dict`` stores: multipliers, slacks, steps done."""
         found: dict[str, Any] = self.state[KEPT]
         return found
 
@@ -163,6 +163,9 @@ class StochasticALM(SSLALM):
 
 class SwitchingSubgradient(ConstrainedOptimiser):
     """Switching subgradient method (SSw): a step on the loss where the constraints seem to hold, else on the worst one.
+
+    The rule is that of :class:`~partialfair.algorithms.stochastic.stochastic_switching.SwitchingSteps`, which evaluates
+    loss and constraints itself, for several runs in NumPy; here they come from a loop of the user's, with their graph.
 
     Args:
         params: parameters, and those of constraints with thresholds.

@@ -66,7 +66,7 @@ class StochasticIDCA(ConstrainedOptimiser):
 
     @property
     def queues(self) -> Tensor:
-        """See the class."""
+        """Queues (m,), one per constraint; divided by ``sqrt(T)`` they estimate the multipliers."""
         return torch.as_tensor(self.kept["queues"])
 
     @torch.no_grad()  # type: ignore[untyped-decorator]

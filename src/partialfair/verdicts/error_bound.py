@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from partialfair.constraints.common import rank_grid
 from partialfair.constraints.surrogates import ClippedLinear, value
 from partialfair.errors import DataError
+from partialfair.grid import paths
 from partialfair.models.stored import load_model
 from partialfair.tables.intervals import Interval, measure
 from partialfair.verdicts import run_scores
@@ -146,7 +147,7 @@ def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None
     split = {part: run_scores.scores(evidence, setting, seed, part) for part in ("train", "test")}
     if folder is None or any(rows is None for rows in split.values()):
         return None
-    model = load_model(folder / "model.npz")
+    model = load_model(folder / paths.MODEL)
     groups = {
         part: [of["score"].to_numpy(float) for _, of in rows.groupby("group")]
         for part, rows in split.items()
@@ -159,5 +160,5 @@ def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None
     grid = run.grid or experiment.grid
     ranks = rank_grid(pairs, grid, closed=len(model.aux) != grid, below=slack)[: len(model.aux)]
     if len(ranks) != len(model.aux):
-        raise DataError(f"{folder / 'model.npz'}: {len(model.aux)} thresholds for {len(ranks)} ranks; train it again")
+        raise DataError(f"{folder / paths.MODEL}: {len(model.aux)} thresholds for {len(ranks)} ranks; train it again")
     return parts(groups["train"], groups["test"], model.aux, ranks, run.interval, slack, model.weights.shape[-1])

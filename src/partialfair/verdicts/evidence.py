@@ -30,7 +30,6 @@ class Outcome:
         nulls: what null models would have got: a constant, the unconstrained model, a neighbouring tolerance, another
             method. A number that they get as well has no power.
         repeats: why the number is another published one once more, in words; then it is listed and not judged.
-        stand_in: what was run in place of the paper's method or data, in words; then nothing is decided.
     """
 
     estimate: Estimate | None
@@ -42,7 +41,6 @@ class Outcome:
     noise: float | None = None
     nulls: Mapping[str, float] = field(default_factory=dict)
     repeats: str = ""
-    stand_in: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partialfair.grid import paths
 from partialfair.metrics import get
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.evidence import Evidence
@@ -53,7 +54,7 @@ def neighbours(evidence: Evidence[Any], setting: Setting, start: str = frontiers
 def _constant(root: Path, dataset: str, metric: str) -> float:
     """A constant score: as accurate as the larger class is large, and fair; NaN where that cannot be said."""
     if metric == "accuracy":
-        path = root / "data" / "processed" / dataset / "table.npz"
+        path = root / paths.table(dataset)
         return _larger_class(path, path.stat().st_mtime_ns) if path.exists() else math.nan
     if metric == "auc":
         return 0.5

@@ -109,8 +109,6 @@ def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None
     if estimate is None or not is_estimated(estimate):
         return replace(base, note=outcome.note or "no run gives this number")
     measured = replace(base, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high, n=estimate.n)
-    if outcome.stand_in:
-        return replace(measured, note=f"{outcome.stand_in}, which decides nothing for the paper; {outcome.source}")
     if outcome.repeats:
         return replace(measured, verdict="repeated", note="; ".join(filter(None, [outcome.source, outcome.repeats])))
     if row.metric in TIMES:

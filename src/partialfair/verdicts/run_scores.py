@@ -35,7 +35,7 @@ def folder(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path
 def _scores_of(evidence: "Evidence[Any]", setting: Setting, seed: int) -> Path | None:
     """The stored scores of a run; ``None`` if it has none."""
     found, _ = folder(evidence, setting, seed)
-    path = None if found is None else found / "scores.parquet"
+    path = None if found is None else found / paths.SCORES
     return path if path is not None and path.exists() else None
 
 
@@ -47,7 +47,7 @@ def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -
     table = _table(path, path.stat().st_mtime_ns)
     wanted = [split]
     if split == "train":
-        fit = read_json(path.parent / "fit.json")
+        fit = read_json(path.parent / paths.FIT)
         wanted += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
     rows = table[table["split"].isin(wanted)]
     return rows if len(rows) else None

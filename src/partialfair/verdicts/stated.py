@@ -14,6 +14,7 @@ from pydantic import Field
 
 from partialfair import plugins
 from partialfair.datasets.named import named_dataset
+from partialfair.grid import paths
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.dataset import Dataset
@@ -25,7 +26,7 @@ MEMBERSHIP = "in_group:"  # columns that say whether a row belongs to a group
 
 
 class InGrid(StrictModel):
-    """A setting of an algorithm."""
+    """A statement that is checked against a setting of an algorithm in the grid."""
 
     setting: str = Field(description="path in its settings, as in variants.theory.eta; {table} is the prepared table")
     algorithm: str | None = Field(None, description="whose, if not the published row's")
@@ -188,7 +189,7 @@ COUNTS: Mapping[str, Callable[[Dataset, InTable], float]] = {
 
 
 def _is_prepared(evidence: Evidence[Any], table: str) -> bool:
-    return (evidence.root / "data/processed" / table / "table.npz").exists()
+    return (evidence.root / paths.table(table)).exists()
 
 
 def _column(rows: Dataset, name: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""The best mixture for two groups is the linear programme's, and its multipliers are dual solutions."""
+"""The best mixture for two groups is the linear program's, and its multipliers are dual solutions."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def decisions(seed: int, many: int) -> tuple[np.ndarray, np.ndarray]:
 
 @given(seed=NUMBERS, many=st.integers(2, 40), kappa=st.sampled_from([0.0, 0.03, 0.05, 0.2, 1.0]))
 @settings(max_examples=150, deadline=None)
-def test_the_hull_solves_the_programme(seed, many, kappa):
+def test_the_hull_solves_the_program(seed, many, kappa):
     errors, rates = decisions(seed, many)
     found, general = best_mixture(errors, rates, kappa), of_many_rates(errors, rates, kappa)
     assert found.errors == pytest.approx(general.errors, abs=1e-9)
@@ -32,7 +32,7 @@ def test_the_hull_solves_the_programme(seed, many, kappa):
 @given(seed=NUMBERS, many=st.integers(2, 40), kappa=st.sampled_from([0.0, 0.03, 0.05, 0.2]))
 @settings(max_examples=150, deadline=None)
 def test_no_decision_is_cheaper_at_the_multipliers_than_the_mixture(seed, many, kappa):
-    """Strong duality: the smallest Lagrangian over decisions is the programme's value."""
+    """Strong duality: the smallest Lagrangian over decisions is the program's value."""
     errors, rates = decisions(seed, many)
     found = best_mixture(errors, rates, kappa)
     assert found.multipliers.sum() == pytest.approx(0)

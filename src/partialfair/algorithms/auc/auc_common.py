@@ -228,7 +228,7 @@ class AUCPoint(Witness):
     loss: float
 
     def objective(self) -> float:
-        """Quadratic loss of pairs."""
+        """Mean quadratic loss f0 over pairs of a positive and a negative row."""
         return self.loss
 
     def violation(self) -> float:

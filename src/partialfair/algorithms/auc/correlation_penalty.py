@@ -32,7 +32,7 @@ class CorrelationPenalty(AUCAlgorithm[CorrelationPenaltySettings]):
         return reason
 
     def pool(self, rows: AUCRows, settings: CorrelationPenaltySettings, targets: Sequence[float]) -> Pool:
-        """Snapshots of all runs."""
+        """Snapshots of descent with each weight lambda of the penalty; the target tolerances play no part."""
         return descent_pool(rows, settings, "correlation", settings.penalties, "lambda")
 
 

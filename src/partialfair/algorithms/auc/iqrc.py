@@ -37,7 +37,7 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
     look = Look("#56B4E9", "P")
 
     def pool(self, rows: AUCRows, settings: IQRCSettings, targets: Sequence[float]) -> Pool:
-        """Snapshots of all runs."""
+        """Snapshots of networks for every training tolerance and step constant, tagged by both."""
         kappas, constants = np.array(settings.grid(targets)).T
         network = network_of(rows, settings.hidden)
         start = network.initial(rows.random("network"))

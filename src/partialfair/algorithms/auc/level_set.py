@@ -123,6 +123,8 @@ class Call:
 class LevelSetRuns:
     """What SFLS found.
 
+    Snapshots in place of a trace: a step sees one batch, and candidates are judged on all rows afterwards.
+
     Attributes:
         calls: the oracle calls.
         snapshots: (S, p) weights of all runs at all marks of all calls.

@@ -38,7 +38,11 @@ def surrogate_values(scores: Vector, cells: NDArray[np.integer], sets: FourSets,
 
 @dataclass(frozen=True, eq=False)
 class NetworkRuns:
-    """Snapshots (S, n) as models store them, the run (S,) of each; ``upper`` (calls, R): U of every oracle call."""
+    """Snapshots (S, n) as models store them, the run (S,) of each; ``upper`` (calls, R): U of every oracle call.
+
+    Apart from :class:`~partialfair.algorithms.auc.level_set.LevelSetRuns`, which keeps level, average and extremes of
+    every call: the baselines, which share this class, make no calls.
+    """
 
     snapshots: Vector
     run: NDArray[np.int64]

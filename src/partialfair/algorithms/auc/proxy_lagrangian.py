@@ -19,7 +19,7 @@ class ProxyLagrangian(AUCAlgorithm[ModelSettings]):
     look = Look("#D55E00", "s", (0, (5, 1.5)))
 
     def pool(self, rows: AUCRows, settings: ModelSettings, targets: Sequence[float]) -> Pool:
-        """Snapshots of all runs."""
+        """Snapshots of descent for every target tolerance, ascending."""
         return descent_pool(rows, settings, "proxy", sorted(targets), "kappa")
 
 

@@ -49,7 +49,7 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
     look = Look("#0072B2", "o")
 
     def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
-        """Snapshots of all runs."""
+        """Snapshots of SFLS for every training tolerance and step constant, tagged by both."""
         kappas, constants = np.array(settings.grid(targets)).T
         found = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]

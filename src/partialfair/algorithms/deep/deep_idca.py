@@ -62,7 +62,7 @@ class _Candidate:
 
 @dataclass(eq=False)
 class _Run:
-    """State of one fit."""
+    """State of one fit, from round to round."""
 
     task: Task
     settings: DeepIDCASettings
@@ -149,7 +149,7 @@ class _Run:
         self.best = pair[select(qualities, ACCURATE_WITHIN, limit=self.settings.tolerance).index]
 
     def _result(self, problem: Any) -> Fit:
-        """The best outer iterate."""
+        """The fit of the best outer iterate so far, with its witness."""
         from partialfair.algorithms.deep.network_problem import NetworkPoint
 
         best = self.best

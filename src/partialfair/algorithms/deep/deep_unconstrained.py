@@ -25,7 +25,7 @@ class DeepUnconstrained(Algorithm[NetworkSettings]):
         return untrainable(constraint, data)
 
     def fit(self, task: Task, settings: NetworkSettings) -> Fit:
-        """Train."""
+        """Train for the settings' epochs; the epoch of the best validation accuracy is the result."""
         training = Training.start(task, settings)
         training.run()
         steps = max(task.train.n_rows // settings.batch, 1)

@@ -39,6 +39,9 @@ class Value:
 class NetworkProblem:
     """The problem; a point is one flat vector: weights (size,), then auxiliary variables (P,).
 
+    A problem of its own beside the linear one: derivatives come from PyTorch, minibatch by minibatch on the network's
+    device, where the linear kernels hold all rows coded and compute theirs by hand.
+
     Attributes:
         function: the score.
         X, y, group: training rows.
@@ -65,7 +68,7 @@ class NetworkProblem:
         return [np.flatnonzero(self.program.row_subset == s) for s in range(self.program.n_subsets)]
 
     def value(self, x: torch.Tensor) -> Value:
-        """Score all training rows."""
+        """Scores of all training rows at a point, with loss and largest constraint value."""
         w, aux = self.parts(x)
         scores = self.function.all_scores(w, self.X, self.group)
         loss = float(np.logaddexp(0.0, -self.y * scores).mean())
@@ -137,7 +140,7 @@ class NetworkPoint(Witness):
         return self.value.objective
 
     def violation(self) -> float:
-        """Largest f_i."""
+        """Largest constraint value f_i, negative where all hold strictly."""
         return self.value.violation
 
     def indicator_violation(self, point: tuple[Vector, Vector] | None = None) -> float:

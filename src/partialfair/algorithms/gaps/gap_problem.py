@@ -35,11 +35,15 @@ class GapState:
 
 
 class GapProblem(Protocol):
-    """What a solver needs to know of a problem."""
+    """What a solver needs to know of a problem.
+
+    A problem of its own beside the linear one, which gives constraint values and whose constraints are tables of hinge
+    means: the solvers here need the signed gaps, smooth in theta, of which the constraints are absolute values.
+    """
 
     @property
     def eps(self) -> Array:
-        """Tolerances (m,)."""
+        """Tolerances (m,) of the gaps' absolute values."""
         ...
 
     @property

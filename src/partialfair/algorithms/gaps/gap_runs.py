@@ -13,7 +13,7 @@ DUALS = ("lam", "mu", "u", "residual")
 
 
 class Method(Protocol):
-    """A method under way."""
+    """An iteration on B points at once that :func:`run` can drive and record."""
 
     state: GapState
     problem: GapProblem
@@ -25,13 +25,16 @@ class Method(Protocol):
         ...
 
     def step(self) -> None:
-        """Do one iteration."""
+        """Do one iteration: move ``state`` and count ``work``."""
         ...
 
 
 @dataclass(eq=False)
 class Curve:
     """The run of one point of a batch.
+
+    Not a list of :class:`~partialfair.algorithms.contract.Record`, into which it is turned for the history: figures
+    also show multipliers and slacks, for which a record has no place.
 
     Attributes:
         iteration: (K,) iterations whose result was reported; all of them for single-loop methods.

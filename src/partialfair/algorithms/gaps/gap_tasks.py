@@ -205,7 +205,7 @@ class GapTask:
         return np.column_stack([intercepts, np.tile(theta[:d], (groups, 1))])
 
     def score(self, theta: Array) -> LinearScore:
-        """The score model at a point."""
+        """Linear score with the weights (d,) of a point, on the features as the training rows standardise them."""
         data = self.task.train
         uses_group = self.columns in ("groups", "last_group")
         names = data.group_names, data.feature_names
@@ -224,7 +224,7 @@ class GapPoint(Witness):
         return self.problem.state(self.theta[:, None])
 
     def objective(self) -> float:
-        """Logistic loss."""
+        """Mean logistic loss F on the training rows."""
         return float(self._state.loss[0])
 
     def violation(self) -> float:

@@ -49,7 +49,7 @@ class GroupLosses:
         return len(self.weights)
 
     def values(self, losses: Array) -> Array:
-        """G (m,) of losses (n,)."""
+        """Constraint values G (m,), at most 0 where they hold, of the losses (n,) of the training rows."""
         return self.weights @ losses - self.eps / self._divisor
 
     def pull(self, multipliers: Array) -> Array:

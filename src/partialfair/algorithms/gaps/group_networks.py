@@ -103,7 +103,7 @@ class GroupTask:
 
     @cached_property
     def network(self) -> StackedMLP:
-        """The architecture."""
+        """A ReLU network on the features without group memberships, with the settings' hidden layers."""
         return StackedMLP(int((~self._is_group).sum()), tuple(self.settings.hidden))
 
     def start(self) -> Network:
@@ -135,7 +135,11 @@ class GroupTask:
 
 
 class Recorder:
-    """Curves of one candidate, and the iterates that they belong to."""
+    """Curves of one candidate, and the iterates that they belong to.
+
+    Apart from :func:`~partialfair.algorithms.gaps.gap_runs.run`: figures show error and gaps on validation rows, which
+    a gap problem does not know, and of one network rather than of the points of a batch.
+    """
 
     def __init__(self, own: GroupTask) -> None:
         self.own = own
@@ -162,7 +166,7 @@ class Recorder:
         self.records.append(Record(epoch, epoch, loss, violation, seconds, point))
 
     def curves(self) -> dict[str, Array]:
-        """Curves by name."""
+        """Arrays (K,) by name: the epoch of every record, and the quantities of ``CURVES``."""
         table = np.array(self.rows)
         return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}
 
@@ -201,7 +205,7 @@ class GroupPoint(Witness):
         return self.own.inputs(self.own.task.train)[None].astype(np.float32)
 
     def objective(self) -> float:
-        """Mean loss."""
+        """Mean loss of the training rows, of the task's kind."""
         return float(self._losses.mean())
 
     def violation(self) -> float:

@@ -22,7 +22,7 @@ class IPPConExSettings(ProximalSettings):
     c2: Annotated[list[PositiveFloat], Field(min_length=1)] = Field([1.0])
 
     def candidates(self, modulus: float) -> dict[str, ProximalRule]:
-        """One rule per K, c1 and c2."""
+        """Rules by label, one per K, c1 and c2; rho is ``weight`` times the modulus of weak convexity."""
         rho = self.weight * modulus
         return {
             f"K {inner}, c1 {c1:g} rho, c2 {c2:g}": ProximalRule(rho, inner, "conex", c1=c1 * rho, c2=c2)

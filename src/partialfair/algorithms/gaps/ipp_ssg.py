@@ -21,7 +21,7 @@ class IPPSSGSettings(ProximalSettings):
     tolerance: float = 0.0
 
     def candidates(self, modulus: float) -> dict[str, ProximalRule]:
-        """One rule per K and E."""
+        """Rules by label, one per K and E; rho is ``weight`` times the modulus of weak convexity."""
         rho = self.weight * modulus
         return {
             f"K {inner}, E {first:g}/rho": ProximalRule(rho, inner, "ssg", first / rho, self.tolerance)

@@ -111,7 +111,7 @@ class LinearGaps:
         return self._data[0] @ theta
 
     def project(self, theta: Array) -> Array:
-        """Onto the ball."""
+        """The nearest points (d, B) of the ball of ``radius`` about 0."""
         return ball(theta, self.radius)
 
     def state(self, theta: Array) -> GapState:

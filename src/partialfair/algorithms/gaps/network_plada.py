@@ -73,7 +73,7 @@ class NetworkPlada:
         self.iteration = 0
 
     def step(self) -> None:
-        """Do one iteration."""
+        """One step of the weights on all rows, then one of the multipliers that this variant moves."""
         network, p = self.network, self.parameters
         active: Any = slice(None)
         lam = self.lam
@@ -134,11 +134,11 @@ class MultiplierModel:
         self._squares = np.zeros_like(network.theta), np.zeros_like(self.phi)
 
     def multipliers(self, groups: NDArray[np.integer] | slice = slice(None)) -> Array:
-        """Multipliers of some groups."""
+        """Multipliers (J,), at least 0, that the second network gives the described groups."""
         return np.abs(self.model.forward(self.phi, self._descriptions[None, groups])[0][0])
 
     def step(self) -> None:
-        """Do one step on one group."""
+        """One Adagrad step of both networks, with the constraint of one group drawn at random."""
         network = self.network
         j = self._stream.integers(self.groups.m, size=1)
         out, cache = self.model.forward(self.phi, self._descriptions[None, j])

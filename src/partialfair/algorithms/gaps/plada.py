@@ -56,7 +56,7 @@ class PladaSettings(GapSettings):
 
 
 class PLADA(GapAlgorithm[PladaSettings]):
-    """PLADA on a linear score."""
+    """Linear scores by PLADA, several variants side by side."""
 
     settings = PladaSettings
     label = "PLADA"

@@ -19,7 +19,7 @@ class PladaRankingSettings(RankingSettings):
 
 
 class PladaRanking(RankingAlgorithm[PladaRankingSettings]):
-    """PLADA on a ranker."""
+    """A scoring network for queries by PLADA, which sees one query a step."""
 
     settings = PladaRankingSettings
     label = "PLADA, ranking"

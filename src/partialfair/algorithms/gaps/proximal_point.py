@@ -84,7 +84,7 @@ class _Inner(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Do one iteration."""
+        """One iteration, from :attr:`x` to the next point."""
 
     def __init__(self, problem: GapProblem, rule: ProximalRule, centre: Array) -> None:
         self.problem, self.rule, self.centre = problem, rule, centre
@@ -105,7 +105,11 @@ class _Inner(ABC):
 
 
 class Switching(_Inner):
-    """Switching subgradient with steps ``E / (t + 2)``; points that satisfy the constraint count."""
+    """Switching subgradient with steps ``E / (t + 2)``; points that satisfy the constraint count.
+
+    Apart from :class:`~partialfair.algorithms.gaps.switching_gaps.SwitchingGaps`: both functions have the proximal
+    term, a step is equally long on either, and the result is an average rather than the best feasible point.
+    """
 
     def step(self) -> None:
         """Do one iteration."""

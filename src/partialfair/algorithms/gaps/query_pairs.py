@@ -138,7 +138,7 @@ class RankingMultiplierModel:
         self._squares = np.zeros_like(ranker.theta), np.zeros_like(self.phi)
 
     def step(self, query: Query) -> None:
-        """Do one step on one query."""
+        """One step of ranker and multiplier network on the pairs of one query."""
         margins, cache = self.ranker.margins(query)
         described = np.repeat(query.X[:1, -self._inputs :], 2, axis=0)
         described = np.column_stack([described, SIGNS]).astype(np.float32)

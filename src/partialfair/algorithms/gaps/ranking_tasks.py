@@ -35,12 +35,12 @@ class RankingSettings(Settings):
 
 
 class Method(Protocol):
-    """A method under way."""
+    """A method that trains its ranker on one query a step."""
 
     ranker: Ranker
 
     def step(self, query: Query) -> None:
-        """Do one step on a query."""
+        """Move the ranker, and whatever else is trained, by the pairs of one query."""
         ...
 
 
@@ -98,7 +98,7 @@ class RankingTask:
         return Ranker(model, model.initial(stream))
 
     def score(self, theta: NDArray[np.floating]) -> QueryRanker:
-        """The stored model."""
+        """The ranker with weights theta (1, size), as it is stored."""
         data = self.task.train
         hidden = tuple(self.settings.hidden)
         return QueryRanker(theta[0].copy(), hidden, self.task.standardiser, data.group_names, data.feature_names)
@@ -135,7 +135,7 @@ class RankingPoint(Witness):
     ranker: Ranker
 
     def objective(self) -> float:
-        """Mean pairwise loss."""
+        """Mean loss of pairs, averaged over the training queries."""
         return self.own.loss(self.ranker)
 
     def violation(self) -> float:

@@ -38,6 +38,9 @@ class SwitchingRule:
 class SwitchingGaps:
     """The iteration, at B points at once.
 
+    Apart from the compiled switching steps of the linear solvers, which know hinge programs only and step by ``eps /
+    |g|^2`` on the loss; here each of the B points has a step and a tolerance of its own, on any gap problem.
+
     Attributes:
         state: values at the present points.
         best: (d, B) the feasible iterate (g within its tolerance) of the smallest loss; nan where there is none yet.

@@ -28,7 +28,7 @@ class ALM(Algorithm[ALMSettings]):
 
 
 def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
-    """What reports a round."""
+    """A function that reports a round: loss, violation and evaluations so far."""
 
     def report(record: Record) -> None:
         task.report(
@@ -40,7 +40,7 @@ def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
 
 
 def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, found: Solution) -> Fit:
-    """The fit of a solution."""
+    """The fit of a solution: its score, its records as the trace, its KKT point as the witness."""
     witness = LinearPoint(
         problem,
         found.params,

@@ -41,7 +41,7 @@ class LinearPoint(Witness):
         return self.problem.state(self.params, self.aux)
 
     def objective(self) -> float:
-        """The loss f0."""
+        """Mean logistic loss f0 of the training rows."""
         return float(self.problem.loss(self.state)[0])
 
     def violation(self) -> float:
@@ -54,7 +54,7 @@ class LinearPoint(Witness):
         return self.problem.true_violation(*((self.params, self.aux) if point is None else point))
 
     def certificate(self) -> Certificate:
-        """KKT residual."""
+        """KKT residual, with multipliers of the constraints within ``active_within`` of 0."""
         return certify(self.problem, self.params, self.aux, active_within=self.active_within)
 
 

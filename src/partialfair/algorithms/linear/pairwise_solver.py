@@ -220,7 +220,7 @@ class _Barrier:
         return full.reshape(model.size, model.size)
 
     def record(self, params: Vector, iteration: int) -> Record:
-        """One line of history."""
+        """One line of the history: loss and worst constraint at a point, and the steps so far."""
         state = self.problem.state(params, NO_AUX)
         worst = float(self.problem.constraints(state).max())
         point = params, NO_AUX

@@ -196,5 +196,5 @@ class PenalisedPoint(LinearPoint):
     weight: float = 0.0
 
     def certificate(self) -> Certificate:
-        """That of the penalised loss."""
+        """Length of the shortest subgradient of ``f0 + weight * max_i f_i``."""
         return certify_penalty(self.problem, self.params, self.aux, self.weight)

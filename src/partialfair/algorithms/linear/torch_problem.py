@@ -97,7 +97,7 @@ class TorchRows:
 
 
 def tensor(values: Any, device: torch.device, dtype: Any = torch.float64) -> torch.Tensor:
-    """An array on a device."""
+    """Values as a tensor on a device, in double precision by default."""
     return torch.as_tensor(np.asarray(values), dtype=dtype, device=device)
 
 
@@ -123,7 +123,7 @@ class TorchProblem(LinearProblem):
 
     @cached_property
     def rows(self) -> TorchRows:
-        """The rows on the device."""
+        """The design on the device, copied when it is first asked for."""
         return TorchRows(self.design, pick_device(self.device))
 
     @cached_property

@@ -143,7 +143,7 @@ class Solved:
 
     @property
     def records(self) -> list[Record]:
-        """The state before and after."""
+        """Two records, of start and end, both with the final loss and violation."""
         loss, excess, zero = self.witness.objective(), self.witness.violation(), np.zeros(self.witness.dual.shape)
         return [
             Record(0, 0, loss, excess, self.clock[0], zero),
@@ -220,7 +220,7 @@ def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: 
 
 
 def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None) -> Solved:
-    """Solve at one tolerance."""
+    """The dual solution at tolerance ``eps``, started at the difference ``before`` (K, G) if there is one."""
     dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
     if settings.optimiser != "exact" and settings.base_models == "once":
         warm_up(dual)

@@ -66,7 +66,7 @@ class Dual:
         return softmax(self.beta * (self.t @ difference - self.r))
 
     def value(self, point: Vector) -> float:
-        """F at a point."""
+        """Objective F, with its term in eps, at a point (2, K, G)."""
         return self.smooth(point[0] - point[1])[0] + float((self.eps[:, None] * point.sum(axis=0)).sum())
 
     def gradient(self, point: Vector) -> Vector:

@@ -30,15 +30,15 @@ class Regressed(Witness):
     rows: Dataset
 
     def objective(self) -> float:
-        """Mean squared error."""
+        """Mean squared error of the predictions on these rows."""
         return float(np.mean((self.model.predictions(self.rows.X).values - self.rows.y) ** 2))
 
     def violation(self) -> float:
-        """There are no constraints."""
+        """0, as there are no constraints."""
         return 0.0
 
     def indicator_violation(self, point: Any = None) -> float:
-        """There are no constraints."""
+        """0, as there are no constraints."""
         return 0.0
 
 
@@ -56,7 +56,7 @@ class PlugInRegression(Algorithm[PlugInSettings]):
         return regression_only(data)
 
     def fit(self, task: Task, settings: PlugInSettings) -> Fit:
-        """Fit on the training rows."""
+        """Fit the base regression on the training rows; nothing is post-processed."""
         scale = scale_of(task, settings.ranges, settings.rescale)
         warm_up()
         began = time.process_time()

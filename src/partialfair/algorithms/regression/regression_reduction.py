@@ -69,7 +69,7 @@ class Reduced(Witness):
         return float(self._mean(self.sample.gaps).max()) - self.eps
 
     def indicator_violation(self, point: Any = None) -> float:
-        """The same."""
+        """That of :meth:`violation`, which already counts rows above thresholds."""
         return self.violation()
 
     def certificate(self) -> Certificate:
@@ -90,7 +90,7 @@ class RegressionReduction(Algorithm[ReductionSettings]):
         return parity_only(constraint, data)
 
     def fit(self, task: Task, settings: ReductionSettings) -> Fit:
-        """Fit on the labeled rows."""
+        """Solve the game on the labeled rows at kappa, and at every further tolerance of ``levels``."""
         low, high = settings.ranges.get(task.train.name, (0.0, 1.0))
         sample = sample_of(task, settings, low, high)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]

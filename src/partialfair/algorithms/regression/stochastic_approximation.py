@@ -50,7 +50,7 @@ class PlainSteps:
     def acsa(
         self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
     ) -> tuple[Vector, Vector]:
-        """See :class:`Steps`."""
+        """As :class:`Steps` has it, one call of the oracle a step."""
         for step in range(1, steps + 1):
             alpha, gamma = 2 / (step + self.shift), 4 * smoothness / (step * (step + 1))
             scale = gamma + (1 - alpha**2) * mu
@@ -62,11 +62,11 @@ class PlainSteps:
         return w, average
 
     def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
-        """See :class:`Steps`."""
+        """As :class:`Steps` has it, one call of the oracle a step."""
         return self.pulled_sgd(w, size, steps, 0.0, np.zeros_like(w))
 
     def pulled_sgd(self, w: Vector, size: float, steps: int, weight: float, centre: Vector) -> tuple[Vector, Vector]:
-        """See :class:`Steps`."""
+        """As :class:`Steps` has it, one call of the oracle a step."""
         mean = np.zeros_like(w)
         for step in range(1, steps + 1):
             w = np.maximum(w - size * (self.gradient(w) + weight * w - centre), 0.0)
@@ -104,7 +104,7 @@ class DualSteps:
     def acsa(
         self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
     ) -> tuple[Vector, Vector]:
-        """See :class:`Steps`."""
+        """As :class:`Steps` has it, in one compiled call on rows drawn beforehand."""
         d, w, average = self.dual, w.copy(), average.copy()
         kernels.acsa(
             d.t, d.r, d.eps, d.beta, self._rows(steps), smoothness, mu, weight, centre, self.shift, w, average,
@@ -114,7 +114,7 @@ class DualSteps:
         return w, average
 
     def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
-        """See :class:`Steps`."""
+        """As :class:`Steps` has it, in compiled calls on rows drawn beforehand."""
         d, w, mean = self.dual, w.copy(), np.zeros_like(w)
         kernels.sgd(d.t, d.r, d.eps, d.beta, self._rows(steps), size, w, mean, self.every, self.trace)
         self.done += steps

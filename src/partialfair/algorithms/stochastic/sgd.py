@@ -29,12 +29,12 @@ class SGDSettings(StochasticSettings):
 
 @dataclass(frozen=True)
 class PlainSteps:
-    """Plain steps on the loss."""
+    """Steps on the mean loss of drawn rows, which ignore the constraints."""
 
     settings: SGDSettings
 
     def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Permutations | None:
-        """Rows of every step."""
+        """Permutations of the rows, one per run and pass; ``None`` where every step takes all rows."""
         if self.settings.full_batch:
             return None
         return Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
@@ -62,7 +62,7 @@ class SGD(Stochastic[SGDSettings]):
     constrained = False
 
     def method(self, settings: SGDSettings, rows: Dataset, n_seeds: int) -> PlainSteps:
-        """Its steps."""
+        """Plain steps, alike for any number of runs."""
         return PlainSteps(settings)
 
 

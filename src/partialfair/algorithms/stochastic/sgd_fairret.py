@@ -89,7 +89,7 @@ class SGDFairret(Stochastic[FairretSettings]):
         return super().fit_together(tasks, settings)
 
     def method(self, settings: FairretSettings, rows: Dataset, n_seeds: int) -> PenalisedSteps:
-        """Its steps."""
+        """Steps with the settings' penalty: a formula of ours, or fairret's own code for ``n_seeds`` runs."""
         own = settings.penalty == "library"
         return PenalisedSteps(
             settings, Library(n_seeds, rows.n_groups) if own else PENALTIES[settings.penalty], rows.group

@@ -51,7 +51,7 @@ class SSLALMSettings(StochasticSettings):
 
 @dataclass(frozen=True)
 class SmoothedSteps:
-    """Steps of the method."""
+    """Steps of SSL-ALM on drawn rows: multipliers first, then point, slacks and anchors."""
 
     settings: SSLALMSettings
 
@@ -112,7 +112,7 @@ class SSLALM(Stochastic[SSLALMSettings]):
     look = Look("#0072B2", "o")
 
     def method(self, settings: SSLALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
-        """Its steps."""
+        """Smoothed steps, alike for any number of runs."""
         return SmoothedSteps(settings)
 
 

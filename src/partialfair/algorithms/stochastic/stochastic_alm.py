@@ -23,7 +23,7 @@ class StochasticALM(Stochastic[StochasticALMSettings]):
     look = Look("#D55E00", "s", (0, (5, 1.5)))
 
     def method(self, settings: StochasticALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
-        """Those of SSL-ALM."""
+        """SSL-ALM's steps with these settings, whose proximal weight is 0."""
         return SmoothedSteps(settings)
 
 

@@ -62,7 +62,7 @@ class LevelDraws:
     _chunk: tuple[int, list[list[Draw]]] = field(default=(-1, []), init=False)
 
     def at(self, step: int) -> list[Draw]:
-        """One draw per run."""
+        """Per run, the level of a step and its rows."""
         number, place = divmod(step, CHUNK)
         if self._chunk[0] != number:
             self._chunk = number, [self._draws(seed, number) for seed in self.seeds]
@@ -105,12 +105,12 @@ class GhostSettings(StochasticSettings, Subproblem):
 
 @dataclass(frozen=True)
 class GhostSteps:
-    """Steps of the method."""
+    """Steps along the solution of a subproblem on drawn rows, corrected by a random level."""
 
     settings: GhostSettings
 
     def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> LevelDraws | None:
-        """Rows of every step."""
+        """Draws of rows for every step; ``None`` where every step takes all rows."""
         if self.settings.full_batch:
             return None
         largest = int(np.log2(max(rows.size for rows in problem.strata))) - 1
@@ -121,7 +121,7 @@ class GhostSteps:
         return {"x": x.copy(), "alpha": np.array(self.settings.step_size), "rows": np.zeros(len(x))}
 
     def step(self, problem: Sampled, streams: LevelDraws | None, state: State, k: int) -> None:
-        """One step of every run."""
+        """Shorten the step length alpha, from the second step on, and move along the subproblem's direction."""
         if k > 0:
             state["alpha"] = state["alpha"] * (1 - self.settings.decay * state["alpha"])
         x = state["x"]
@@ -185,7 +185,7 @@ class StochasticGhost(Stochastic[GhostSettings]):
     look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
 
     def method(self, settings: GhostSettings, rows: Dataset, n_seeds: int) -> GhostSteps:
-        """Its steps."""
+        """Ghost steps, alike for any number of runs."""
         return GhostSteps(settings)
 
 

@@ -56,6 +56,10 @@ class Evaluation:
 class StochasticProblem:
     """The problem on training rows.
 
+    A problem of its own beside those of other families: R runs stand side by side, each on rows that it has drawn
+    itself, and constraints are known only through means over strata of those rows. The others evaluate one point, or
+    many, on all rows.
+
     Attributes:
         score: the score model.
         X: (n, p) its inputs.

@@ -61,6 +61,9 @@ class Plan(Settings):
 class Runs:
     """What R runs left behind.
 
+    Apart from the traces of methods that see all rows at each step and record each: here rows read are counted,
+    evaluations on all rows are made now and then, and an average of the last points may be the result.
+
     Attributes:
         point: (R, N) the points returned.
         last: (R, N) the last points.

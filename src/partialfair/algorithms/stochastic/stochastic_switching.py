@@ -101,7 +101,7 @@ class StochasticSwitching(Stochastic[StochasticSwitchingSettings]):
     look = Look("#CC79A7", "D", (0, (3, 1)))
 
     def method(self, settings: StochasticSwitchingSettings, rows: Dataset, n_seeds: int) -> SwitchingSteps:
-        """Its steps."""
+        """Switching steps, alike for any number of runs."""
         return SwitchingSteps(settings)
 
 

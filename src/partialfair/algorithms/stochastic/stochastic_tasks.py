@@ -63,7 +63,7 @@ class Stochastic(Algorithm[S]):
 
     @abstractmethod
     def method(self, settings: S, rows: Dataset, n_seeds: int) -> Method:
-        """The steps of so many runs."""
+        """What moves ``n_seeds`` runs on these rows by a step."""
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Constraints that are functions of means over groups, so that drawn rows estimate them."""
@@ -73,7 +73,7 @@ class Stochastic(Algorithm[S]):
         return reason
 
     def fit(self, task: Task, settings: S) -> Fit:
-        """Run the method."""
+        """Run the method once; a checkpoint of the task is continued."""
         return self._fits([task], settings, training_rows(task, settings), task.checkpoint)[0]
 
     def fit_together(self, tasks: Sequence[Task], settings: S) -> list[Fit]:
@@ -152,7 +152,7 @@ class Shape:
 
     @property
     def linear(self) -> GroupLinear:
-        """The linear score."""
+        """A linear score of these features, per group if it uses the group."""
         return GroupLinear(self.rows.n_features, self.rows.n_groups, self.uses_group)
 
     def inputs(self) -> Vector:
@@ -194,7 +194,7 @@ def make_problem(task: Task, settings: StochasticSettings, rows: Dataset, shape:
 def make_fit(
     task: Task, settings: StochasticSettings, shape: Shape, problem: StochasticProblem, found: Runs, certified: bool
 ) -> Fit:
-    """The fit of one run."""
+    """The fit of one run: its returned point as the model, its records on all rows as the trace."""
     point = found.point[0].astype(np.float64)
     theta, aux = point[: problem.score.size], point[problem.score.size :]
     usable = bool(found.finite[0] and np.isfinite(point).all())

@@ -37,7 +37,7 @@ class ConvexLoss:
     free_intercept: ClassVar[bool] = False
 
     def concave(self, scores: Vector) -> tuple[float, Vector]:
-        """Zero."""
+        """Value 0 and derivative 0 (n,): nothing is subtracted."""
         return 0.0, np.zeros(scores.size)
 
 

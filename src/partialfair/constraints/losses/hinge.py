@@ -11,7 +11,7 @@ LOSS = "hinge loss"
 
 @dataclass(frozen=True, eq=False)
 class Hinge(ConvexLoss):
-    """The loss for labels y (n,)."""
+    """``max(0, 1 - y z)`` on labels y (n,) of -1 and +1."""
 
     y: Vector
 

@@ -12,7 +12,7 @@ LOSS = "logistic loss"
 
 @dataclass(frozen=True, eq=False)
 class Logistic(ConvexLoss):
-    """The loss for labels y (n,)."""
+    """``log(1 + exp(-y z))`` on labels y (n,) of -1 and +1."""
 
     y: Vector
 

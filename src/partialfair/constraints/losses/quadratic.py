@@ -9,7 +9,7 @@ LOSS = "quadratic loss"
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(ConvexLoss):
-    """The loss for labels y (n,)."""
+    """``(1 - y z)^2`` on labels y (n,) of -1 and +1."""
 
     y: Vector
 

@@ -34,7 +34,6 @@ class AccuracyDifference(Options):
 
     algorithm: str = Field("idca", description="the algorithm whose lead is shown")
     against: list[str] | None = Field(None, description="what it is compared with; every other algorithm by default")
-    levels: int = Field(LEVELS, description="how many levels of fairness are compared", ge=2)
 
 
 def decision(difference: Difference) -> str:
@@ -54,14 +53,14 @@ def others(context: Context[Any]) -> list[str]:
 
 
 def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
-    """One panel."""
+    """Accuracy of the focus minus another algorithm's at equal fairness, on one dataset."""
     sides = Side(experiment, focus(context)), Side(experiment, other)
     metric = metric_of(context, experiment, scale)
     one, two = (_trained(context, side, dataset, metric) for side in sides)
     for side, points in zip(sides, (one, two), strict=True):
         if not points:
             return Comparison(np.empty(0), reason=missing(context, side, dataset))
-    return compare(one, two, int(context.option("levels", LEVELS)), context.results.level)
+    return compare(one, two, LEVELS, context.results.level)
 
 
 def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
@@ -96,7 +95,7 @@ def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]
 
 
 def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
-    """Draw all panels."""
+    """A row of panels per compared algorithm, a column per experiment and dataset."""
     from matplotlib import pyplot as plt
 
     columns, rows = list(panels(context)), others(context)

@@ -139,7 +139,7 @@ def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) 
 
 
 def _seeds(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
-    """One line per seed."""
+    """Fairness and accuracy of every seed that has both."""
     gaps, right = (
         statements.by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy")
     )
@@ -279,7 +279,7 @@ def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
 
 
 def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
-    """Draw a panel per split."""
+    """Bars of every metric, a panel per split."""
     row = [
         _panel([line for line in found if line["split"] == split], "metric", "mean")
         | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from partialfair.grid import paths
 from partialfair.grid.config import Job
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.statistics.effect import TINY
@@ -82,14 +83,14 @@ def _lines_of(context: Context[Options], job: Job) -> list[dict[str, Any]]:
     from partialfair.models.stored import load_model
 
     folder = context.root / job.path
-    if not all((folder / name).exists() for name in ("model.npz", "metrics.json", "scores.parquet")):
+    if not all((folder / name).exists() for name in (paths.MODEL, paths.METRICS, paths.SCORES)):
         return []
-    stored = read_json(folder / "metrics.json")
+    stored = read_json(folder / paths.METRICS)
     if "test" not in stored["splits"]:
         return []
     interval = context.config.experiment(job.experiment).runs[DATASET].interval
-    weights = group_weights(load_model(folder / "model.npz"), DIMENSION)
-    rows = int((pd.read_parquet(folder / "scores.parquet", columns=["split"])["split"] == "test").sum())
+    weights = group_weights(load_model(folder / paths.MODEL), DIMENSION)
+    rows = int((pd.read_parquet(folder / paths.SCORES, columns=["split"])["split"] == "test").sum())
     exact, drawn = population(weights, interval), sampled(tuple(weights), str(interval), rows, interval)
     lines = []
     for metric, value in exact.items():

@@ -69,7 +69,7 @@ def _training(context: Context[Options], setting: Setting) -> dict[str, float]:
 
 
 def table(_: Context[Options], lines: list[Line]) -> Table:
-    """All settings."""
+    """One row per setting: excess over kappa on training rows, metrics on test rows."""
     columns = [
         "constraint", "loss", "surrogate", "dataset", "interval", "solver", "κ", "surrogate", "indicator", "metric",
         "violation", "accuracy", "AUC",

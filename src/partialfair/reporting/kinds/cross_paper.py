@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 class CrossPaper(Options):
-    """What an entry takes."""
+    """Algorithms of several papers under one constraint, ranked at each tolerance."""
 
     tolerances: list[float] = Field(description="tolerances of the constraint that all are held to")
     papers: dict[str, list[str]] = Field({}, description="algorithms by the short name of their paper")

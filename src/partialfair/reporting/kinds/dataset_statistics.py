@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.datasets.named import named_dataset
+from partialfair.grid import paths
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
@@ -20,9 +21,9 @@ COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
-    path = context.root / "data" / "processed" / row.dataset / "table.npz"
+    path = context.root / paths.table(row.dataset)
     if not path.exists():
-        why = f"{row.dataset} has not been prepared (no data/processed/{row.dataset}/table.npz)"
+        why = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
         return Outcome(None, why, kind="setting")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])

@@ -19,7 +19,7 @@ COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.nam
 
 
 class ErrorBound(Options):
-    """What an entry takes."""
+    """Terms of the generalisation bound for the models of one algorithm."""
 
     algorithm: str = Field("idca", description="whose models are looked at; they have a threshold per rank of the grid")
 

@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from partialfair.errors import PartialFairError
+from partialfair.grid import paths
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells, palette
@@ -41,7 +42,7 @@ def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[st
     """Suggestions by measure, or none and the reason."""
     setting = Setting(context.experiments[0], dataset, "unconstrained", math.inf)
     folder, reason = runs.folder(context, setting, seed)
-    path = None if folder is None else folder / "scores.parquet"
+    path = None if folder is None else folder / paths.SCORES
     if path is None or not path.exists():
         return {}, reason or "the unconstrained model is not trained, or not evaluated"
     table = pd.read_parquet(path, columns=["split", "group", "score"])

@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 class KappaScale(Options):
-    """What an entry takes."""
+    """All models on both scales of kappa, beside the published fairness of other exhibits."""
 
     compare: list[str] = Field([], description="exhibits whose published fairness is held against the definition")
 
@@ -94,7 +94,7 @@ def _table(lines: list[Line]) -> Table:
 
 
 def table(_: Shown, lines: list[Line]) -> str:
-    """The sentence and the table."""
+    """A sentence that sums the finding up, and the table below it."""
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 

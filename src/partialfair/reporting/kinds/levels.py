@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from pydantic import Field
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
@@ -21,9 +20,7 @@ from partialfair.verdicts.results import Setting, is_estimated
 
 
 class Levels(Options):
-    """What an entry takes."""
-
-    stand_in: dict[str, list[str]] = Field({}, description="whose runs stand for those of an algorithm, best first")
+    """Published levels of fairness, each beside the run that comes nearest."""
 
 
 Shown = Context[Levels]
@@ -46,21 +43,15 @@ def assign(published: Sequence[float], found: Sequence[float]) -> list[int | Non
     return places
 
 
-def stand_ins(context: Shown, algorithm: str) -> list[str]:
-    """Algorithms whose runs may stand for a published one, by the option ``stand_in``; itself by default."""
-    return list(context.options.stand_in.get(algorithm, [algorithm]))
-
-
 def candidates(context: Shown, row: Published) -> list[Setting]:
-    """Settings with results that may stand for a published number: those of the first stand-in that has any."""
+    """Settings with results that may stand for a published number: those of the first experiment that has any."""
     for name in context.experiments:
         run = context.config.experiment(name).runs.get(row.dataset)
         kappas = {} if run is None else run.algorithms
-        for algorithm in stand_ins(context, row.algorithm):
-            settings = [Setting(name, row.dataset, algorithm, kappa) for kappa in kappas.get(algorithm, [])]
-            settings = [s for s in settings if is_estimated(context.results.estimate(s, "accuracy"))]
-            if settings:
-                return settings
+        settings = [Setting(name, row.dataset, row.algorithm, kappa) for kappa in kappas.get(row.algorithm, [])]
+        settings = [s for s in settings if is_estimated(context.results.estimate(s, "accuracy"))]
+        if settings:
+            return settings
     return []
 
 
@@ -87,19 +78,16 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     setting = setting_of(context, row)
     if setting is None:
         return Outcome(None, _why_none(context, row))
-    names = style.look(setting.algorithm).label, style.look(row.algorithm).label
-    stand_in = "" if setting.algorithm == row.algorithm else f"{names[0]} was run in place of {names[1]}"
     found = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
-    return replace(found, source=found.source + nearest, stand_in=stand_in)
+    return replace(found, source=found.source + nearest)
 
 
 def _why_none(context: Shown, row: Published) -> str:
-    names = " or ".join(stand_ins(context, row.algorithm))
     where = ", ".join(context.experiments)
     if candidates(context, row):
-        return f"{where} has fewer runs of {names} on {row.dataset} than there are published levels"
-    return f"no run of {names} on {row.dataset} in {where} has a result"
+        return f"{where} has fewer runs of {row.algorithm} on {row.dataset} than there are published levels"
+    return f"no run of {row.algorithm} on {row.dataset} in {where} has a result"
 
 
 def lines(context: Shown) -> Iterator[Line]:

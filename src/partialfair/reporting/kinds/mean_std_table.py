@@ -22,14 +22,14 @@ COLUMNS = (
 )  # fmt: skip
 STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
 SPREAD_RATIO = 2.56  # of two standard deviations of ten runs each: the 99% range of their F distribution
+SPLITS = ("train", "test")
 NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
 class MeanStdTable(Options):
-    """What an entry takes."""
+    """Mean and standard deviation of metrics over the runs of each algorithm."""
 
     metrics: list[str] = Field(description="columns; computed on the interval of the run, like its own metrics")
-    splits: list[str] = Field(["train", "test"], description="one table each")
     bands: dict[str, dict[str, dict[str, list[float]]]] = Field(
         {}, description="by split, algorithm and metric: [low, high] of a mean that counts as reproduced"
     )
@@ -104,7 +104,7 @@ def lines(context: Shown) -> list[Line]:
     known = {_place(row): row for row in context.published}
     found = []
     for setting in runs.settings(context):
-        for split in context.options.splits:
+        for split in SPLITS:
             for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
                 line: Line = setting._asdict() | {"split": split, "metric": metric, "mean": estimate.mean}
@@ -131,9 +131,7 @@ def _with_best(found: list[Line]) -> list[Line]:
 
 def tables(context: Shown, found: Sequence[Line]) -> list[Table]:
     """One table per split."""
-    return [
-        _table(context, split, [line for line in found if line["split"] == split]) for split in context.options.splits
-    ]
+    return [_table(context, split, [line for line in found if line["split"] == split]) for split in SPLITS]
 
 
 def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:

@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 class Pairs(Options):
-    """What an entry takes."""
+    """Published pairs of accuracy and fairness beside ours, in two blocks."""
 
     sides: Literal["range", "grid"] = Field(
         description="range: constrained on [0, 1] beside on the interval, by level; grid: sizes of the grid, by kappa"

@@ -38,7 +38,7 @@ class Sum(BaseModel):
 
 
 class RegressionTimes(Options):
-    """What an entry takes."""
+    """Processor time of one tolerance by series, and its ratio to the first row."""
 
     sums: dict[str, Sum] = Field({}, description="first rows, by published names: sums of series")
     series: dict[str, SeriesOption] = Field(description="further rows, by published names; ratios are to the first row")

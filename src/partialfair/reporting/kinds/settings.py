@@ -12,7 +12,7 @@ COLUMNS = ("dataset", "algorithm", "setting", "split", "metric", "published", "h
 
 
 class Settings(Options, stated.Places):
-    """What an entry takes."""
+    """Statements of a paper on data and settings, beside those in use here."""
 
 
 def reproduce(context: Context[Settings], row: Published) -> Outcome:

@@ -3,8 +3,8 @@
 Lagrange multipliers of the rates turn the fewest-errors problem into one of costs per row (Agarwal, Beygelzimer, Dudik,
 Langford and Wallach, A Reductions Approach to Fair Classification, 2018, section 3). Theirs follow an exponentiated
 gradient. With two groups and one rate there is one number to find, here by false position: the multiplier at which the
-fit's own decisions have the gap that is allowed. With more, the multipliers are the dual solution of a linear programme
-over all decisions found so far. A vertex of the programme mixes one decision more than it has active constraints: two
+fit's own decisions have the gap that is allowed. With more, the multipliers are the dual solution of a linear program
+over all decisions found so far. A vertex of the program mixes one decision more than it has active constraints: two
 for demographic parity of two groups. A handful of fits serves every tolerance.
 """
 
@@ -24,7 +24,7 @@ STEPS = 12
 MOST_FITS = 10
 """Cost-sensitive fits for one tolerance."""
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
-"""Shares of a fit's multipliers at which a threshold of its scores is placed, where the programme sets multipliers: it
+"""Shares of a fit's multipliers at which a threshold of its scores is placed, where the program sets multipliers: it
 needs decisions that differ. With four groups and a single threshold its mixtures were .01 to .03 less accurate."""
 WORTH = 2.0
 """Standard errors by which a threshold other than zero has to lower the costs, where a search sets the multiplier.
@@ -117,8 +117,8 @@ class ParityFits:
     def _search(self, kappa: float) -> None:
         """Fits until the gap of one's own decisions is the tolerance: two groups and one rate.
 
-        Logistic fits do not minimise costs. At the dual solution of the programme they can have another gap than the
-        tolerance, and the programme then mixes decisions that are far apart: on ACS income of Oklahoma at a gap of .07
+        Logistic fits do not minimise costs. At the dual solution of the program they can have another gap than the
+        tolerance, and the program then mixes decisions that are far apart: on ACS income of Oklahoma at a gap of .07
         with .0015 more errors.
         """
         sign = np.sign(self._fits[0].gap)
@@ -137,7 +137,7 @@ class ParityFits:
             self._fit(sign * price * np.array([[1.0, -1.0]]))
 
     def _price(self, kappa: float) -> None:
-        """Fits at the programme's multipliers until the errors settle: more groups, or more rates."""
+        """Fits at the program's multipliers until the errors settle: more groups, or more rates."""
         found, idle = self.mixture(kappa), 0
         for _ in range(MOST_FITS):
             if np.abs(found.multipliers).max() < ACTIVE or idle == 2:

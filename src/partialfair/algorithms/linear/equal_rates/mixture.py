@@ -1,4 +1,4 @@
-"""The best mixture of decisions whose rates are to agree: a linear programme, and its solution for two groups."""
+"""The best mixture of decisions whose rates are to agree: a linear program, and its solution for two groups."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ def best_mixture(errors: Vector, rates: Vector, kappa: float) -> Mixture:
 
 
 def of_two_rates(errors: Vector, gaps: Vector, kappa: float) -> Mixture:
-    """The programme of two groups and one rate, whose decisions are points (J,) in the plane of gaps and errors.
+    """The program of two groups and one rate, whose decisions are points (J,) in the plane of gaps and errors.
 
     The mixtures with the fewest errors at each gap are the lower hull of these points. On ACS income of one state (9
     columns) the general solver took a fifth of a fit.
@@ -81,7 +81,7 @@ def _above_line(x: Vector, y: Vector, left: int, middle: int, right: int) -> boo
 
 
 def of_many_rates(errors: Vector, rates: Vector, kappa: float) -> Mixture:
-    """The programme of any number of groups and strata: with levels z_s, ``z_s <= r_sk <= z_s + kappa``."""
+    """The program of any number of groups and strata: with levels z_s, ``z_s <= r_sk <= z_s + kappa``."""
     n, strata, groups = rates.shape
     upper = np.zeros((strata, groups, n + strata))
     upper[:, :, :n] = rates.transpose(1, 2, 0)

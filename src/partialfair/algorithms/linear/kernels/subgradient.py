@@ -3,6 +3,10 @@
 Two methods of the Partial fairness paper, section 3, work on ``f_i = f+_i - f-_i`` without linearisation:
 Regularization descends ``f0 + weight max_i f_i``, and SSG direct applies the switching rule to the f_i. A
 "subgradient" of f_i is one of its convex part minus one of its concave part.
+
+The loop stands apart from :mod:`partialfair.algorithms.linear.kernels.switching`, with which it shares the passes over
+the rows: there the concave parts are linear in the parameters and enter the gradient directly, here they enter by the
+rows, and the best point is one for a tolerance that falls.
 """
 
 import numpy as np

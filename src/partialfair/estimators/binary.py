@@ -1,0 +1,35 @@
+"""What the classifiers of two classes share."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+
+
+class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
+    """Predictions from the scores of ``decision_function``, which may need groups; features may be sparse."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
+        """Logistic function of the scores, (n, 2); the constraint can move it away from calibration."""
+        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Labels (n,): ``classes_[1]`` where the score is positive."""
+        scores = self.decision_function(X, sensitive_features=sensitive_features)
+        return np.asarray(self.classes_[(scores > 0).astype(int)])
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Share of rows whose predicted class is ``y``."""
+        from sklearn.metrics import accuracy_score
+
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
