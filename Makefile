@@ -43,8 +43,9 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	pytest -n 2 --dist loadscope $(ARGS)
 
-test-faults: $(VENV)/.ready  ## the long tests of faults: the workflow killed at 20 random moments, full disks, two runs at once
-	PARTIALFAIR_KILLS=20 pytest -n 2 --dist loadscope tests/faults/test_kills.py tests/faults/test_storage.py $(ARGS)
+test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
+	PARTIALFAIR_KILLS=20 pytest -n 2 --dist loadscope tests/faults/test_kills.py tests/faults/test_storage.py \
+		tests/workflow/test_dvc.py $(ARGS)
 
 test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"
 	python -m tests.mutation.run $(ARGS)

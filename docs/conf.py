@@ -1,5 +1,6 @@
 """Settings of the documentation site: `make docs` builds it into site/, offline."""
 
+import gc
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,10 @@ from partialfair.tables import processor
 
 # Before NumPy is imported: the numbers on the pages are then the same everywhere.
 processor.settle()
+
+# The trees of all pages stay: a collector that looks through them again and
+# again takes its part of the build's time.
+gc.set_threshold(500_000, 20, 100)
 
 # Imported here, because autodoc's way of importing them is not one that pydantic's
 # models survive.

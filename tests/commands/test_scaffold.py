@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from partialfair.commands.cli import app
 from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
-from tests.workflow.project import ROOT, TINY, make_project
+from tests.workflow.project import ROOT, TINY, make_project, share_kernels
 
 PLUGINS = ("dataset", "algorithm", "metric")
 
@@ -29,11 +29,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "params.yaml"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "papers", folder / "papers")
+    share_kernels(folder)
     return folder
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}"}
+    search = {"PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": f"{folder / '.cache/numba'}"}
+    environment = {**os.environ, **search}
     command = [sys.executable, "-m", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

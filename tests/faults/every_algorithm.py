@@ -14,10 +14,12 @@ from partialfair import plugins
 from partialfair.datasets import simulated
 from partialfair.jobs.train import attempt, validated
 from tests.algorithms.test_algorithm_contract import QUICK, family_for, make_task
+from tests.faults.load_order import load_everything_if_told
 
 
 def main() -> None:
     """Print a line per algorithm: name, hash of the scores of the validation rows, status."""
+    load_everything_if_told()
     classes = simulated.load(rows=1500)
     values = replace(classes, task="regression", y=1 / (1 + np.exp(-classes.X[:, 0].astype(float))))
     for name in [name for name in plugins.names("algorithms") if name not in sys.argv[1:]]:

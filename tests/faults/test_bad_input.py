@@ -111,6 +111,12 @@ CASES = {
     "exhibit kind unknown": Case(
         grid("exhibits/tradeoff/kind", "scater"), REPORT, "exhibits.tradeoff.kind", "'scater'", "did you mean 'scatter'"
     ),
+    "exhibit kind unknown to the check": Case(
+        grid("exhibits/tradeoff/kind", "scater"), CHECK, "exhibits.tradeoff.kind", "'scater'", "did you mean 'scatter'"
+    ),
+    "exhibit kind like no other": Case(
+        grid("exhibits/tradeoff/kind", "tradeof"), CHECK, "exhibits.tradeoff.kind", "'tradeof'", "choose from"
+    ),
     "exhibit option unknown": Case(
         grid("exhibits/tradeoff/algoritms", ["idca"]),
         CHECK,

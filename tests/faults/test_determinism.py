@@ -15,33 +15,24 @@ import pytest
 from partialfair import plugins
 from partialfair.tables import processor
 from tests import needs
+from tests.faults import load_order
 from tests.faults.lab import LIMIT, ROOT
 
 pytestmark = pytest.mark.slow
 
 FIT = """
-import hashlib, importlib, os, pkgutil, sys
+import hashlib
 from partialfair.tables import processor
 processor.settle()
 import numpy as np
-import partialfair
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.metrics import evaluate_all
+from tests.faults.load_order import load_everything_if_told
 
-if os.environ.get("LOAD_EVERYTHING_FIRST"):
-    loaded = 0
-    for module in pkgutil.walk_packages(partialfair.__path__, "partialfair."):
-        if ".kernels." not in module.name and ".models." not in module.name and ".tables." not in module.name:
-            continue
-        for kernel in vars(importlib.import_module(module.name)).values():
-            if hasattr(kernel, "py_func") and kernel.__module__ == module.name:
-                for signature, *_ in kernel._cache._cache_file._load_index():
-                    kernel.compile(signature)
-                    loaded += 1
-    assert loaded >= 10, loaded
+load_everything_if_told()
 data = simulated.load(rows=20000)
 split = make_split(data, 0)
 for name, settings, kappa in (
@@ -65,6 +56,7 @@ HASWELL = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}
 PYTORCH = ("deep_idca", "deep_unconstrained")
 """Networks trained by PyTorch: last digits differ, whatever its libraries are told."""
 QEMU = shutil.which("qemu-x86_64")
+CHOSEN = HASWELL if processor.settled_here() else {}
 ON_X86 = pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
 
 
@@ -124,7 +116,7 @@ def test_stored_kernels_give_the_bits_of_new_ones(compiled: list[str], kernels: 
 
 
 def test_the_order_in_which_kernels_are_loaded_changes_no_bit(compiled: list[str], kernels: Path) -> None:
-    assert fitted(kernels / "here", LOAD_EVERYTHING_FIRST="1") == compiled
+    assert fitted(kernels / "here", **{load_order.VARIABLE: "1"}) == compiled
 
 
 def test_two_threads_change_no_weight_by_more_than_1e_9(compiled: list[str], kernels: Path) -> None:
@@ -137,9 +129,22 @@ def here() -> list[str]:
     return every_algorithm()
 
 
+@pytest.fixture(scope="module")
+def haswell(kernels: Path) -> list[str]:
+    """Every algorithm in a process that has compiled every kernel it called, for Haswell where it can be chosen."""
+    return every_algorithm(kernels / "haswell", **CHOSEN)
+
+
 @ON_X86
-def test_kernels_for_another_processor_give_the_same_bits(here: list[str], kernels: Path) -> None:
-    assert every_algorithm(kernels / "haswell", **HASWELL) == here
+def test_kernels_for_another_processor_give_the_same_bits(here: list[str], haswell: list[str]) -> None:
+    assert haswell == here
+
+
+@pytest.mark.parametrize("order", [{}, {load_order.VARIABLE: "1"}], ids=["as called", "everything first"])
+def test_stored_kernels_give_every_algorithm_the_bits_of_new_ones(
+    haswell: list[str], kernels: Path, order: dict[str, str]
+) -> None:
+    assert every_algorithm(kernels / "haswell", **CHOSEN, **order) == haswell
 
 
 @pytest.fixture
@@ -149,8 +154,8 @@ def emulator() -> str:
 
 
 @ON_X86
+@pytest.mark.usefixtures("haswell")  # which has compiled the kernels: compilers are slow in an emulator
 def test_an_emulated_haswell_gives_the_same_bits(emulator: str, here: list[str], kernels: Path) -> None:
     """NumPy, OpenBLAS and the C library then find another processor than this one."""
-    every_algorithm(kernels / "haswell", **HASWELL)  # compiled here, because compilers are slow in an emulator
     found = every_algorithm(kernels / "haswell", (emulator, "-cpu", "Haswell"), PYTORCH, **HASWELL)
     assert found == [line for line in here if line.split()[0] not in PYTORCH]

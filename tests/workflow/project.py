@@ -1,5 +1,6 @@
 """A scratch copy of the project with a tiny grid, and what Snakemake says of it."""
 
+import fcntl
 import hashlib
 import os
 import re
@@ -8,9 +9,11 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 import yaml
 
 from partialfair.tables import compiled
@@ -145,6 +148,7 @@ def share_kernels(folder: Path) -> None:
 
     Numba files them by the folder of their source, and uses them if the time and size of the source are the same.
     """
+    _compile_commonest()
     cache = compiled.CACHE  # of the present sources
     for source in {path.parent for path in (ROOT / "src").rglob("*.py")}:
         copied = folder / source.relative_to(ROOT)
@@ -156,6 +160,30 @@ def share_kernels(folder: Path) -> None:
             if twin.exists() and twin.read_bytes() == module.read_bytes():  # a clone has times of its own
                 os.utime(twin, ns=(module.stat().st_atime_ns, module.stat().st_mtime_ns))
         shutil.copytree(objects, folder / ".cache" / "numba" / cache.name / _numba_name(copied), dirs_exist_ok=True)
+    shutil.copy(_rehearsed(cache), folder / ".cache" / "numba" / cache.name)
+
+
+@cache
+def _compile_commonest() -> None:
+    """Compile what most runs call, unless this checkout has it: once, and not again for every copy of the project."""
+    compiled.CACHE.mkdir(parents=True, exist_ok=True)
+    with (compiled.CACHE / "claimed").open("w") as claimed:
+        fcntl.flock(claimed, fcntl.LOCK_EX)  # other workers wait
+        # The mark may have come with a cache of another folder, whose kernels are none of this one.
+        folder = compiled.CACHE / _numba_name(ROOT / "src" / "partialfair" / "models")
+        if _rehearsed(compiled.CACHE).exists() and any(folder.glob("*.nbc")):
+            return
+        subprocess.run(
+            [sys.executable, "-c", "from partialfair.commands.warm import rehearse; rehearse()"],
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": str(compiled.CACHE.parent)},
+            check=True,
+            timeout=LIMIT,
+        )
+
+
+def _rehearsed(cache: Path) -> Path:
+    """The file by which a warm process knows that the kernels are there."""
+    return cache / f"rehearsed-{numba.__version__}"
 
 
 def _numba_name(source: Path) -> str:

@@ -166,7 +166,9 @@ def test_another_batch_system_gives_the_same_bytes(project: Project):
     folder.mkdir()
     gate = folder / "wait"
     gate.touch()
-    with background(project, "snakemake", "--workflow-profile", "workflow/profiles/cluster-generic", "demo") as run:
+    quick = ("--seconds-between-status-checks", "1")  # `resume` repeats it with the rest of the command
+    profile = ("--workflow-profile", "workflow/profiles/cluster-generic")
+    with background(project, "snakemake", *profile, *quick, "demo") as run:
         try:
             wait_for(lambda: len(list(folder.glob("started-*"))) == 2 or run.poll() is not None)
         finally:

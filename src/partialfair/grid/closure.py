@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from partialfair.errors import PluginError
 
@@ -155,23 +156,27 @@ class _Text:
         self.words: set[str] = set()
         self._modules: dict[str, str] = {}
 
-    def of(self, node: object) -> str:
+    def of(self, node: Any) -> str:
         """Return a tree, or a list of them, as text; docstrings and the version number are left out."""
         if isinstance(node, list):
             return self._of_list([item for item in node if not (_is_text(item) or _is_version(item))])
-        if isinstance(node, ast.Name) and node.id in self._modules:
+        kind = type(node)
+        if not issubclass(kind, ast.AST):
+            return repr(node)
+        if kind is ast.Name and node.id in self._modules:
             return f"Name(\x02module \t{self._modules[node.id]}\x03)"
-        if isinstance(node, ast.If) and _is_for_types(node.test):
+        if kind is ast.If and _is_for_types(node.test):
             node.body = []  # never runs
-        if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Subscript) for base in node.bases):
+        if kind is ast.ClassDef and any(isinstance(base, ast.Subscript) for base in node.bases):
             node.body = [statement for statement in node.body if not _is_look(statement)]
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if kind is ast.Constant and isinstance(node.value, str):
             self.words.add(node.value)
-        if isinstance(node, ast.AST):
-            fields = ((name, getattr(node, name, None)) for name in node._fields if name != "ctx")
-            inside = ",".join(f"{name}={self.of(value)}" for name, value in fields if value is not None and value != [])
-            return f"{type(node).__name__}({inside})"
-        return repr(node)
+        parts = []
+        for name in node._fields:
+            value = None if name == "ctx" else getattr(node, name, None)
+            if value is not None and value != []:
+                parts.append(f"{name}={self.of(value)}")
+        return f"{kind.__name__}({','.join(parts)})"
 
     def _of_list(self, nodes: list[object]) -> str:
         """Return statements as text, what they import of this package first."""

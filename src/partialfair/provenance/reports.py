@@ -4,14 +4,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from partialfair.grid import fingerprint, papers, paths
 from partialfair.grid.config import Config, Job
 from partialfair.grid.workflow import Grid
-from partialfair.jobs import collect, report
-from partialfair.jobs.scorecard import write_all
+from partialfair.jobs import collect
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
@@ -50,6 +50,8 @@ class Reports:
 
     def check(self, chain: Chain) -> None:
         """Look at everything, each stage in as many processes as there are cores."""
+        if not self.edited_only:
+            import_module("partialfair.jobs.report")  # once, not in each of the processes
         with tempfile.TemporaryDirectory() as name:
             self.scratch = Path(name)
             for source in ("data", "src", "papers", "params.yaml"):
@@ -113,6 +115,8 @@ class Reports:
         here = [folder / f"{name}.{suffix}" for suffix in DRAWN]
         if not self._follows(chain, "exhibit", used, here):
             return
+        from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
+
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
             figure = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, name).figure else []
@@ -141,6 +145,8 @@ class Reports:
         if not self._follows(chain, "scorecard", self.config.experiments, files):
             return
         chain.progress("scorecard and page")
+        from partialfair.jobs.scorecard import write_all
+
         remedy, before = f"delete it and run `snakemake {files[0]}`", len(chain.breaks)
         with chain.expects(files[0], remedy):
             made = write_all(self.config, out, self.scratch)

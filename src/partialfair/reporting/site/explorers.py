@@ -160,10 +160,11 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     dataset, algorithm, kappa = key
     states = group["status"].value_counts()
     status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
+    # By columns: named tuples of all of them would take a compiler's time for each of a thousand groups.
+    columns = (group[name] for name in ("seed", "status", "objective", "max_violation", "wall_seconds"))
     seeds = [
-        f"{row.seed}|{'' if len(states) == 1 else row.status}|{_text(row.objective)}|"
-        f"{_text(row.max_violation, 2)}|{_text(row.wall_seconds, 2)}"
-        for row in group.itertuples()
+        f"{seed}|{'' if len(states) == 1 else state}|{_text(objective)}|{_text(violation, 2)}|{_text(seconds, 2)}"
+        for seed, state, objective, violation, seconds in zip(*columns, strict=True)
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
     chosen = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
