@@ -15,8 +15,6 @@ from partialfair.jobs import collect
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
-from partialfair.reporting.canvas import FORMATS
-from partialfair.reporting.exhibit import kind_of
 from partialfair.tables.files import sha256
 
 DRAWN = ("csv", "html", "pdf", "png", "svg")
@@ -119,8 +117,7 @@ class Reports:
 
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
-            figure = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, name).figure else []
-            recorded = [] if self.pictures or not all(map(self.recorded.untouched, figure)) else figure
+            recorded = [] if self.pictures else self._recorded_figure(csv)
             made = report.render_exhibit(self.config, name, out, self.scratch, pictures=not recorded)
             for path in recorded:  # the page shows them
                 shutil.copy(path, out / path.name)
@@ -131,12 +128,16 @@ class Reports:
                     chain.broken(path, Fault.FOREIGN, "its exhibit has no such file", "delete it")
         if len(chain.breaks) == before:
             code = fingerprint.exhibit(self.config, name).code
-            done = (
-                "numbers made anew from {}, same bytes; figure as recorded"
-                if recorded
-                else "drawn anew from {}, same bytes"
-            )
-            chain.link("exhibit", csv, f"{done.format(', '.join(used))}; code {code}")
+            what, figure = ("numbers made anew", "figure as recorded; ") if recorded else ("drawn anew", "")
+            chain.link("exhibit", csv, f"{what} from {', '.join(used)}, same bytes; {figure}code {code}")
+
+    def _recorded_figure(self, csv: Path) -> list[Path]:
+        """The files of an exhibit's figure if all are as recorded; none otherwise, or where it has no figure."""
+        from partialfair.reporting.canvas import FORMATS
+        from partialfair.reporting.exhibit import kind_of
+
+        files = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, csv.stem).figure else []
+        return files if all(map(self.recorded.untouched, files)) else []
 
     def _scorecard(self, chain: Chain) -> None:
         """Write scorecard and page again and compare."""
