@@ -8,6 +8,7 @@ min_version("9.0")
 
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
+from partialfair.commands.checking import check_grid_once
 from partialfair.grid import paths
 from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
@@ -20,12 +21,10 @@ PARAMS = str(config.get("params", "params.yaml"))
 set_environment(workflow.basedir, PARAMS)
 try:
     require_room()
-    CONFIG = load_config(PARAMS, check_plugins=True)
+    CONFIG = load_config(PARAMS)
     if workflow.is_main_process:  # not once more in the process of every job
         require_one_executor(sys.argv[1:])
-        from partialfair.reporting.exhibit import check_exhibits
-
-        check_exhibits(CONFIG)
+        check_grid_once(CONFIG)
 except PartialFairError as error:
     raise WorkflowError(str(error)) from None
 GRID = Grid(CONFIG)

@@ -144,22 +144,27 @@ def make_project(folder: Path, params: dict[str, Any] = TINY) -> Project:
 
 
 def share_kernels(folder: Path) -> None:
-    """Give a copy of the project the compiled kernels of this checkout, so that its first job need not compile.
+    """Give a copy of the project the byte code and compiled kernels of this checkout, so that it need not compile.
 
-    Numba files them by the folder of their source, and uses them if the time and size of the source are the same.
+    Python and Numba use them if the time and size of the source are the same; Numba files them by its folder.
     """
     _compile_commonest()
     cache = compiled.CACHE  # of the present sources
     for source in {path.parent for path in (ROOT / "src").rglob("*.py")}:
         copied = folder / source.relative_to(ROOT)
-        objects = cache / _numba_name(source)
-        if not objects.is_dir() or not copied.is_dir():
+        if not copied.is_dir():
             continue
         for module in source.glob("*.py"):
             twin = copied / module.name
             if twin.exists() and twin.read_bytes() == module.read_bytes():  # a clone has times of its own
                 os.utime(twin, ns=(module.stat().st_atime_ns, module.stat().st_mtime_ns))
-        shutil.copytree(objects, folder / ".cache" / "numba" / cache.name / _numba_name(copied), dirs_exist_ok=True)
+        if (source / "__pycache__").is_dir():
+            written_now = shutil.ignore_patterns("*.pyc.*")
+            shutil.copytree(source / "__pycache__", copied / "__pycache__", ignore=written_now, dirs_exist_ok=True)
+        objects = cache / _numba_name(source)
+        if objects.is_dir():
+            kernels = folder / ".cache" / "numba" / cache.name / _numba_name(copied)
+            shutil.copytree(objects, kernels, dirs_exist_ok=True)
     shutil.copy(_rehearsed(cache), folder / ".cache" / "numba" / cache.name)
 
 

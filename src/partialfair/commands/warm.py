@@ -1,7 +1,7 @@
-"""What the workflow's executor and scheduler ask of this package: which jobs to make together, and how to prepare.
+"""What the workflow's executor asks of this package: to prepare a process, and to make jobs together.
 
-The plugins ``snakemake_executor_plugin_warm`` and ``snakemake_scheduler_plugin_blocks`` are told these functions by
-``workflow/profiles/default``; their READMEs say when each is called.
+The plugin ``snakemake_executor_plugin_warm`` is told these functions by ``workflow/profiles/default``; its README says
+when each is called. Which jobs are made together, :mod:`partialfair.commands.blocks` says.
 """
 
 import ctypes
@@ -12,14 +12,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 import typer
 
-from partialfair import plugins
 from partialfair.cards import card
 from partialfair.commands import runs
 from partialfair.commands.masking import masked
@@ -61,26 +59,6 @@ REHEARSED: dict[str, Any] = {
 
 
 PR_SET_PDEATHSIG = 1
-
-
-def block(rule: str, wildcards: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return what training jobs that are computed at less cost together have in common; ``None`` for all others.
-
-    Args:
-        rule: name of the job's rule.
-        wildcards: of the job.
-    """
-    if rule != "train":
-        return None
-    free = _together(wildcards["algorithm"])
-    return tuple(value for name, value in wildcards.items() if name not in free) if free else None
-
-
-@cache
-def _together(algorithm: str) -> frozenset[str]:
-    """In what the tasks of a block may differ, by the algorithm's own word."""
-    found: frozenset[str] = plugins.load("algorithms", algorithm).ALGORITHM.together
-    return found
 
 
 def together(jobs: Sequence[Sequence[str]], report: Callable[[Iterable[int]], None]) -> None:

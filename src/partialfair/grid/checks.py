@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from partialfair import plugins
 from partialfair.datasets.named import check_entry, module_name
 from partialfair.errors import ConfigError, PluginError
+from partialfair.grid import memo
 from partialfair.grid.params import ExperimentModel
 
 if TYPE_CHECKING:
@@ -130,12 +131,18 @@ def _check_choices(experiment: ExperimentModel, where: str) -> None:
             hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
             raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
     if experiment.surrogate != "clipped_linear":
-        from partialfair.constraints import surrogates
+        memo.answer(f"surrogate {experiment.surrogate!r}", lambda: _check_surrogate(experiment.surrogate, where))
 
-        try:
-            surrogates.make(experiment.surrogate)
-        except ConfigError as error:
-            raise ConfigError(f"{where}.surrogate: {error}") from error
+
+def _check_surrogate(surrogate: Any, where: str) -> str:
+    """Refuse a surrogate that is none, or has an option that it does not take."""
+    from partialfair.constraints import surrogates
+
+    try:
+        surrogates.make(surrogate)
+    except ConfigError as error:
+        raise ConfigError(f"{where}.surrogate: {error}") from error
+    return "made"
 
 
 def _check_known(dataset: str, config: "Config", where: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.errors import PluginError
+from partialfair.grid import memo
 
 SOURCE = Path(__file__).parents[2]
 PACKAGE = __name__.partition(".")[0]
@@ -29,6 +30,7 @@ _PLUMBING = (
     "grid.closure",
     "grid.config",
     "grid.fingerprint",
+    "grid.memo",
     "grid.params",
     "grid.paths",
     "grid.reading",
@@ -72,6 +74,10 @@ def closure_hash(*modules: str) -> str:
     Raises:
         PluginError: see :func:`closure`.
     """
+    return memo.answer(f"closure {' '.join(sorted(set(modules)))}", lambda: _hash(modules))
+
+
+def _hash(modules: tuple[str, ...]) -> str:
     contents = {_read(module)[0] for module in closure(*modules)}
     return hashlib.sha256("\n".join(sorted(contents)).encode()).hexdigest()[:16]
 

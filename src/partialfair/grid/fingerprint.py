@@ -13,7 +13,7 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.datasets.named import module_name
-from partialfair.grid import paths
+from partialfair.grid import memo, paths
 from partialfair.grid.closure import PACKAGE, closure_hash, modules_of
 from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
 from partialfair.grid.params import ExperimentModel
@@ -141,7 +141,10 @@ def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str
 
 def _appearance(shown: Iterable[ExperimentModel]) -> str:
     """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
-    names = {name for experiment in shown for run in experiment.runs.values() for name in run.algorithms}
-    plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in sorted(names)]
-    looks = [(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs]
-    return repr(looks)
+    names = sorted({name for experiment in shown for run in experiment.runs.values() for name in run.algorithms})
+
+    def looks() -> str:
+        plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
+        return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs])
+
+    return memo.answer(f"looks of {' '.join(names)}", looks)

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 
 from partialfair.errors import ConfigError
 from partialfair.grid.params import StrictModel
+from partialfair.grid.reading import parse
 
 FOLDER = Path("papers")
 GRID = "grid.yaml"
@@ -62,14 +63,14 @@ def file(paper: str, name: str, root: Path = Path()) -> Path:
 def experiments(paper: str, root: Path = Path()) -> set[str]:
     """Return the names of the experiments in a paper's own grid; none if it has no such file."""
     path = file(paper, GRID, root)
-    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    content = parse(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return set(content.get("experiments", {}))
 
 
 def tables_of_claims(paper: str, root: Path = Path()) -> set[str]:
     """Return the exhibits whose tables the claims of a paper read; none if it has no claims."""
     path = file(paper, CLAIMS, root)
-    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    content = parse(path.read_text(encoding="utf-8")) if path.is_file() else None
     tables = [entry.get("table") for entry in content or [] if isinstance(entry, dict)]
     return {str(table["exhibit"]) for table in tables if isinstance(table, dict) and "exhibit" in table}
 
@@ -93,7 +94,7 @@ def paper(name: str, root: Path = Path()) -> Paper:
 @cache
 def _read(path: Path) -> Paper:
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: Any = parse(path.read_text(encoding="utf-8"))
         return Paper.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error

@@ -109,7 +109,19 @@ def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None
         present.setdefault(name, (entry, file))
 
 
-class _UniqueKeyLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times faster
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml: ten times faster
+
+
+def parse(text: str) -> Any:
+    """Return what a YAML text says.
+
+    Raises:
+        yaml.YAMLError: it is not valid YAML.
+    """
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+
+
+class _UniqueKeyLoader(_Loader):  # type: ignore[misc, valid-type]
     """Refuses a mapping that has a key twice, which YAML would settle silently by the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

@@ -15,6 +15,7 @@ from partialfair.grid import papers
 from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
 from partialfair.grid.params import StrictModel
+from partialfair.grid.reading import parse
 from partialfair.metrics import get
 
 Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
@@ -187,7 +188,7 @@ def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
 @cache
 def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a rewritten file a new entry
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        content = parse(path.read_text(encoding="utf-8")) or []
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
     found = validated({"claims": content}, _Claims, str(path), ()).claims
