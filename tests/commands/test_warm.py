@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.commands import warm
+from partialfair.commands import blocks, warm
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
 from partialfair.grid.config import Config, Job, load_config
@@ -57,7 +57,7 @@ def arguments(job: Job) -> list[str]:
 def test_blocks_are_runs_that_differ_in_what_the_algorithm_computes_together(config: Config):
     found: dict[object, set[tuple[str, int]]] = {}
     for job in config.jobs():
-        found.setdefault((job.algorithm, warm.block("train", wildcards(job))), set()).add((job.kappa_text, job.seed))
+        found.setdefault((job.algorithm, blocks.block("train", wildcards(job))), set()).add((job.kappa_text, job.seed))
     of = {
         name: sorted(map(len, (runs for (owner, _), runs in found.items() if owner == name)))
         for name in ("idca", "sgd")
@@ -65,7 +65,7 @@ def test_blocks_are_runs_that_differ_in_what_the_algorithm_computes_together(con
     assert of == {"idca": [3, 3], "sgd": [2]}
     alm = [key for owner, key in found if owner == "alm"]
     assert alm == [None]
-    assert {warm.block(rule, wildcards(config.jobs()[0])) for rule in ("evaluate", "split")} == {None}
+    assert {blocks.block(rule, wildcards(config.jobs()[0])) for rule in ("evaluate", "split")} == {None}
 
 
 @pytest.mark.parametrize(("algorithm", "seeds", "count"), [("idca", {1}, 3), ("sgd", {0, 1}, 2)])
