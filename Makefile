@@ -40,11 +40,14 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 	@cd $(DEMO) && PARTIALFAIR_AGAIN="make demo" python -m partialfair run demo --cores $(CORES)
 	@cd $(DEMO) && python -m partialfair summary demo | sed 's,^page: ,&$(DEMO)/,'
 
+# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/conftest.py).
+PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist loadscope --no-loadscope-reorder
+
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
-	pytest -n 2 --dist loadscope $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
-	PARTIALFAIR_KILLS=20 pytest -n 2 --dist loadscope tests/faults/test_kills.py tests/faults/test_storage.py \
+	PARTIALFAIR_KILLS=20 $(PYTEST) tests/faults/test_kills.py tests/faults/test_storage.py \
 		tests/workflow/test_dvc.py $(ARGS)
 
 test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"

@@ -9,7 +9,7 @@ min_version("9.0")
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
 from partialfair.commands.checking import check_grid_once
-from partialfair.grid import paths
+from partialfair.grid import memo, paths
 from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
 from partialfair.grid.folder import require_room, settle_times
@@ -23,6 +23,7 @@ try:
     require_room()
     CONFIG = load_config(PARAMS)
     if workflow.is_main_process:  # not once more in the process of every job
+        memo.keep()
         require_one_executor(sys.argv[1:])
         check_grid_once(CONFIG)
 except PartialFairError as error:

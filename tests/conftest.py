@@ -38,6 +38,9 @@ def lacks_data(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The modules that take minutes begin, or one of them would still run when all other processes have ended.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, item.path.parent.name != "workflow"))
     for item in filter(lacks_data, items):
         if not needs.is_demanded("data downloads"):  # a mark, so that the summary names the test
             item.add_marker(pytest.mark.skip(reason=NO_DATA))

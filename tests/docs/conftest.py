@@ -1,5 +1,6 @@
 """One build of the site for all tests of this folder."""
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,14 @@ from tests.docs import built
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site."""
-    return built.build(tmp_path_factory.mktemp("site"))
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The built site; the processes of one run share it, and the first that asks builds it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own if worker_id == "master" else own.parent) / "site"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "built").exists():
+            built.build(shared)
+            (shared / "built").touch()
+    return shared / "html"

@@ -45,11 +45,12 @@ ChangedBy = Callable[[Path], set[str]]
 
 
 @pytest.fixture(scope="module")
-def hashes() -> Iterator[Hashes]:
+def hashes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hashes]:
     """``hashes(source)``: as a process computes them that has loaded nothing but a copy of the source."""
     with subprocess.Popen(
         [sys.executable, "-c", SERVER, str(ROOT / "params.yaml")],
         env={"PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=tmp_path_factory.mktemp("elsewhere"),  # no Snakemake has run there, so that nothing is remembered
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -11,6 +11,7 @@ from partialfair.grid.config import load_config
 from partialfair.grid.workflow import Grid
 from tests.workflow.project import COPIED, ROOT, Project, make_project
 
+pytestmark = pytest.mark.slow
 GROWTH = 2.0  # what a job of the whole grid may cost, as a multiple of what one of a grid of a seventh of it costs
 
 

@@ -18,6 +18,7 @@ from snakemake.cli import parse_args
 from partialfair.grid.workflow import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
 
+pytestmark = pytest.mark.slow
 PROFILES = sorted(path.parent.name for path in (ROOT / "workflow/profiles").glob("*/config.yaml"))
 CLUSTER = ("slurm", "cluster-generic")
 

@@ -109,7 +109,7 @@ def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None
         present.setdefault(name, (entry, file))
 
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml: ten times faster
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml: ten times faster
 
 
 def parse(text: str) -> Any:
@@ -118,10 +118,10 @@ def parse(text: str) -> Any:
     Raises:
         yaml.YAMLError: it is not valid YAML.
     """
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    return yaml.load(text, Loader=_SafeLoader)  # noqa: S506 (a SafeLoader)
 
 
-class _UniqueKeyLoader(_Loader):  # type: ignore[misc, valid-type]
+class _UniqueKeyLoader(_SafeLoader):  # type: ignore[misc, valid-type]
     """Refuses a mapping that has a key twice, which YAML would settle silently by the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
