@@ -17,7 +17,7 @@ rule train:
     resources:
         mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, *TRAINING_MEMORY)),
         runtime=asked(lambda wildcards, attempt: attempt * 120),
-        gpu=asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
+        gpu=0 if CONFIG.params.device == "cpu" else asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
     params:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.
         settings=GRID.run.settings,
