@@ -11,7 +11,6 @@ import pytest
 from partialfair import plugins
 from partialfair.errors import PluginError
 from partialfair.grid import closure
-from tests.workflow.project import ROOT
 
 HASHES = """
 import sys
@@ -38,6 +37,18 @@ for line in sys.stdin:
     if os.wait()[1]:
         print("failed", flush=True)
 """
+GRID = """
+seeds: [0]
+experiments:
+  small:
+    title: Small
+    paper: partial_fairness
+    constraint: partial_statistical_parity
+    runs: {simulated: {interval: [[0.1, 0.4]], algorithms: {idca: [0.1]}}}
+exhibits:
+  figure2: {kind: rank_curves, title: Curves, caption: Of it, experiments: [small]}
+  figure3: {kind: densities, title: Densities, caption: Of it, experiments: [small]}
+"""
 DRAWN = {"rank_curves", "densities", "report"}
 NAMES = ["a9a", "bank", "idca", "alm", "alm_pdp", "evaluation", "rank_curves", "densities", "report"]
 Hashes = Callable[[Path], dict[str, str]]
@@ -47,10 +58,12 @@ ChangedBy = Callable[[Path], set[str]]
 @pytest.fixture(scope="module")
 def hashes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hashes]:
     """``hashes(source)``: as a process computes them that has loaded nothing but a copy of the source."""
+    folder = tmp_path_factory.mktemp("elsewhere")  # no Snakemake has run there, so that nothing is remembered
+    (folder / "params.yaml").write_text(GRID)
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(ROOT / "params.yaml")],
+        [sys.executable, "-c", SERVER, "params.yaml"],
         env={"PYTHONDONTWRITEBYTECODE": "1"},
-        cwd=tmp_path_factory.mktemp("elsewhere"),  # no Snakemake has run there, so that nothing is remembered
+        cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -169,8 +169,12 @@ class TestGrid:
         claims = project / "papers" / "own" / "claims.yaml"
         claims.parent.mkdir(parents=True)
         (claims.parent / "grid.yaml").write_text(GRID)
+        claims.write_text("[]")
+        for _ in range(2):
+            self.start()
+        assert len(checks) == 2
         claims.write_text("- {id: x, section: 1, sentence: S, test: better, method: alm, against: [nobody]}\n")
         for _ in range(2):
             with pytest.raises(ConfigError, match="claims"):
                 self.start()
-        assert len(checks) == 3
+        assert len(checks) == 4
