@@ -10,6 +10,7 @@ from partialfair.commands import checking
 from partialfair.errors import ConfigError
 from partialfair.grid import closure, memo
 from partialfair.grid.config import Config, load_config
+from partialfair.provenance import verify
 
 GRID = """
 seeds: [0]
@@ -35,6 +36,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (package / "inner" / "b.css").write_text("p {}")
     monkeypatch.setattr(memo, "SOURCE", package)
     monkeypatch.setattr(memo, "_keeps", False)
+    monkeypatch.setattr(memo, "_reads", True)
     memo.keep()
     begin_anew()
     yield tmp_path
@@ -94,6 +96,19 @@ def test_a_job_reads_and_writes_nothing(project: Path, monkeypatch: pytest.Monke
     assert not asked("is it?") and asked("is it not?")
     begin_anew()
     assert not asked("is it?") and asked("is it not?")
+
+
+def test_who_checks_works_it_out(project: Path):
+    assert asked("is it?")
+    begin_anew()
+    memo.distrust()
+    assert asked("is it?")
+
+
+def test_verification_distrusts(project: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "params.yaml").write_text(GRID)
+    verify("params.yaml")
+    assert not memo._reads
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '"text"', "\udcff"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from partialfair.grid import memo
 from partialfair.grid.config import load_config
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.data import check_data
@@ -42,6 +43,7 @@ def verify(
     Raises:
         ConfigError: the grid cannot be read, or has no such experiment.
     """
+    memo.distrust()
     path = Path(config_path)
     config = load_config(path)
     if experiment is not None:
