@@ -53,7 +53,7 @@ test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit kil
 test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"
 	python -m tests.mutation.run $(ARGS)
 
-test-cluster: $(VENV)/.ready  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
+test-cluster: $(VENV)/.torch  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
 	tests/cluster/run.sh $(ARGS)
 
 resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the jobs it left, unlock, repeat its command
