@@ -18,7 +18,7 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.grid.checks import TARGETS
+from partialfair.grid.checks import TARGETS, check_settings
 from partialfair.grid.config import load_config
 from tests.workflow.project import ROOT
 
@@ -203,7 +203,7 @@ def read_yaml(page: Page, code: str) -> None:
     named = re.match(r"# (\S+\.yaml)\n", code)
     if named:
         (page.folder / named[1]).write_text(code, encoding="utf-8")
-        load_config(page.folder / named[1], check_plugins=True)
+        check_settings(load_config(page.folder / named[1]))
     assert yaml.safe_load(code)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partialfair.audit import audit_file
 from partialfair.errors import PartialFairError
+from partialfair.grid.checks import check_settings
 from partialfair.grid.config import load_config
 from partialfair.metrics import evaluate_all
 from partialfair.tables.intervals import Interval
@@ -68,7 +69,8 @@ def test_params_are_read_or_refused_in_a_sentence(
     path = tmp_path_factory.getbasetemp() / "params.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     try:
-        config = load_config(path, check_plugins=True)
+        config = load_config(path)
+        check_settings(config)
     except PartialFairError as error:
         assert "\n" not in str(error) and "params.yaml" in str(error)
         return

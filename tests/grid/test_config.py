@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid.checks import RESERVED
-from partialfair.grid.config import Job, evaluation_settings, job_settings, kappa_text, load_config
+from partialfair.grid.checks import RESERVED, check_settings
+from partialfair.grid.config import Config, Job, evaluation_settings, job_settings, kappa_text, load_config
 from tests.workflow.project import ROOT, TINY
 
 
@@ -43,7 +44,8 @@ def test_the_names_of_all_rules_are_reserved():
 
 
 def test_the_shipped_grid_is_valid():
-    config = load_config(ROOT / "params.yaml", check_plugins=True)
+    config = load_config(ROOT / "params.yaml")
+    check_settings(config)
     assert "demo" in config.experiments
     assert len(set(config.jobs())) == len(config.jobs()) > 100
 
@@ -137,9 +139,11 @@ REFUSED_BY_PLUGIN = [
 ]
 
 
-def refusal(path: Path, check_plugins: bool = False) -> str:
+def refusal(path: Path, then: Callable[[Config], None] | None = None) -> str:
     with pytest.raises(ConfigError) as error:
-        load_config(path, check_plugins=check_plugins)
+        config = load_config(path)
+        if then:
+            then(config)
     message = str(error.value)
     assert message.startswith("params.yaml: ")
     assert "\n" not in message
@@ -156,7 +160,7 @@ def test_refusals_name_key_value_and_remedy(tmp_path: Path, entry: str, value: A
 def test_algorithms_refuse_their_own_settings(tmp_path: Path, entry: str, value: Any, expected: list[str]):
     path = write(tmp_path, changed(entry, value))
     load_config(path)  # left to the job
-    message = refusal(path, check_plugins=True)
+    message = refusal(path, then=check_settings)
     assert all(part in message for part in expected), message
 
 

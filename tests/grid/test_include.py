@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
+from partialfair.grid.checks import check_settings
 from partialfair.grid.config import evaluation_settings, job_settings, load_config
 from tests.workflow.project import ROOT
 
@@ -29,7 +30,8 @@ def files(tmp_path):
 
 
 def test_entries_of_an_included_file_are_added(files):
-    config = load_config(files, check_plugins=True)
+    config = load_config(files)
+    check_settings(config)
     assert list(config.experiments) == ["two", "one"]  # as if it stood where it is included
     settings = [config.algorithm_settings(name, "alm") for name in ("one", "two")]
     assert settings == [{}, {"tolerance": 0.01}]  # those of a file are for its own experiments
@@ -62,7 +64,7 @@ def test_a_mistake_is_named(files, content, said):
 def test_an_unknown_metric_on_request_is_refused(tmp_path):
     bad = write(tmp_path, "params.yaml", seeds=[0], experiments={"one": {**EXPERIMENT, "metrics": ["no_such"]}})
     with pytest.raises(ConfigError, match="experiments.one.metrics: unknown metric on request 'no_such'"):
-        load_config(bad, check_plugins=True)
+        check_settings(load_config(bad))
 
 
 def test_settings_of_an_evaluation_without_request_do_not_mention_any(files):

@@ -71,6 +71,19 @@ def test_an_answer_is_worked_out_once_per_question_and_source(project: Path):
     assert asked("is it?")
 
 
+def test_another_package_or_version_asks_anew(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(project / "site-packages")
+    (project / "site-packages" / "torch-2.0.dist-info").mkdir(parents=True)
+    begin_anew()
+    assert asked("is it?") and not asked("is it?")
+    (project / "site-packages" / "torch-2.0.dist-info").rename(project / "site-packages" / "torch-2.1.dist-info")
+    begin_anew()
+    assert asked("is it?")
+    (project / "site-packages" / "torch-2.1.dist-info").rmdir()
+    begin_anew()
+    assert asked("is it?")
+
+
 def test_compiled_code_is_no_source(project: Path):
     assert asked("is it?")
     (project / "package" / "__pycache__").mkdir()

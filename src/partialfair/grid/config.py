@@ -10,7 +10,7 @@ from typing import Any
 from partialfair import plugins
 from partialfair.errors import ConfigError
 from partialfair.grid import papers, paths
-from partialfair.grid.checks import check_names, check_settings, validated
+from partialfair.grid.checks import check_names, validated
 from partialfair.grid.params import ExperimentModel, ParamsModel
 from partialfair.grid.reading import with_included
 
@@ -240,13 +240,14 @@ def evaluation_settings(config: Config, experiment: str, dataset: str) -> dict[s
     return settings | {"on_request": wanted} if wanted else settings
 
 
-def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False) -> Config:
-    """Read and validate a configuration.
+def load_config(path: str | Path = "params.yaml") -> Config:
+    """Read and validate a configuration, but for what its plug-ins say of it.
+
+    Those are checked once, where the workflow starts (:func:`partialfair.grid.checks.check_settings`), or by the job
+    whose own they are.
 
     Args:
         path: YAML file.
-        check_plugins: also import the algorithms that are used and check their settings. The workflow does
-            this once; a single job leaves it out, since its own algorithm checks what it is given.
 
     Raises:
         ConfigError: the file cannot be read or says something that cannot be run.
@@ -256,6 +257,4 @@ def load_config(path: str | Path = "params.yaml", *, check_plugins: bool = False
     params = validated(with_included(Path(path)), ParamsModel, source, ())
     config = Config(params, source, name, whole=not name or Path(path).name == papers.GRID)
     check_names(config)
-    if check_plugins:
-        check_settings(config)
     return config

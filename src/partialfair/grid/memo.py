@@ -1,14 +1,15 @@
-"""Answers that depend on this package's source alone, kept from one command to the next.
+"""Answers that depend on this package's source and what is installed beside it, kept from one command to the next.
 
 Every start of Snakemake would parse some hundred modules for the fingerprints, and import the algorithms of the grid to
 check their settings: half of the four seconds that it takes with the whole grid. The answers stay in the folder that
-Snakemake has for itself, under a hash of every file of the package; no date is trusted. The workflow writes them, jobs
-and other commands only read them, and verification does not.
+Snakemake has for itself, under a hash of every file of the package and of the versions of all others; no date is
+trusted. The workflow writes them, jobs and other commands only read them, and verification does not.
 """
 
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -77,12 +78,18 @@ def _keep(known: dict[str, str]) -> None:
 
 @cache
 def _name() -> str:
-    """Return the name of the file of answers: a hash of the package's files, of their names and contents."""
-    digest = hashlib.sha256()
+    """Return the name of the file of answers: a hash of the package's files and what is beside it."""
+    digest = hashlib.sha256("\0".join([sys.version, *_installed()]).encode())
     for path in _files(str(SOURCE)):
         content = Path(path).read_bytes()
         digest.update(f"{path.removeprefix(str(SOURCE))}\0{len(content)}\0".encode() + content)
     return f"{digest.hexdigest()[:32]}.json"
+
+
+def _installed() -> list[str]:
+    """Return the packages installed, each with its version: an algorithm may need one that is gone."""
+    folders = [folder for folder in sys.path if os.path.isdir(folder)]
+    return sorted({name for folder in folders for name in os.listdir(folder) if name.endswith(".dist-info")})
 
 
 def _files(folder: str) -> Iterator[str]:
