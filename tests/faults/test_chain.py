@@ -282,6 +282,12 @@ def test_an_edited_exhibit_is_damaged_and_one_that_would_be_drawn_otherwise_now_
     cache.write_text(json.dumps(entries))
     spoilt.path("dvc.lock").write_text("stages: {report: {outs: [{path: reports, md5: abcd.dir}]}}\n")
     assert checked(spoilt, monkeypatch, damage=True).is_whole
+    # Killed before its page was recorded, `dvc repro` has figures that it knows and a page that it does not.
+    unrecorded = [entry for entry in entries if Path(entry["relpath"]).name not in paths.SUMMARY]
+    assert len(unrecorded) < len(entries)
+    cache.write_text(json.dumps(unrecorded))
+    assert checked(spoilt, monkeypatch, damage=True).is_whole
+    cache.write_text(json.dumps(entries))
     csv = spoilt.path("reports/tradeoff/tradeoff.csv")
     drawn = csv.read_bytes()
     csv.write_bytes(drawn.replace(b"0.", b"0.1", 1))

@@ -112,6 +112,10 @@ class Reports:
         used = Grid(self.config).experiments_of(name)
         here = [folder / f"{name}.{suffix}" for suffix in DRAWN]
         if not self._follows(chain, "exhibit", used, here):
+            out.mkdir(parents=True, exist_ok=True)
+            for path in here:  # the page, which may have to be made anew, shows the figure that there is
+                if path.exists() and not (out / path.name).exists():
+                    (out / path.name).symlink_to(path.absolute())
             return
         from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
 
