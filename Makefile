@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster test-faults test-mutation resume data paper report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -68,11 +68,15 @@ data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for 
 
 # One call of Snakemake makes everything. The results are recorded for the audit as they are: DVC checksums them and runs
 # nothing; its stages are those of the whole grid. Afterwards `snakemake -n` and `dvc status` have nothing to say.
-paper: data $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
+paper: $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
+	@python -m partialfair unchanged paper || $(MAKE) --no-print-directory made
+	@python -m partialfair summary
+
+made: data
 	@PARTIALFAIR_AGAIN="make paper$(if $(PAPER), PAPER=$(PAPER))" python -m partialfair run paper --cores $(CORES)
 	@if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then \
 		dvc commit --quiet --force $(STAGES) $$(for f in data/raw/*/*.dvc; do [ ! -e "$${f%.dvc}" ] || echo "$$f"; done); fi
-	@python -m partialfair summary
+	@python -m partialfair unchanged paper --record || echo "make: the next \`make paper\` asks Snakemake again" >&2
 
 # The demo's pages are where `make demo` made them.
 report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)

@@ -147,7 +147,7 @@ def made_in_order(project: Project) -> list[str]:
 
 
 def killed(project: Project, until: str, seconds: float) -> bool:
-    """Start `dvc repro`; kill it with all that it started so long after a file came. Return whether it had not ended."""
+    """Start `dvc repro`; kill it with all that it started so long after a file came. Return if it had not ended."""
     process = project.start("dvc", "repro", *STAGES)
     deadline = time.monotonic() + LIMIT
     while process.poll() is None and not (project.folder / until).exists():

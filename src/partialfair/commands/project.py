@@ -77,6 +77,30 @@ def run(
 
 
 @app.command(rich_help_panel=PROJECT)
+def unchanged(
+    target: Annotated[str, typer.Argument(help="An experiment, an exhibit, or a target such as paper.")] = "all",
+    config: ConfigOption = PARAMS,
+    record: Annotated[bool, typer.Option("--record", help="Ask Snakemake, and note that all is made.")] = False,
+) -> None:
+    """Say in seconds whether anything has changed since all was made.
+
+    Exit status 1 if something has, or if it is not known: then ask Snakemake.
+    """
+    from partialfair.commands import unchanged as look
+
+    if record:
+        look.record(target, config)
+        return
+    changed = look.changes(target, config)
+    if changed is None:
+        raise typer.Exit(1)
+    if changed:
+        print(f"{target}: changed since all was made: {', '.join(changed)}")
+        raise typer.Exit(1)
+    print(f"{target}: nothing to do; no file, setting, source or package has changed since all was made")
+
+
+@app.command(rich_help_panel=PROJECT)
 def benchmark() -> None:
     """Measure the solvers side by side, which takes minutes.
 

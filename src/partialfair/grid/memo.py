@@ -76,14 +76,19 @@ def _keep(known: dict[str, str]) -> None:
         return
 
 
-@cache
 def _name() -> str:
-    """Return the name of the file of answers: a hash of the package's files and what is beside it."""
+    """Return the name of the file of answers."""
+    return f"{source_and_packages()}.json"
+
+
+@cache
+def source_and_packages() -> str:
+    """Return a hash of every file of this package and of the versions of the packages beside it."""
     digest = hashlib.sha256("\0".join([sys.version, *_installed()]).encode())
     for path in _files(str(SOURCE)):
         content = Path(path).read_bytes()
         digest.update(f"{path.removeprefix(str(SOURCE))}\0{len(content)}\0".encode() + content)
-    return f"{digest.hexdigest()[:32]}.json"
+    return digest.hexdigest()[:32]
 
 
 def _installed() -> list[str]:

@@ -1,0 +1,110 @@
+"""Whether anything has changed since everything was found to be made, without asking Snakemake.
+
+For its twenty thousand jobs Snakemake takes half a minute to find that there is nothing to do, and DVC as long to
+record nothing new. What they would look at is read here in a second or two: source, packages, workflow and grid by
+content, and every file of the data and the results by size, date and place on the disk, which they go by, too.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from partialfair.errors import ConfigError
+from partialfair.grid import memo, paths
+from partialfair.tables.files import atomic_path
+
+FOLDER = memo.SNAKEMAKE / "unchanged"
+SOURCE = "the source, or a package beside it"
+GRID = "the grid or the workflow"
+WRITTEN = (Path("Snakefile"), Path("workflow"), Path("profiles"), Path("papers"), Path("requirements.lock"))
+"""What the workflow consists of besides the package, as files or folders."""
+MADE = (Path("data"), paths.REPORTS)
+
+
+def state(config: Path) -> dict[str, str]:
+    """Return a hash of each thing that could have changed, under its name.
+
+    Args:
+        config: the experiment grid.
+    """
+    text = hashlib.sha256()
+    for path in _files(*WRITTEN, config):
+        content = Path(path).read_bytes()
+        text.update(f"{path}\0{len(content)}\0".encode() + content)
+    found = {SOURCE: memo.source_and_packages(), GRID: text.hexdigest()}
+    for folder in (path for root in MADE for path in (sorted(root.iterdir()) if root.name == "data" else [root])):
+        listed = hashlib.sha256()
+        for name in _files(folder):
+            about = os.stat(name)
+            listed.update(f"{name}\0{about.st_size} {about.st_mtime_ns} {about.st_ino}\n".encode())
+        found[str(folder)] = listed.hexdigest()
+    return found
+
+
+def changes(target: str, config: Path) -> list[str] | None:
+    """Return the names of what has changed since :func:`record` found everything made; ``None`` if it never has.
+
+    Args:
+        target: an experiment, an exhibit or a name of the Snakefile.
+        config: the experiment grid.
+    """
+    try:
+        before = json.loads(_record(target, config).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # never made, or not here
+        return None
+    now = state(config)
+    return [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
+
+
+def record(target: str, config: Path) -> None:
+    """Ask Snakemake whether anything is left to do, and if not, note the state in which that is so.
+
+    The state is taken before and after: a file that somebody edits meanwhile, or has edited since the job that reads
+    it, is not taken for what the results were made from.
+
+    Args:
+        target: an experiment, an exhibit or a name of the Snakefile.
+        config: the experiment grid.
+
+    Raises:
+        ConfigError: something is left to do, or something changed meanwhile.
+    """
+    before = state(config)
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--dry-run",
+        "--config",
+        f"params={config}",
+        "datasets=",
+        "--",
+        target,
+    ]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode or "Nothing to be done" not in asked.stdout + asked.stderr:
+        raise ConfigError(f"{target}: Snakemake would still do something; `snakemake -n {target}` says what")
+    if changed := [name for name, now in state(config).items() if now != before.get(name)]:
+        raise ConfigError(f"{target}: {', '.join(changed)} changed while Snakemake looked; ask again")
+    with atomic_path(_record(target, config)) as path:
+        path.write_text(json.dumps(before, indent=1), encoding="utf-8")
+
+
+def _record(target: str, config: Path) -> Path:
+    """The file that holds the state of a target of a grid."""
+    return FOLDER / f"{target.replace('/', '_')}-{hashlib.sha256(str(config).encode()).hexdigest()[:8]}.json"
+
+
+def _files(*roots: Path) -> Iterator[str]:
+    """Yield files and those in folders and below, in a fixed order, but for compiled code and half-written files."""
+    for root in roots:
+        if not root.is_dir():
+            yield from [str(root)] if root.exists() else []
+            continue
+        for place, folders, names in os.walk(root):
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            yield from (os.path.join(place, name) for name in sorted(names))
