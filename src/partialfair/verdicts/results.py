@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +60,12 @@ def convention(constraint: str) -> Convention:
     return Convention(getattr(module, "SHORT", title), violation["absolute"], violation["relative"])
 
 
+@cache
+def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
+    """A tidy table, of which every exhibit and every paper's claims take their part."""
+    return pd.read_parquet(path)
+
+
 class Results:
     """Tidy tables of some experiments.
 
@@ -78,7 +84,7 @@ class Results:
         frames = {}
         for name, columns in TABLES.items():
             paths = [reports / experiment / f"{name}.parquet" for experiment in experiments]
-            parts = [pd.read_parquet(path) for path in paths if path.exists()]
+            parts = [_table(path, path.stat().st_mtime_ns) for path in paths if path.exists()]
             frames[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
         return cls(frames["metrics"], frames["runs"], level)
 
