@@ -82,9 +82,9 @@ def unchanged(
     config: ConfigOption = PARAMS,
     record: Annotated[bool, typer.Option("--record", help="Ask Snakemake, and note that all is made.")] = False,
 ) -> None:
-    """Say in seconds whether anything has changed since all was made.
+    """Say whether anything has changed since all was made.
 
-    Exit status 1 if something has, or if it is not known: then ask Snakemake.
+    It takes seconds, where Snakemake takes half a minute. Exit status 1 if something has, or if it is not known.
     """
     from partialfair.commands import unchanged as look
 
