@@ -97,13 +97,14 @@ def test_what_has_changed_since_all_was_made_is_named(built: Project):
         )
         return done.returncode, done.stdout + done.stderr
 
-    assert unchanged(check=False) == (1, "")
+    assert unchanged(check=False) == (1, "demo: not known to be made; --record asks Snakemake\n")
     unchanged("--record")
     assert "nothing to do" in unchanged()[1]
     run, raw = built.folder / f"{TRAINED}/alm/kappa=0.2/seed=0/metrics.json", built.folder / "data/raw/new.csv"
     for path, name in (
         (run, "data/runs"),
         (built.folder / "params.yaml", "the grid or the workflow"),
+        (built.folder / "dvc.yaml", "the grid or the workflow"),
         (built.folder / "workflow/rules/train.smk", "the grid or the workflow"),
         (built.folder / "src/partialfair/algorithms/linear/alm.py", "the source, or a package beside it"),
     ):
@@ -129,6 +130,9 @@ def test_what_changes_while_snakemake_looks_is_not_recorded(monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     made = Path("data/runs/model.npz")
     made.parent.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="no Snakefile"):
+        look.record("all", Path("params.yaml"))
+    Path("Snakefile").touch()
 
     def asked(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
         made.touch()

@@ -93,6 +93,7 @@ def unchanged(
         return
     changed = look.changes(target, config)
     if changed is None:
+        print(f"{target}: not known to be made; --record asks Snakemake")
         raise typer.Exit(1)
     if changed:
         print(f"{target}: changed since all was made: {', '.join(changed)}")

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from partialfair.errors import ConfigError
@@ -20,9 +21,10 @@ from partialfair.tables.files import atomic_path
 FOLDER = memo.SNAKEMAKE / "unchanged"
 SOURCE = "the source, or a package beside it"
 GRID = "the grid or the workflow"
-WRITTEN = (Path("Snakefile"), Path("workflow"), Path("profiles"), Path("papers"), Path("requirements.lock"))
-"""What the workflow consists of besides the package, as files or folders."""
-MADE = (Path("data"), paths.REPORTS)
+SNAKEFILE = Path("Snakefile")
+WRITTEN = (SNAKEFILE, *map(Path, ("workflow", "profiles", "papers", "requirements.lock", "dvc.yaml", "dvc.lock")))
+"""What the workflow consists of besides the package, and what DVC has recorded of it, as files or folders."""
+DATA = Path("data")
 
 
 def state(config: Path) -> dict[str, str]:
@@ -36,11 +38,12 @@ def state(config: Path) -> dict[str, str]:
         content = Path(path).read_bytes()
         text.update(f"{path}\0{len(content)}\0".encode() + content)
     found = {SOURCE: memo.source_and_packages(), GRID: text.hexdigest()}
-    for folder in (path for root in MADE for path in (sorted(root.iterdir()) if root.name == "data" else [root])):
+    for folder in (*sorted(DATA.glob("*")), paths.REPORTS):
         listed = hashlib.sha256()
         for name in _files(folder):
-            about = os.stat(name)
-            listed.update(f"{name}\0{about.st_size} {about.st_mtime_ns} {about.st_ino}\n".encode())
+            with suppress(FileNotFoundError):  # a run at work has just renamed it, or DVC's cache lacks it
+                about = os.stat(name)
+                listed.update(f"{name}\0{about.st_size} {about.st_mtime_ns} {about.st_ino}\n".encode())
         found[str(folder)] = listed.hexdigest()
     return found
 
@@ -71,23 +74,16 @@ def record(target: str, config: Path) -> None:
         config: the experiment grid.
 
     Raises:
-        ConfigError: something is left to do, or something changed meanwhile.
+        ConfigError: there is no workflow here, something is left to do, or something changed meanwhile.
     """
+    if not SNAKEFILE.is_file():
+        raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
     before = state(config)
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--dry-run",
-        "--config",
-        f"params={config}",
-        "datasets=",
-        "--",
-        target,
-    ]
+    grid = ["--config", f"params={config}", "datasets=", "--", target]  # as the runs themselves are started
+    command = [sys.executable, "-m", "snakemake", "--dry-run", *grid]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     if asked.returncode or "Nothing to be done" not in asked.stdout + asked.stderr:
-        raise ConfigError(f"{target}: Snakemake would still do something; `snakemake -n {target}` says what")
+        raise ConfigError(f"{target}: Snakemake would still do something; `partialfair run -n {target}` says what")
     if changed := [name for name, now in state(config).items() if now != before.get(name)]:
         raise ConfigError(f"{target}: {', '.join(changed)} changed while Snakemake looked; ask again")
     with atomic_path(_record(target, config)) as path:
@@ -100,7 +96,7 @@ def _record(target: str, config: Path) -> Path:
 
 
 def _files(*roots: Path) -> Iterator[str]:
-    """Yield files and those in folders and below, in a fixed order, but for compiled code and half-written files."""
+    """Yield files and those in folders and below, in a fixed order, but for compiled code."""
     for root in roots:
         if not root.is_dir():
             yield from [str(root)] if root.exists() else []
