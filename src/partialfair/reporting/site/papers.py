@@ -59,7 +59,8 @@ class Verdict:
         if found is None:
             return cls(name, about, "cannot tell", NOT_YET, "", {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
         counted = sentence(found["because"])
-        evidence = " ".join(sentence(f"{word}: {places}") for word, places in found.get("where", {}).items() if places)
+        places = found.get("where", {}) if len(found.get("where", {})) > 1 else {}  # of one outcome the counts say all
+        evidence = " ".join(sentence(f"{word}: {place}") for word, place in places.items() if place)
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
         return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"], central)
