@@ -11,6 +11,7 @@ from partialfair.datasets import four_groups
 from partialfair.datasets.splits import make_split
 
 VARIANTS = {"expected": {}, "none": {"reading": "none"}, "each": {"reading": "each", "eta": 0.05}}
+CANDIDATES = {"rates": [0.003, 0.03], "dual_scales": [0.5, 4.0], "multiplier_hidden": [6]}
 KAPPA = 0.02
 
 
@@ -65,13 +66,11 @@ def preferred(fit, task):
 
 
 class TestMultiplierModel:
-    SETTINGS = {"rates": [0.003, 0.03], "dual_scales": [0.5, 4.0], "multiplier_hidden": [6]}
-
     def test_the_heuristic_picks_candidate_and_epoch_on_validation_rows(self, task):
         picked = set()
         for seed in range(4):
             own = with_labels(task, "validation", seed) if seed else task
-            fit = fitted("multiplier_model", own, **self.SETTINGS)
+            fit = fitted("multiplier_model", own, **CANDIDATES)
             assert len(fit.trace.candidates) == 4
             name, epoch = preferred(fit, own)
             assert (fit.chosen["candidate"], fit.chosen["epoch"]) == (name, epoch) and fit.trace.result == name
@@ -83,16 +82,16 @@ class TestMultiplierModel:
 
     def test_iterates_do_not_depend_on_validation_rows(self, task):
         points = [
-            [record.point for records in fitted("multiplier_model", own, **self.SETTINGS).trace.candidates.values()
+            [record.point for records in fitted("multiplier_model", own, **CANDIDATES).trace.candidates.values()
              for record in records]
             for own in (task, with_labels(task, "validation"))
         ]  # fmt: skip
         assert np.array_equal(*np.array(points))
 
     def test_a_short_tuning_picks_the_candidate_and_the_whole_run_the_iterate(self, task):
-        fit = fitted("multiplier_model", task, tuning=0.5, **self.SETTINGS)
+        fit = fitted("multiplier_model", task, tuning=0.5, **CANDIDATES)
         half = plugins.load("algorithms", "multiplier_model").ALGORITHM
-        short = half.fit(task, half.settings(hidden=[6], epochs=30, every=5, **self.SETTINGS))
+        short = half.fit(task, half.settings(hidden=[6], epochs=30, every=5, **CANDIDATES))
         assert list(fit.trace.candidates) == [short.chosen["candidate"]]
         assert fit.trace.records[-1].step == 60
         assert (fit.chosen["candidate"], fit.chosen["epoch"]) == preferred(fit, task)
