@@ -21,6 +21,7 @@ from tests.benchmarks import bench_tables, bench_ten_million, parity_cells  # no
 from tests.benchmarks.kept import Kept  # noqa: E402
 
 NOTHING = "Not measured yet.\n"
+OF = "\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}"  # between two counts in a narrow column
 
 
 class Measured(SphinxDirective):
@@ -69,7 +70,7 @@ def _table_line(own: list[dict[str, str]]) -> tuple[str, ...]:
     known = "yes" if first["side"] == "aware" else "no"
     found = f"{max(largest):.3f}" if largest else "–"
     size = first["groups"], f"{int(first['smallest']):,}"
-    return (first["table"], *size, known, f"{true} of {many}", f"{met} of {many}", found, f"{cost:+.4f}", f"{time:.2f}")
+    return (first["table"], *size, known, f"{true}{OF}{many}", f"{met}{OF}{many}", found, f"{cost:+.4f}", f"{time:.2f}")
 
 
 def _unmeasured(kept: Kept) -> str:

@@ -28,6 +28,7 @@ MIXED = (
 """Pages that are looked at in both widths and both schemes."""
 
 WIDE = "return document.documentElement.scrollWidth"
+LAPTOP = 1280
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
@@ -106,12 +107,14 @@ def test_no_verdict_is_hidden(browser: Any, site: Path) -> None:
 def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
     cut = {}
     for path in sorted((site / "exhibits").glob("*.html")):
-        opened(browser, site, f"exhibits/{path.stem}", width=1400)
-        wide = browser.execute_script(
-            "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
-        )
-        if wide:
-            cut[path.stem] = wide
+        opened(browser, site, f"exhibits/{path.stem}", width=LAPTOP)
+        for width in (LAPTOP, 1400):
+            emulate(browser, width=width)
+            wide = browser.execute_script(
+                "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+            )
+            if wide:
+                cut[path.stem, width] = wide
     assert cut == {}
 
 
@@ -236,10 +239,18 @@ def test_every_exhibit_of_a_paper_has_its_row(browser: Any, site: Path) -> None:
     assert cells["Verdict"].text and cells["Why"].text.startswith("Clearest difference: ")
     assert cells[heads[-1]].find_element("css selector", "button").get_attribute("data-copy").endswith(" table3")
     assert cells[heads[-1]].find_element("css selector", "a").get_attribute("href").endswith("/table3/table3.csv")
-    for width in (1400, 390):
+    for width in (1400, LAPTOP, 390):
         opened(browser, site, "papers/partial_fairness", width=width)
         ends = "return Math.max(...[...document.querySelectorAll('.pf-exhibits, .pf-exhibits *')].map("
         assert browser.execute_script(f"{ends}e => e.getBoundingClientRect().right))") <= width
+
+
+def test_a_laptop_shows_verdict_and_both_numbers_of_a_line_without_scrolling(browser: Any, site: Path) -> None:
+    opened(browser, site, "scorecard-explorer", width=LAPTOP)
+    frame = browser.find_element("css selector", ".pf-rows")
+    heads = {e.text: e.rect for e in frame.find_elements("css selector", "thead th")}
+    assert {"verdict", "published", "ours"} <= heads.keys()
+    assert heads["ours"]["x"] + heads["ours"]["width"] <= frame.rect["x"] + frame.rect["width"]
 
 
 def test_filtered_view_is_reloaded_from_its_address(browser: Any, site: Path) -> None:
