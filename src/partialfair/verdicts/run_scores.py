@@ -44,17 +44,24 @@ def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -
     path = _scores_of(evidence, setting, seed)
     if path is None:
         return None
-    table = _table(path, path.stat().st_mtime_ns)
+    rows = _rows(path, path.stat().st_mtime_ns, split)
+    return rows if len(rows) else None
+
+
+# A comparison of six methods in 141 runs asks for as many rows again and again; those of a run take 0.2 MB. The time of
+# the last change makes a rewritten file a new entry.
+@lru_cache(maxsize=2000)
+def _rows(path: Path, changed: int, split: str) -> pd.DataFrame:
+    table = _table(path, changed)
     wanted = [split]
     if split == "train":
         fit = read_json(path.parent / paths.FIT)
         wanted += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
-    rows = table[table["split"].isin(wanted)]
-    return rows if len(rows) else None
+    return table[table["split"].isin(wanted)]
 
 
-@lru_cache(maxsize=1000)  # 0.2 MB each; a comparison of six methods in 141 runs asks for as many again and again
-def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
+@lru_cache(maxsize=1000)
+def _table(path: Path, changed: int) -> pd.DataFrame:
     try:
         return pd.read_parquet(path, columns=["split", "group", "y", "score"])
     except (OSError, ValueError) as error:
