@@ -43,7 +43,7 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 # One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/conftest.py).
 PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist loadscope --no-loadscope-reorder
 
-# The tests start some three hundred processes, each of which would compile the package anew where the environment
+# The tests start some two hundred processes, each of which would compile the package anew where the environment
 # forbids Python to keep byte code.
 test test-faults: export PYTHONDONTWRITEBYTECODE :=
 

@@ -158,7 +158,7 @@ def pages(app: Sphinx) -> None:
 
 def outdated(app: Sphinx, env: Any, added: Any, changed: Any, removed: Any) -> list[str]:
     """Name the pages whose numbers may have changed though their sources have not."""
-    made = {"index", "results", "gallery", "scorecard-explorer", "runs-explorer"}
+    made = {"index", "results", "gallery", "comparisons", "scorecard-explorer", "runs-explorer"}
     return [name for name in env.found_docs if name in made or name.startswith(("papers/", "exhibits/"))]
 
 

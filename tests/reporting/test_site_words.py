@@ -1,9 +1,12 @@
 """What pages say in few words: what became of an exhibit's runs, and numbers in few letters."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
-from partialfair.reporting.site import exhibits, explorers
+from partialfair.pages.cells import environment
+from partialfair.reporting.site import exhibits, explorers, papers
 
 
 def test_what_became_of_the_runs_is_named():
@@ -23,3 +26,19 @@ def test_what_became_of_the_runs_is_named():
 )  # fmt: skip
 def test_numbers_in_few_letters(value, digits, text):
     assert explorers._text(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [({"holds": "a9a, bank"}, ""), ({"holds": "a9a", "fails": "bank: SSG"}, "Holds: a9a. Fails: bank: SSG.")],
+)
+def test_a_paper_says_where_only_if_places_differ(where, text):
+    found = {"because": "x", "where": where, "explanation": "", "verdict": "holds", "claims": {}, "numbers": {}}
+    project = SimpleNamespace(papers={"p": None}, verdicts={"p": found})
+    assert papers.Verdict.of(project, "p").evidence == text
+
+
+def test_counted_outcomes_agree_with_their_number():
+    page = environment().from_string('{% import "site/parts.html.j2" as parts %}{{ parts.tally(counts, {}) }}')
+    chips = page.render(counts={"differs from the paper": 2, "fails": 1})
+    assert ">2 differ from the paper<" in chips and ">1 fails<" in chips

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Task
 from partialfair.datasets import four_groups
-from partialfair.datasets.splits import make_split
+from tests.algorithms.test_algorithm_contract import make_task
 
 VARIANTS = {"expected": {}, "none": {"reading": "none"}, "each": {"reading": "each", "eta": 0.05}}
 CANDIDATES = {"rates": [0.003, 0.03], "dual_scales": [0.5, 4.0], "multiplier_hidden": [6]}
@@ -18,22 +17,13 @@ KAPPA = 0.02
 @pytest.fixture(scope="module")
 def task(tmp_path_factory):
     data = four_groups.load(tmp_path_factory.mktemp("raw"), rows=1200)
-    data = dataclasses.replace(data, y=np.where(data.y > 0, 1.0, -1.0), task="classification")
-    split = make_split(data, 0)
-    return Task(
-        train=data.take(split.train),
-        validation=data.take(split.validation),
-        constraint="intersectional_loss",
-        interval=[[0.0, 1.0]],
-        kappa=KAPPA,
-        kappa_scale="absolute",
-        report=lambda line: None,
-    )
+    classes = dataclasses.replace(data, y=np.where(data.y > 0, 1.0, -1.0), task="classification")
+    return make_task(classes, KAPPA, "intersectional_loss")
 
 
-def fitted(name, task, **settings):
+def fitted(name, task, epochs=60, **settings):
     algorithm = plugins.load("algorithms", name).ALGORITHM
-    return algorithm.fit(task, algorithm.settings(hidden=[6], epochs=60, every=5, **settings))
+    return algorithm.fit(task, algorithm.settings(hidden=[6], epochs=epochs, every=5, **settings))
 
 
 def with_labels(task, part, seed=0):
@@ -90,8 +80,7 @@ class TestMultiplierModel:
 
     def test_a_short_tuning_picks_the_candidate_and_the_whole_run_the_iterate(self, task):
         fit = fitted("multiplier_model", task, tuning=0.5, **CANDIDATES)
-        half = plugins.load("algorithms", "multiplier_model").ALGORITHM
-        short = half.fit(task, half.settings(hidden=[6], epochs=30, every=5, **CANDIDATES))
+        short = fitted("multiplier_model", task, epochs=30, **CANDIDATES)
         assert list(fit.trace.candidates) == [short.chosen["candidate"]]
         assert fit.trace.records[-1].step == 60
         assert (fit.chosen["candidate"], fit.chosen["epoch"]) == preferred(fit, task)

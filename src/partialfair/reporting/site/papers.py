@@ -59,8 +59,9 @@ class Verdict:
         if found is None:
             return cls(name, about, "cannot tell", NOT_YET, "", {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
         counted = sentence(found["because"])
-        places = found.get("where", {}) if len(found.get("where", {})) > 1 else {}  # of one outcome the counts say all
-        evidence = " ".join(sentence(f"{word}: {place}") for word, place in places.items() if place)
+        where = found.get("where", {})
+        places = [sentence(f"{word}: {names}") for word, names in where.items() if names]
+        evidence = " ".join(places) if len(where) > 1 else ""  # of one outcome the counts say all
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
         return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"], central)
