@@ -16,6 +16,7 @@ from partialfair import plugins
 from partialfair.tables import processor
 from tests import needs
 from tests.faults import load_order
+from tests.faults.every_algorithm import RESNET
 from tests.faults.lab import LIMIT, ROOT
 
 pytestmark = pytest.mark.slow
@@ -73,13 +74,10 @@ def fitted(threads: int) -> list[str]:
     return found
 
 
-def every_algorithm(
-    kernels: Path | None = None, emulated: tuple[str, ...] = (), without: tuple[str, ...] = (), **variables: str
-) -> list[str]:
-    """A line per algorithm with a hash of its scores."""
-    command = [*emulated, sys.executable, "-m", "tests.faults.every_algorithm", *without]
-    found = printed(command, kernels, 1, variables)
-    assert [line.split()[0] for line in found] == [name for name in plugins.names("algorithms") if name not in without]
+def every_algorithm(kernels: Path | None = None, emulated: tuple[str, ...] = (), **variables: str) -> list[str]:
+    """A line per algorithm with a hash of its scores, and one for a network on images."""
+    found = printed([*emulated, sys.executable, "-m", "tests.faults.every_algorithm"], kernels, 1, variables)
+    assert [line.split()[0] for line in found] == [*plugins.names("algorithms"), RESNET]
     return found
 
 
