@@ -79,7 +79,7 @@ paper: $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=pla
 made: data
 	@PARTIALFAIR_AGAIN="make paper$(if $(PAPER), PAPER=$(PAPER))" python -m partialfair run paper --cores $(CORES)
 	@if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then \
-		dvc commit --quiet --force $(STAGES) $$(for f in data/raw/*/*.dvc; do [ ! -e "$${f%.dvc}" ] || echo "$$f"; done); fi
+		dvc commit --quiet --force --no-relink $(STAGES) $$(for f in data/raw/*/*.dvc; do [ ! -e "$${f%.dvc}" ] || echo "$$f"; done); fi
 	@python -m partialfair unchanged paper --record || echo "make: the next \`make paper\` asks Snakemake again" >&2
 
 # The demo's pages are where `make demo` made them.
