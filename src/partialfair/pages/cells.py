@@ -110,11 +110,16 @@ def mean(line: Mapping[str, Any], name: str, half: str = "", verdict: str = "") 
 
 
 def signed(line: Mapping[str, Any], note: str = "") -> Cell:
-    """What a line of the scorecard measured, with its sign and the ends of its interval."""
+    """What a line of the scorecard measured, with its sign and the ends of its interval.
+
+    Four decimals, or as many as show the first digit of a smaller value, but no more than the six that are stored.
+    """
     value, low, high = (line.get(name, math.nan) for name in ("reproduced", "ci_low", "ci_high"))
     if value is None or math.isnan(value):
         return Cell("–", "none")
-    return Cell(f"{value:+.4f}" + ("" if math.isnan(low) else f" [{low:+.4f}, {high:+.4f}]"), "number", note)
+    digits = 4 if value == 0 else min(max(4, math.ceil(-math.log10(abs(value)))), 6)
+    interval = "" if math.isnan(low) else f" [{low:+z.{digits}f}, {high:+z.{digits}f}]"
+    return Cell(f"{value:+z.{digits}f}{interval}", "number", note)
 
 
 def verdict_kind(verdict: str, other: str = "none") -> str:
