@@ -62,10 +62,15 @@ def commit(project: Project) -> None:
 
 def audit(project: Project) -> subprocess.CompletedProcess[str]:
     """Run `make audit` with the environment of these tests in place of one of its own."""
+    return make(project, "audit")
+
+
+def make(project: Project, *targets: str) -> subprocess.CompletedProcess[str]:
+    """Run `make` with the environment of these tests in place of one of its own."""
     shutil.copy(ROOT / "Makefile", project.folder)
     environment = Path(sys.executable).parents[1]
     there = [word for name in (".ready", ".torch") for word in ("-o", f"{environment}/{name}")]
-    return project.run("make", f"VENV={environment}", *there, "audit", check=False)
+    return project.run("make", f"VENV={environment}", *there, *targets, check=False)
 
 
 def models(project: Project) -> dict[str, tuple[int, bytes]]:
@@ -82,6 +87,19 @@ def test_audit_of_a_finished_run_retrains_nothing(audited: Project):
     assert models(audited) == before
     assert "up to date" in audited.run("dvc", "status").stdout
     assert audited.run("git", "status", "--porcelain").stdout == ""
+
+
+def test_make_paper_does_not_let_hard_linked_inputs_look_new(audited: Project, tmp_path: Path):
+    """DVC would copy them anew, and Snakemake then train everything again."""
+    twin = Project(tmp_path / "twin")
+    shutil.copytree(audited.folder, twin.folder, symlinks=True)
+    (tmp_path / "linked").mkdir()
+    for number, path in enumerate(path for path in (twin.folder / "data").rglob("*") if path.is_file()):
+        os.link(path, tmp_path / "linked" / str(number))
+    assert not twin.planned("all")
+    done = make(twin, "-o", "data", "made")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert not twin.planned("all")
 
 
 def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project, tmp_path: Path):
