@@ -95,7 +95,7 @@ def test_the_time_left_follows_what_the_runs_took_before():
         f"data/runs/demo/simulated/alm/kappa={kappa}/seed=0": spent
         for kappa, spent in (("0.1", 3.0), ("0.2", 57.0), ("0.3", 30.0), ("inf", 1000.0))
     }
-    seen = Progress(0.0, Forecast(runs, frozenset(run for run in runs if "inf" not in run)))
+    seen = Progress(0.0, lambda: Forecast(runs, frozenset(run for run in runs if "inf" not in run)))
     for line in PLANNED.strip().splitlines():
         seen.take(line + "\n")
     assert "about 0:57 left" not in seen.text(3.0) and "about 1:30 left" in seen.text(3.0)  # 30 + 57 + 5 * 0.6 s
@@ -136,7 +136,7 @@ def test_a_run_never_made_counts_as_the_nearest_ones():
 
 
 def test_nothing_is_said_of_the_time_left_before_enough_is_done():
-    seen = Progress(0.0, Forecast({"data/runs/demo/simulated/alm/kappa=0.1/seed=0": 300.0}))
+    seen = Progress(0.0, lambda: Forecast({"data/runs/demo/simulated/alm/kappa=0.1/seed=0": 300.0}))
     for line in PLANNED.replace("localrule train", "localrule split").strip().splitlines():
         seen.take(line + "\n")
     assert "left" not in seen.text(30.0) and "1 of 8 steps (12%)" in seen.text(30.0)

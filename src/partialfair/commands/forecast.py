@@ -1,5 +1,6 @@
 """How much work a run of the workflow is, by what its trainings took when the committed results were made."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,24 +86,22 @@ def _experiments(config: "Config", targets: list[str]) -> list[str]:
 
 def _of(experiment: str) -> dict[str, float]:
     """Seconds of an experiment's runs, from its collected table."""
-    import pandas as pd
-
-    from partialfair.grid.config import kappa_text
-
     path = Path(paths.COLLECTED.format(experiment=experiment, table="runs"))
     if not path.is_file():
         return {}
+    from pyarrow import ArrowException, parquet
+
+    from partialfair.grid.config import kappa_text
+
     try:
-        runs = pd.read_parquet(path, columns=["dataset", "algorithm", "kappa", "seed", "cpu_seconds"])
-    except (ValueError, OSError):  # an older or damaged table: the workflow's own checks say so, a forecast need not
+        table = parquet.read_table(path, columns=["dataset", "algorithm", "kappa", "seed", "cpu_seconds"])
+        columns = [table.column(name).to_pylist() for name in ("dataset", "algorithm", "kappa", "seed", "cpu_seconds")]
+    except (ArrowException, KeyError, OSError):  # older or damaged: the workflow's own checks say so
         return {}
     return {
         paths.RUN.format(
-            experiment=experiment,
-            dataset=row.dataset,
-            algorithm=row.algorithm,
-            kappa=kappa_text(row.kappa),
-            seed=row.seed,
-        ): float(row.cpu_seconds)
-        for row in runs.dropna(subset="cpu_seconds").itertuples()
+            experiment=experiment, dataset=dataset, algorithm=algorithm, kappa=kappa_text(kappa), seed=seed
+        ): float(seconds)
+        for dataset, algorithm, kappa, seed, seconds in zip(*columns, strict=True)
+        if seconds is not None and not math.isnan(seconds)
     }

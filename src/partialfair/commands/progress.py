@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,14 +46,15 @@ class Progress:
 
     Args:
         start: when the run began, in seconds of any clock.
-        forecast: how much work each step is; without it each is taken to be as much as any other.
+        forecast: asked when the first job begins how much work each step is; without an answer each is taken to be as
+            much as any other.
     """
 
-    def __init__(self, start: float, forecast: Forecast | None = None) -> None:
+    def __init__(self, start: float, forecast: Callable[[], Forecast | None] = lambda: None) -> None:
         self.start, self.done, self.total, self.doing = start, 0, 0, "preparing"
         self.faults: list[str] = []
         self.failed, self.interrupted = 0, False
-        self._forecast = forecast
+        self._ask = forecast
         self._counts: dict[str, int] = {}
         self._job, self._work, self._finished = "", dict[str, float](), 0.0
 
@@ -79,6 +82,10 @@ class Progress:
             self.failed += line.startswith(JOB_FAULT)
         elif INTERRUPTED.match(line):
             self.interrupted = True
+
+    @cached_property
+    def _forecast(self) -> Forecast | None:
+        return self._ask()
 
     def text(self, now: float) -> str:
         """Return the line: steps, share, time spent, an estimate of the time left, and what is being done."""
@@ -163,7 +170,7 @@ def follow(
     log: Path,
     stream: IO[str] = sys.stderr,
     again: Callable[[], str] = lambda: "the same command",
-    forecast: Forecast | None = None,
+    forecast: Callable[[], Forecast | None] = lambda: None,
 ) -> int:
     """Run a command with its output in a file, and show its progress.
 
@@ -174,7 +181,7 @@ def follow(
         log: the file.
         stream: where the line goes; it is rewritten in place on a terminal.
         again: asked, after the command was stopped or killed, for the command that continues.
-        forecast: how much work each step is, for the estimate of the time left.
+        forecast: asked how much work each step is, for the estimate of the time left.
 
     Returns:
         The command's exit status; 128 and the number of the signal if it was stopped or killed by one.
@@ -234,4 +241,5 @@ def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], s
         if ended:
             stream.write("\n" if terminal else "")
             return seen
-        time.sleep(_EVERY)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_EVERY)

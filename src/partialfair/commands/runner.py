@@ -79,7 +79,7 @@ def run_workflow(
         options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
-    return follow(command, LOG, again=again, forecast=recorded(grid, targets))
+    return follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
 
 
 def become(command: Sequence[str]) -> NoReturn:
