@@ -18,7 +18,7 @@ from tests.algorithms.test_algorithm_contract import QUICK, family_for, make_tas
 from tests.faults.load_order import load_everything_if_told
 
 RESNET = "resnet18"
-ON_IMAGES = {"width": 8, "stem": "small", "epochs": 1, "rounds": 1, "inner_steps": 4, "step_scale": 0.1}
+ON_IMAGES = {"width": 4, "stem": "small", "epochs": 1, "rounds": 1, "inner_steps": 4, "step_scale": 0.1}
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
         algorithm = plugins.load("algorithms", name).ALGORITHM
         data = classes if family_for(algorithm, classes) else values
         fitted(name, name, data, 0.1 if algorithm.constrained else math.inf, QUICK.get(name, {}))
-    fitted(RESNET, "deep_idca", drawn_faces.load(images=200, size=16), 0.1, ON_IMAGES)
+    fitted(RESNET, "deep_idca", drawn_faces.load(images=100, size=16), 0.1, ON_IMAGES)
 
 
 def fitted(shown: str, name: str, data: Dataset, kappa: float, settings: dict[str, Any]) -> None:
