@@ -51,7 +51,7 @@ def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[Tes
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
         return None, _status(found)
-    return TestScores(rows["score"].to_numpy(float), rows["group"].to_numpy(int), rows["y"].to_numpy(float)), ""
+    return TestScores(rows.score.astype(float), rows.group.astype(int), rows.y.astype(float)), ""
 
 
 def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:

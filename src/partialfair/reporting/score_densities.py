@@ -232,8 +232,8 @@ def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: in
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
         return None
-    p, group = 1 / (1 + np.exp(-rows["score"].to_numpy(float))), rows["group"].to_numpy(int)
-    return [p[group == code] for code in np.unique(group)]
+    p = 1 / (1 + np.exp(-rows.score.astype(float)))
+    return [p[rows.group == code] for code in np.unique(rows.group)]
 
 
 def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]) -> Any:

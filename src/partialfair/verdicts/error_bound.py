@@ -149,7 +149,7 @@ def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None
         return None
     model = load_model(folder / paths.MODEL)
     groups = {
-        part: [of["score"].to_numpy(float) for _, of in rows.groupby("group")]
+        part: [rows.score[rows.group == code].astype(float) for code in np.unique(rows.group)]
         for part, rows in split.items()
         if rows is not None
     }

@@ -1,12 +1,14 @@
 """Metrics of single runs by split, from their stored scores; ``train`` is every row that the run trained on."""
 
+import os
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+from pyarrow import ArrowException, parquet
 
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.grid import paths
@@ -32,68 +34,92 @@ def folder(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path
     return evidence.root / job.path, ""
 
 
-def _scores_of(evidence: "Evidence[Any]", setting: Setting, seed: int) -> Path | None:
-    """The stored scores of a run; ``None`` if it has none."""
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a run has scored, (n,) each, in the order and the precision of its file."""
+
+    group: NDArray[np.integer[Any]]
+    y: NDArray[np.floating[Any]]
+    score: NDArray[np.floating[Any]]
+
+    def take(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.group[chosen], self.y[chosen], self.score[chosen])
+
+
+def _stored(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path, int] | None:
+    """The stored scores of a run and the time of their last change; ``None`` if it has none."""
     found, _ = folder(evidence, setting, seed)
-    path = None if found is None else found / paths.SCORES
-    return path if path is not None and path.exists() else None
-
-
-def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
-    """Columns group, y and score of the rows of a split; ``None`` if the run has no scores."""
-    path = _scores_of(evidence, setting, seed)
-    if path is None:
+    if found is None:
         return None
-    rows = _rows(path, path.stat().st_mtime_ns, split)
-    return rows if len(rows) else None
+    path = found / paths.SCORES
+    try:
+        return path, path.stat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> Rows | None:
+    """Rows of a split; ``None`` if the run has no scores."""
+    stored = _stored(evidence, setting, seed)
+    if stored is None:
+        return None
+    rows = _rows(*stored, split)
+    return rows if rows.group.size else None
 
 
 # A comparison of six methods in 141 runs asks for as many rows again and again; those of a run take 0.2 MB. The time of
 # the last change makes a rewritten file a new entry.
 @lru_cache(maxsize=2000)
-def _rows(path: Path, changed: int, split: str) -> pd.DataFrame:
-    table = _table(path, changed)
+def _rows(path: Path, changed: int, split: str) -> Rows:
+    splits, of, rows = _table(path, changed)
     wanted = [split]
     if split == "train":
         fit = read_json(path.parent / paths.FIT)
         wanted += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
-    return table[table["split"].isin(wanted)]
+    return rows.take(np.isin(of, [number for number, name in enumerate(splits) if name in wanted]))
 
 
 @lru_cache(maxsize=1000)
-def _table(path: Path, changed: int) -> pd.DataFrame:
+def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], Rows]:
+    """Names of the splits, the number of that of every row, and all rows."""
     try:
-        return pd.read_parquet(path, columns=["split", "group", "y", "score"])
-    except (OSError, ValueError) as error:
+        with parquet.ParquetFile(path) as file:
+            table = file.read(columns=["split", "group", "y", "score"])
+        splits = table.column("split").combine_chunks().dictionary_encode()
+        rows = Rows(*(table.column(name).to_numpy() for name in ("group", "y", "score")))
+    except (OSError, KeyError, ArrowException) as error:
         raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
+    return splits.dictionary.to_pylist(), np.asarray(splits.indices), rows
 
 
 def values(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> dict[int, float]:
     """Values of a metric by seed; NaN where a run's scores do not determine it, none for runs without scores."""
     found = {}
     for seed in evidence.config.seeds(setting.experiment):
-        path = _scores_of(evidence, setting, seed)
-        if path is not None:
-            value = _value(evidence, setting, seed, metric, split, path)
-            if value is not None:
-                found[seed] = value
+        stored = _stored(evidence, setting, seed)
+        value = None if stored is None else _value(evidence, setting, metric, split, *stored)
+        if value is not None:
+            found[seed] = value
     return found
 
 
-_KNOWN: dict[tuple[Path, int, str, str], float | None] = {}
+_KNOWN: dict[tuple[str, int, str, str], float | None] = {}
 
 
-def _value(evidence: "Evidence[Any]", setting: Setting, seed: int, metric: str, split: str, path: Path) -> float | None:
-    key = (path.absolute(), path.stat().st_mtime_ns, metric, split)
+def _value(
+    evidence: "Evidence[Any]", setting: Setting, metric: str, split: str, path: Path, changed: int
+) -> float | None:
+    key = (os.path.abspath(path), changed, metric, split)
     if key not in _KNOWN:
-        rows = scores(evidence, setting, seed, split)
+        rows = _rows(path, changed, split)
         run = evidence.config.experiment(setting.experiment).runs[setting.dataset]
-        _KNOWN[key] = None if rows is None else _measured(rows, metric, run.metric_interval or run.interval)
+        _KNOWN[key] = _measured(rows, metric, run.metric_interval or run.interval) if rows.group.size else None
     return _KNOWN[key]
 
 
-def _measured(rows: pd.DataFrame, metric: str, interval: Any) -> float:
-    columns = (rows["score"].to_numpy(float), rows["y"].to_numpy(float), rows["group"].to_numpy(int))
+def _measured(rows: Rows, metric: str, interval: Any) -> float:
+    columns = (rows.score.astype(float), rows.y.astype(float), rows.group.astype(int))
     try:
         return get(metric)(*columns, intervals.for_groups(interval, int(columns[2].max()) + 1))
     except NotEstimableError:
@@ -135,5 +161,7 @@ def pooled(evidence: "Evidence[Any]", setting: Setting, split: str) -> tuple[NDA
     there = [part for part in parts if part is not None]
     if not there:
         return np.zeros(0), np.zeros(0, np.int64)
-    whole = pd.concat(there)
-    return whole["score"].to_numpy(float), whole["group"].to_numpy(int)
+    return (
+        np.concatenate([part.score for part in there]).astype(float),
+        np.concatenate([part.group for part in there]).astype(int),
+    )
