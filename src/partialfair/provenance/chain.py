@@ -153,6 +153,14 @@ class Chain:
             text = str(error).removeprefix(f"{path}: ")
             self.broken(path, Fault.MISSING if missing else fault, text.rstrip("."), remedy)
 
+    def take(self, other: "Chain") -> None:
+        """Add what another chain has found."""
+        self.links += other.links
+        for found in other.breaks:
+            self.broken(found.path, found.fault, found.problem, found.remedy)
+        self.absent.update(other.absent)
+        self.unfollowed.update(other.unfollowed)
+
     def spread(self, check: Callable[["Chain", Task], Any], tasks: Sequence[Task], words: str) -> list[Any]:
         """Run a check on every task in as many processes as there are cores; return what each returned.
 
@@ -177,11 +185,7 @@ class Chain:
     def _take(self, part: tuple["Chain", Any], words: str) -> Any:
         """Take up what one task has found."""
         chain, value = part
-        self.links += chain.links
-        for found in chain.breaks:
-            self.broken(found.path, found.fault, found.problem, found.remedy)
-        self.absent.update(chain.absent)
-        self.unfollowed.update(chain.unfollowed)
+        self.take(chain)
         self.progress(words)
         return value
 

@@ -17,6 +17,7 @@ from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
 from partialfair.tables.files import sha256
 
+_SCORECARD = ""
 DRAWN = ("csv", "html", "pdf", "png", "svg")
 _KEPT = ("classifier_tables.csv", "regression_parity.csv", "ten_million_rows.csv", "tight_parity.csv")
 MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_KEPT)
@@ -57,14 +58,18 @@ class Reports:
                     (self.scratch / source).symlink_to(Path(source).absolute())
             broken = [found.path for found in chain.breaks if found.path.startswith(f"{paths.RUNS}/")]
             self.without_runs |= {Path(path).relative_to(paths.RUNS).parts[0] for path in broken}
-            for exhibit in self.config.params.exhibits:  # claims read the tables of other exhibits
-                table = Path(paths.EXHIBIT.format(exhibit=exhibit))
-                if table.exists():
-                    (self.scratch / table).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(table, self.scratch / table)
+            for exhibit in self.config.params.exhibits:  # claims and the page read what others draw
+                for path in filter(Path.exists, _files_of(exhibit)):
+                    (self.scratch / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, self.scratch / path)
             chain.spread(self._collected, list(self.config.experiments), "collected results of experiment")
-            chain.spread(self._exhibit, list(self.config.params.exhibits), "exhibit")
-            self._scorecard(chain)
+            # The scorecard takes longest and begins, with the exhibits as they are: written again if one has to change.
+            before, parts = len(chain.breaks), [_SCORECARD, *self.config.params.exhibits]
+            scorecard = chain.spread(self._drawn, parts, "exhibit")[0]
+            if len(chain.breaks) > before:
+                self._scorecard(chain)
+            else:
+                chain.take(scorecard)
 
     def _follows(self, chain: Chain, stage: str, experiments: Collection[str], files: Sequence[Path]) -> bool:
         """Whether results can be made anew and have to be; if not, count them and look whether they were edited."""
@@ -105,17 +110,22 @@ class Reports:
                 problem = _first_difference(Path(path), self.scratch / path)
                 chain.broken(path, self._fault(path), problem, remedy)
 
+    def _drawn(self, chain: Chain, name: str) -> Chain | None:
+        """Look at an exhibit; or at the scorecard, of which what is found is returned."""
+        if name != _SCORECARD:
+            self._exhibit(chain, name)
+            return None
+        own = Chain(progress=print)  # can be sent to the parent process
+        self._scorecard(own)
+        return own
+
     def _exhibit(self, chain: Chain, name: str) -> None:
         """Draw an exhibit again and compare every file of it."""
         folder, out = paths.REPORTS / name, self.scratch / paths.REPORTS / name
         csv = folder / f"{name}.csv"
         used = Grid(self.config).experiments_of(name)
-        here = [folder / f"{name}.{suffix}" for suffix in DRAWN]
+        here = _files_of(name)
         if not self._follows(chain, "exhibit", used, here):
-            out.mkdir(parents=True, exist_ok=True)
-            for path in here:  # the page, which may have to be made anew, shows the figure that there is
-                if path.exists() and not (out / path.name).exists():
-                    (out / path.name).symlink_to(path.absolute())
             return
         from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
 
@@ -123,8 +133,6 @@ class Reports:
         with chain.expects(csv, remedy):
             recorded = [] if self.pictures else self._recorded_figure(csv)
             made = report.render_exhibit(self.config, name, out, self.scratch, pictures=not recorded)
-            for path in recorded:  # the page shows them
-                shutil.copy(path, out / path.name)
             for path in sorted(made):
                 self._compare(chain, folder / path.name, path, remedy)
             for path in here:
@@ -149,7 +157,6 @@ class Reports:
         files = [folder / name for name in paths.SUMMARY]
         if not self._follows(chain, "scorecard", self.config.experiments, files):
             return
-        chain.progress("scorecard and page")
         from partialfair.jobs.scorecard import write_all
 
         remedy, before = f"delete it and run `snakemake {files[0]}`", len(chain.breaks)
@@ -197,6 +204,11 @@ def check_foreign(chain: Chain, config: Config) -> None:
     for path in (found for root in roots for found in _files(root)):
         if path not in known:
             chain.broken(path, Fault.FOREIGN, "no job of the grid makes it", "delete it, or move it out of the results")
+
+
+def _files_of(exhibit: str) -> list[Path]:
+    """Where the files of an exhibit would be, its table first."""
+    return [paths.REPORTS / exhibit / f"{exhibit}.{suffix}" for suffix in DRAWN]
 
 
 def _files(root: Path) -> Iterator[str]:
