@@ -89,11 +89,12 @@ report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenan
 
 # Damage is looked for first: `dvc repro` would take a changed table for a new one and train on it, and an edited exhibit
 # for its stage's. At the end every metric is computed again from its model, and some runs, drawn at random, are trained
-# again: RETRAIN=20 for more of them.
+# again: RETRAIN=20 for more of them. DVC's stages are those of the whole grid; a paper's own is rerun by Snakemake alone.
 RETRAIN ?= 5
-audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated
+RERUN = $(if $(PAPER),PARTIALFAIR_AGAIN="make audit PAPER=$(PAPER)" python -m partialfair run paper --cores $(CORES),dvc repro $(STAGES))
+audit: data $(VENV)/.torch  ## check every result against its inputs, settings and source; rerun what is outdated; PAPER= for one paper
 	python -m partialfair verify --damage
-	dvc repro $(STAGES)
+	$(RERUN)
 	python -m partialfair verify --deep --complete --retrain $(RETRAIN)
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
