@@ -161,5 +161,8 @@ def test_a_new_paper_runs_and_has_its_number_and_its_claim_decided(tmp_path: Pat
     page = (project.folder / "reports/mine/index.html").read_text(encoding="utf-8")
     assert "Table 1" in page and "At one tolerance, models constrained" in page
     assert not project.planned("paper", "--config", "params=papers/mine/grid.yaml")
+    audited = project.make("-o", "data", "audit", "PAPER=mine", "RETRAIN=1")
+    assert audited.returncode == 0 and "\nwhole: " in audited.stdout, audited.stdout[-3000:] + audited.stderr[-3000:]
+    assert not (project.folder / "dvc.lock").exists()  # which is of the whole grid
     whole = project.planned("all")  # the same runs, and those of the demo
     assert whole["train"] == 6 and whole["exhibit"] == 1

@@ -108,6 +108,13 @@ class Project:
             raise AssertionError(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
         return done
 
+    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `make` of this checkout with the environment of these tests in place of one of its own."""
+        shutil.copy(ROOT / "Makefile", self.folder)
+        environment = Path(sys.executable).parents[1]
+        there = [word for name in (".ready", ".torch") for word in ("-o", f"{environment}/{name}")]
+        return self.run("make", f"VENV={environment}", *there, *arguments, check=False)
+
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run Snakemake on two cores."""
         return self.run(sys.executable, "-m", "snakemake", "--cores", "2", *arguments, check=check)

@@ -60,19 +60,6 @@ def commit(project: Project) -> None:
     project.run("git", "commit", "--quiet", "--message", "Results")
 
 
-def audit(project: Project) -> subprocess.CompletedProcess[str]:
-    """Run `make audit` with the environment of these tests in place of one of its own."""
-    return make(project, "audit")
-
-
-def make(project: Project, *targets: str) -> subprocess.CompletedProcess[str]:
-    """Run `make` with the environment of these tests in place of one of its own."""
-    shutil.copy(ROOT / "Makefile", project.folder)
-    environment = Path(sys.executable).parents[1]
-    there = [word for name in (".ready", ".torch") for word in ("-o", f"{environment}/{name}")]
-    return project.run("make", f"VENV={environment}", *there, *targets, check=False)
-
-
 def models(project: Project) -> dict[str, tuple[int, bytes]]:
     """Time of writing and content of every model."""
     found = sorted((project.folder / TRAINED).rglob("model.npz"))
@@ -98,7 +85,7 @@ def test_make_paper_does_not_let_hard_linked_inputs_look_new(audited: Project, t
     times = [path.stat().st_mtime_ns for path in inputs]
     for number, path in enumerate(inputs):
         os.link(path, tmp_path / "linked" / str(number))
-    done = make(twin, "-o", "data", "made")
+    done = twin.make("-o", "data", "made")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert [path.stat().st_mtime_ns for path in inputs] == times
     assert not twin.planned("all")
@@ -112,13 +99,13 @@ def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project,
     assert not clone.planned("all")
     assert "up to date" in clone.run("dvc", "status").stdout
     before = models(clone)
-    whole = audit(clone)
+    whole = clone.make("audit")
     assert whole.returncode == 0 and "\nwhole: " in whole.stdout, whole.stdout[-3000:] + whole.stderr[-3000:]
     assert models(clone) == before
     # What was changed by hand is named, and nothing is trained on account of it.
     name = f"{KEPT}/model.npz"
     (clone.folder / name).write_bytes(before[name][1] + b"\0")
-    told = audit(clone)
+    told = clone.make("audit")
     assert told.returncode != 0 and f"BROKEN {name}: damaged" in told.stdout, told.stdout[-3000:]
     assert (clone.folder / name).read_bytes() == before[name][1] + b"\0"
     (clone.folder / name).unlink()
