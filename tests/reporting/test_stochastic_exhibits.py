@@ -10,8 +10,9 @@ from scipy.stats import f
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.reporting import loss_curves
 from partialfair.reporting.kinds import bars, mean_std_table
-from partialfair.verdicts import run_scores
-from partialfair.verdicts.published import load
+from partialfair.verdicts import numbers, run_scores
+from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.published import Published, load
 from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
@@ -35,6 +36,33 @@ def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_ten_runs_each():
 def test_interval_of_a_standard_deviation():
     found = run_scores.spread_interval(2.0, 10, 0.95)
     assert (found.low, found.high) == pytest.approx((1.3757, 3.6512), abs=1e-3)
+
+
+def test_ratio_of_two_spreads_is_that_of_simulated_ones():
+    rng = np.random.default_rng(0)
+    ours, theirs = (np.std(rng.normal(size=(200_000, n)), axis=1, ddof=1) for n in (10, 6))
+    low, high = run_scores.ratio_range(10, 6, 0.95)
+    assert np.quantile(ours / theirs, [0.025, 0.975]) == pytest.approx([low, high], rel=0.02)
+    one, other = run_scores.ratio_range(10, 10, 0.95)
+    assert one * other == pytest.approx(1) and other == pytest.approx(2.006, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("spread", "expected"),
+    [
+        (1.9, "agrees"), (1 / 1.9, "agrees"), (2.1, "near"), (1 / 2.1, "near"), (2.6, "differs"), (1 / 2.6, "differs"),
+    ],
+)  # fmt: skip
+def test_a_spread_is_judged_alike_whether_it_is_too_large_or_too_small(spread, expected):
+    """By its ratio to the published one; the limits that stand in the line are those of its side."""
+    row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 1.0, seeds=10)
+    limits = {"band": (1 / 2.56, 2.56), "explained": run_scores.ratio_range(10, 10, 0.95)}
+    nulls = {"other": 1 / spread}
+    found = numbers.line(row, Outcome(run_scores.spread_interval(spread, 10, 0.95), nulls=nulls, **limits))
+    assert found.verdict == expected and expected in found.nulls
+    side = max if spread > 1 else min
+    assert found.noise == pytest.approx(abs(side(limits["explained"]) - 1))
+    assert found.tolerance == pytest.approx(abs(side(limits["band"]) - 1))
 
 
 def loss_lines(quantity):

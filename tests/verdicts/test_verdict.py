@@ -88,6 +88,12 @@ class TestSentence:
         )
         assert (found["numbers"]["no power"], found["numbers"]["no null model"]) == (1, 1)
 
+    def test_claims_that_were_not_run_are_counted_apart(self):
+        own = [*lines(holds=1), *lines(claim="y", **{"not run": 2}), *lines(claim="z", fails=1)]
+        found = verdict.of_paper("p", own, ["x"])
+        assert (found["claims"]["total"], found["claims"]["not run"]) == (2, 1)
+        assert ": 1 of 2 claims that could have failed hold, 1 more was not tested. Because" in found["sentence"]
+
     def test_says_where_it_fails(self):
         assert "it fails on data0" in verdict.of_paper("p", lines(fails=1), ["x"])["because"]
 
@@ -108,7 +114,10 @@ def check(found, own):
     whole = sum(set(words) <= {"holds", "dominated"} for words in claims.values())
     judged = Counter(line["verdict"] for line in own if line["kind"] == "number" and line["counts"] == "yes")
     said = re.search(r": (\d+) of (\d+) claims that could have failed hold", found["sentence"])
-    assert said and (int(said[1]), int(said[2])) == (whole, len(claims))
+    tested = [words for words in claims.values() if set(words) != {"not run"}]
+    assert said and (int(said[1]), int(said[2])) == (whole, len(tested))
+    said = re.search(r"(\d+) more (?:was|were) not tested", found["sentence"])
+    assert (int(said[1]) if said else 0) == len(claims) - len(tested)
     said = re.search(r"(\d+) of (\d+) such numbers agree", found["sentence"])
     assert (said is None) == (not judged)
     if said:

@@ -43,7 +43,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
         .render(
             title=_title(config, root),
             facts=_facts(config, results),
-            verdicts=[found for found in scorecard.verdicts(config, lines, root) if found["claims"]["total"]],
+            verdicts=[found for found in scorecard.verdicts(config, lines, root) if found["claim_list"]],
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
             tones=card.TONES,

@@ -27,6 +27,7 @@ class Outcome:
         kind: whether the paper reports a result or states a setting.
         verdict: of a setting; numbers have theirs by noise, band or tolerance.
         noise: largest difference that noise explains, where it is not that of the seeds or of the exhibit's entry.
+        explained: the lowest and highest number that noise explains, where it does not explain as much on either side.
         nulls: what null models would have got: a constant, the unconstrained model, a neighbouring tolerance, another
             method. A number that they get as well has no power.
         repeats: why the number is another published one once more, in words; then it is listed and not judged.
@@ -39,6 +40,7 @@ class Outcome:
     kind: Literal["number", "setting"] = "number"
     verdict: str = ""
     noise: float | None = None
+    explained: tuple[float, float] | None = None
     nulls: Mapping[str, float] = field(default_factory=dict)
     repeats: str = ""
 

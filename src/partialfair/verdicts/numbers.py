@@ -118,22 +118,24 @@ def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None
 
 def _judged(measured: Line, row: Published, outcome: Outcome, estimate: Estimate, evidence: Any) -> Line:
     """A measured number with its verdict, its power and its note."""
-    tolerance = evidence.tolerance(row.metric, row.dataset) if evidence is not None else None
+    largest = evidence.tolerance(row.metric, row.dataset) if evidence is not None else None
     declared: Noise | None = evidence.option("noise") if evidence is not None else None
-    half = outcome.noise if outcome.noise is not None else None
+    half = outcome.noise
     if half is None and declared is not None:
         half = declared.half_width(row.metric, row.dataset)
-    noise = noise_of(row, estimate) if half is None else half
-    if outcome.band is not None:
-        low, high = outcome.band
-        tolerance = max(high - row.value, row.value - low)
+    explained = noise_of(row, estimate) if half is None else half
+
+    def limits(value: float) -> tuple[float, float | None]:
+        """The largest differences that noise explains, and that are near, on a value's side of the published number."""
+        noise = explained if outcome.explained is None else _on_side(value, row.value, outcome.explained)
+        return noise, largest if outcome.band is None else _on_side(value, row.value, outcome.band)
+
+    noise, tolerance = limits(estimate.mean)
     verdict = word(estimate.mean, row.value, noise, tolerance)
-    if outcome.band is not None and verdict == "near":
-        verdict = "near" if low - ROUNDING <= estimate.mean <= high + ROUNDING else "differs"
     why = (
         next((one.why for one in (evidence.option("by_construction") or ()) if one.meets(row)), "") if evidence else ""
     )
-    found = {name: word(value, row.value, noise, tolerance) for name, value in outcome.nulls.items()}
+    found = {name: word(value, row.value, *limits(value)) for name, value in outcome.nulls.items()}
     power: Literal["", "yes", "no"] = ""
     if found and not why:
         power = "no" if _as_good(verdict, found.values()) else "yes"
@@ -146,6 +148,11 @@ def _judged(measured: Line, row: Published, outcome: Outcome, estimate: Estimate
         power="" if why else power, nulls="; ".join(_null_words(outcome.nulls, found)),
         note="; ".join(filter(None, notes)),
     )  # fmt: skip
+
+
+def _on_side(value: float, expected: float, range_: tuple[float, float]) -> float:
+    """How far a range reaches from the published number to where the value is."""
+    return range_[1] - expected if value > expected else expected - range_[0]
 
 
 def _as_good(verdict: str, nulls: Any) -> bool:

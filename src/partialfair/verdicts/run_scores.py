@@ -145,6 +145,19 @@ def spread_interval(spread: float, n: int, level: float) -> Estimate:
     return Estimate(spread, float(low), float(high), float(high - low) / 2, n)
 
 
+def ratio_range(n: int, others: int, level: float) -> tuple[float, float]:
+    """Ends of the interval in which the ratio of two equal standard deviations of normal numbers is found.
+
+    Args:
+        n, others: numbers of runs behind the first and the second.
+        level: of the interval.
+    """
+    from scipy.stats import f
+
+    low, high = f.ppf([(1 - level) / 2, (1 + level) / 2], n - 1, others - 1)
+    return float(low) ** 0.5, float(high) ** 0.5
+
+
 @lru_cache(maxsize=16)
 def rows_of(root: Path, dataset: str, parts: str, seed: int) -> Dataset:
     """Return rows of some parts of a stored split, their names joined by ``+``; of the whole table for none."""

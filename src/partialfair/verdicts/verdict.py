@@ -108,7 +108,7 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
     found = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,
         "central_claim": about.central_claim, "verdict": verdict,
-        "claims": {"total": len(every) - tally[NO_POWER]}
+        "claims": {"total": len(every) - tally[NO_POWER] - tally["not run"]}
                   | {w: tally[w] for w in ("holds", "partly", "fails", "undecided", "not run", NO_POWER)},
         "comparisons": _tally([line for line in lines if line["kind"] == "claim"], CLAIMS),
         "central_comparisons": _tally(rests_on, CLAIMS),
@@ -172,6 +172,8 @@ def sentence(found: Mapping[str, Any]) -> str:
     text = f"{ANSWERS[found['verdict']]}: {claimed['holds']} of {claimed['total']} claims that could have failed hold"
     if claimed["partly"]:
         text += f" and {claimed['partly']} hold in part"
+    if claimed["not run"]:
+        text += f", {claimed['not run']} more {'was' if claimed['not run'] == 1 else 'were'} not tested"
     if counted["counted"]:
         near = f" and {are_near(counted['near'])}" if counted["near"] else ""
         text += f"; {counted['agrees']} of {counted['counted']} such numbers agree{near}"

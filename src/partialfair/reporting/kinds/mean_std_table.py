@@ -74,9 +74,17 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     note = f"{excluded} runs without a value are left out" if excluded else ""
     if row.options["statistic"] == "std":
         found = run_scores.spread_interval(spread, estimate.n, context.results.level)
-        spreads = _of_others(context, setting, row)
-        return Outcome(found, note, f"standard deviation over runs, {where}", limits, nulls=spreads)
+        spreads, source = _of_others(context, setting, row), f"standard deviation over runs, {where}"
+        return Outcome(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
     return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
+
+
+def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | None:
+    """The lowest and highest standard deviation over n runs that differs from the published one by chance alone."""
+    if n < 2:
+        return None
+    low, high = run_scores.ratio_range(n, row.seeds or n, context.results.level)
+    return row.value * low, row.value * high
 
 
 def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, float]:

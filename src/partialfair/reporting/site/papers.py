@@ -104,6 +104,7 @@ class Verdict:
         claims, numbers = self.claims, self.numbers
         held = f"{claims['holds']} of {claims['total']} claims hold"
         held += f", {claims['partly']} in part" if claims.get("partly") else ""
+        held += f"; {claims['not run']} not tested" if claims.get("not run") else ""
         near = f", {are_near(numbers['near'])}" if numbers.get("near") else ""
         return held, f"{numbers['agrees']} of {numbers['counted']} numbers agree{near}" if numbers["counted"] else ""
 
