@@ -51,6 +51,7 @@ FAILED = {
     "threshold above all scores": (("--threshold", "2", "--max-dp", "1"), "dp", OUTSIDE),
     "threshold above all scores, classical": (("--threshold", "2", "--max", "dp_full=1"), "dp_full", "same decision"),
     "threshold below all scores": (("--threshold", "-1", "--max", "eod_full=1"), "eod_full", "same decision"),
+    "all selected": (("--threshold", "-1", "--min-selection-ratio", "0.8"), "selection_ratio", "every row"),
     "nobody selected": (("--threshold", "2", "--min-selection-ratio", "0"), "selection_ratio", "no row"),
 }
 

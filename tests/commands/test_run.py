@@ -72,6 +72,19 @@ def test_a_log_becomes_one_line():
     assert "left" not in seen.text(4000.0) and "1:05:00" in seen.text(4000.0)
 
 
+def test_a_fault_is_told_with_its_reason():
+    seen = Progress(0.0)
+    for line in (
+        "Error in rule prepare:\n",
+        "partialfair: loans.csv: no column 'sex'\n",
+        "WorkflowError:\n",
+        "  why\n",
+    ):
+        seen.take(line)
+    assert seen.faults == ["Error in rule prepare:", "partialfair: loans.csv: no column 'sex'", "WorkflowError: why"]
+    assert seen.failed == 1
+
+
 PLANNED = """
 Job stats:
 job         count

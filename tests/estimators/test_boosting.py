@@ -105,5 +105,9 @@ def test_what_cannot_be_used_is_refused(make_rows: Any) -> None:
         PartialFairBoosting("auc_gap_group", **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)
     with pytest.raises(InputError, match="LightGBM refuses"):
         PartialFairBoosting(params={"num_leaves": 1}, **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)
+    for share in (1, 2, -0.1):
+        with pytest.raises(InputError, match="holdout_fraction is .*; use a number from 0 to below 1"):
+            model = PartialFairBoosting(interval=TOP, **SMALL | {"holdout_fraction": share})
+            model.fit(rows.X, rows.y, sensitive_features=rows.group)
     with pytest.raises(InputError, match="kappa is 0"):
         PartialFairBoosting(interval=TOP, kappa=0, **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from partialfair.estimators import PartialFairClassifier, UnconstrainedWarning
+from partialfair.estimators import InputError, PartialFairClassifier, PartialFairPostProcessor, UnconstrainedWarning
 
 ESTIMATORS = (
     PartialFairClassifier(),
@@ -141,3 +141,17 @@ def test_labels_of_any_two_values(rows: Any) -> None:
     assert list(texts.classes_) == ["no", "yes"] and list(numbers.classes_) == [3, 7]
     predicted = numbers.predict(rows.X, sensitive_features=rows.group)
     assert np.array_equal(predicted == 7, texts.predict(rows.X, sensitive_features=rows.group) == "yes")
+
+
+@pytest.mark.parametrize("kappa", ["0.1", None, True])
+@pytest.mark.parametrize("estimator", [PartialFairClassifier, PartialFairPostProcessor])
+def test_a_tolerance_that_is_no_number_is_refused(estimator: Any, kappa: Any, rows: Any) -> None:
+    with pytest.raises(InputError, match=f"kappa is {kappa!r}; use a positive number"):
+        estimator(kappa=kappa).fit(rows.X, rows.y, sensitive_features=rows.group)
+
+
+def test_missing_labels_are_counted(rows: Any) -> None:
+    labels = rows.y.astype(object)
+    labels[:7] = None
+    with pytest.raises(InputError, match=f"y has 7 missing labels of {len(labels)}"):
+        PartialFairClassifier().fit(rows.X, labels, sensitive_features=rows.group)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -148,6 +148,17 @@ def test_any_fitted_models_and_data_frames() -> None:
     assert model.regressor_ is regressor and list(model.feature_names_in_) == ["u", "v", "w"]
     assert unfairness(model, frame, y, group) < 0.12
     assert clone(model).get_params()["epsilon"] == 0.02
+
+
+@pytest.mark.parametrize("uses_group", [True, False])
+def test_ensembles_that_are_not_fitted_yet(uses_group: bool) -> None:
+    """They have a length, and asking for it raises an error."""
+    X, y, group = drawn(300, 0)
+    forests = (RandomForestRegressor(5, random_state=0), RandomForestClassifier(5, random_state=0))
+    model = DemographicParityRegressor(*forests, uses_group=uses_group, epsilon=0.1)
+    model.fit(X, y, sensitive_features=group)
+    assert isinstance(model.regressor_, RandomForestRegressor) and len(model.regressor_) == 5
+    assert uses_group or isinstance(model.group_classifier_, RandomForestClassifier)
 
 
 def test_a_stream_of_unlabeled_rows_adapts_the_predictor() -> None:

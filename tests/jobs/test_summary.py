@@ -62,9 +62,10 @@ def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
     settings = found["settings"]
     assert len(lines) <= 10 and f"and {len(settings) - 6} more settings" in lines[-3]
     assert not any(" 0 " in line for line in lines)
-    one = {"tolerance_missed": 0, "failed": 0}
+    one = {"tolerance_missed": 0, "not_applicable": 0, "failed": 0}
     assert _faults([one], ", ") == ""
     assert _faults([one, one | {"failed": 2}], ", ") == ", 2 failed"
+    assert _faults([one | {"not_applicable": 3}], ", ") == ", 3 of a method that does not apply (fit.json says why)"
     runs = pd.read_parquet(ROOT / "reports/psp/runs.parquet")
     missed = int((runs["status"] == "tolerance missed").sum())
     assert missed == sum(entry["tolerance_missed"] for entry in settings) > 0

@@ -86,6 +86,8 @@ def ratio(lines: list[GroupLine], level: float) -> Measurement:
     low, high = min(rates, key=lambda code: rates[code]), max(rates, key=lambda code: rates[code])
     if not rates[high]:
         return Measurement(None, reason="no row of a compared group gets a positive decision")
+    if rates[low] == 1.0:
+        return Measurement(None, reason="every row of the compared groups gets a positive decision")
     value = rates[low] / rates[high]
     pair = (low, high) if rates[low] < rates[high] else None
     # Half a row more where a rate is 0, so that the logarithm exists.

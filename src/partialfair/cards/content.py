@@ -218,7 +218,8 @@ def _made(fit: Mapping[str, Any], model: Path, kappa: str) -> list[tuple[str, st
         "Made by, owner, contact": "not stated",
         "Made with": f"partialfair, source revision {fit.get('git_revision') or 'not in a checkout'}",
         "Written": f"{when:%Y-%m-%d %H:%M} UTC",
-        "Made again by": f"`partialfair train {job} --kappa {kappa} --seed {fit['seed']}`",
+        "Made again by": f"`partialfair train {job} --kappa {kappa} --seed {fit['seed']}`, with `--config` "
+        "if the grid is not params.yaml",
         "Processor time of training": f"{time['cpu_seconds']:.1f} s" if "cpu_seconds" in time else "",
     }
     return [(title, value) for title, value in facts.items() if value]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from partialfair.commands.common import PARAMS, RAW, ConfigOption, RawOption
+from partialfair.commands.runner import make_recorded
 
 app = typer.Typer(
     help="Obtain, verify, prepare and split datasets.", no_args_is_help=True, pretty_exceptions_enable=False
@@ -59,12 +60,16 @@ def data_prepare(
     raw: RawOption = RAW,
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
-    """Build the table of a dataset from its raw files."""
+    """Build the table of a dataset from its raw files; in a checkout, where no file is named, by the workflow."""
     from partialfair.grid import paths
     from partialfair.jobs.prepare import prepare
+    from partialfair.tables.dataset import Dataset
 
     target = out or Path(paths.table(dataset))
-    table = prepare(dataset, raw, target, _options(config, [dataset])[1].get(dataset, {}))
+    if out is None and raw == RAW and make_recorded(target, config):
+        table = Dataset.load(target)
+    else:
+        table = prepare(dataset, raw, target, _options(config, [dataset])[1].get(dataset, {}))
     print(f"{target}: {table.n_rows} rows, {table.n_features} features, groups {', '.join(table.group_names)}")
 
 
@@ -76,14 +81,18 @@ def data_split(
     table: Annotated[Path | None, typer.Option(help="Prepared table; by default where the workflow has it.")] = None,
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
-    """Divide a table into training, validation and test rows."""
+    """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
     from partialfair.grid import paths
     from partialfair.grid.config import load_config
     from partialfair.jobs.split import split
+    from partialfair.tables.dataset import Dataset, Split
 
     target = out or Path(paths.split(dataset, seed))
     options = load_config(config).dataset_options(dataset)
-    made = split(table or paths.table(dataset), seed, target, options)
+    if table is None and out is None and make_recorded(target, config):
+        made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)
+    else:
+        made = split(table or paths.table(dataset), seed, target, options)
     print(f"{target}: {len(made.train)} training, {len(made.validation)} validation, {len(made.test)} test rows")
 
 

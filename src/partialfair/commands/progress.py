@@ -25,8 +25,10 @@ JOB_FAULT = "Error in rule"
 LOCKED = "LockException:"
 RESUME = "`partialfair resume` (`make resume`)"
 FAULT = re.compile(
-    rf"^(?:{JOB_FAULT}|WorkflowError|MissingRuleException|MissingInputException|LockException|\w*Exception:)"
+    rf"^(?:{JOB_FAULT}|partialfair: |WorkflowError|MissingRuleException|MissingInputException|LockException"
+    r"|\w*Exception:)"
 )
+UNSAID = "WorkflowError:"  # what went wrong stands in the next line
 INTERRUPTED = re.compile(r"^(?:Terminating processes on user request|KeyboardInterrupt)")
 _EVERY = 0.3  # seconds between two looks at the log
 _PLAIN = 30.0  # seconds between two lines where the output is no terminal
@@ -40,7 +42,7 @@ class Progress:
     Attributes:
         done, total: steps; 0 before Snakemake has counted them.
         doing: rule and wildcards of the job that was started last.
-        faults: the first line of each error.
+        faults: the first line of each error, with the next one where it only names the kind; a job's own sentence.
         failed: how many of them are a job's.
         interrupted: whether Snakemake ends its jobs because it was told to.
 
@@ -60,7 +62,9 @@ class Progress:
 
     def take(self, line: str) -> None:
         """Read one line of the log."""
-        if found := DONE.search(line):
+        if self.faults and self.faults[-1] == UNSAID and line.strip():
+            self.faults[-1] = f"{UNSAID} {line.strip()}"
+        elif found := DONE.search(line):
             self.done, self.total = int(found[1]), int(found[2])
         elif found := RULE.match(line):
             self.doing = found[1]

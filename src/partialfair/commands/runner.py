@@ -1,11 +1,13 @@
 """The verbs that start other programs: Snakemake, and the benchmarks of a checkout."""
 
+import base64
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -31,6 +33,7 @@ def run_workflow(
     profile: str | None = None,
     verbose: bool = False,
     datasets: str = "",
+    force: bool = False,
 ) -> int:
     """Run Snakemake in the current folder, with a line of progress.
 
@@ -42,6 +45,7 @@ def run_workflow(
         profile: name of a folder of ``workflow/profiles``.
         verbose: show Snakemake's output as it comes; that of a dry run is always shown.
         datasets: whose raw files the target ``raw`` brings; none for all.
+        force: make the targets whether or not they are outdated.
 
     Returns:
         Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
@@ -55,8 +59,7 @@ def run_workflow(
         raise ConfigError(f"--cores is {cores!r}; give a number of cores, or all")
     command = [sys.executable, "-m", "snakemake", "--cores", cores]
     command += ["--config", f"params={config}", f"datasets={datasets}"]
-    if dry_run:
-        command.append("--dry-run")
+    command += ["--dry-run"] * dry_run + ["--force"] * force
     if profile is not None:
         folder = Path("workflow", "profiles", profile)
         if not (folder / "config.yaml").is_file():
@@ -80,6 +83,25 @@ def run_workflow(
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
     return follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
+
+
+def make_recorded(path: Path, config: Path) -> bool:
+    """Have the workflow make a file, so that it knows what the file was made from and notices when that changes.
+
+    Returns:
+        Whether it did: not outside a checkout, nor without Snakemake.
+
+    Raises:
+        typer.Exit: it failed.
+    """
+    import typer
+
+    if not Path("Snakefile").is_file() or find_spec("snakemake") is None:
+        return False
+    record = Path(".snakemake", "metadata", base64.urlsafe_b64encode(str(path).encode()).decode())
+    if status := run_workflow([str(path)], config, force=path.exists() and not record.exists()):
+        raise typer.Exit(status)
+    return True
 
 
 def become(command: Sequence[str]) -> NoReturn:

@@ -27,6 +27,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     group_codes,
     stratified_rows,
+    tolerance,
     value_errors,
 )
 from partialfair.estimators.training import PSP, sampling_radius, why_missed
@@ -146,6 +147,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not 0 <= self.holdout_fraction < 1:
+            raise InputError(f"holdout_fraction is {self.holdout_fraction!r}; use a number from 0 to below 1")
         codes, constrained = self._groups(sensitive_features, labels.size)
         kept = held = np.arange(labels.size)
         with value_errors():
@@ -188,7 +191,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
-        self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
+        self.groups_, constrained = None, self.constraint is not None and not math.isinf(tolerance(self.kappa))
         if sensitive_features is None:
             if constrained:
                 warnings.warn(

@@ -29,6 +29,7 @@ from partialfair.estimators.inputs import (
     named_texts,
     numeric_columns,
     stratified_rows,
+    tolerance,
     value_errors,
 )
 from partialfair.estimators.large import FromParquet
@@ -223,7 +224,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
 
     def _prepared(self, rows: Dataset, weights: Any, grouped: bool) -> tuple[Training, Task]:
         """What is trained on, and the task; warns if nothing is to be constrained."""
-        kappa = math.inf if self.constraint is None else self.kappa
+        kappa = math.inf if self.constraint is None else tolerance(self.kappa)
         if not grouped and not math.isinf(kappa):
             warnings.warn(
                 "sensitive_features was not passed: the classifier is fitted without a fairness constraint; pass the "

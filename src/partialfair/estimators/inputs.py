@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,17 @@ def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
         what = f"{where}: {first['msg']} (value {first.get('input')!r})"
         raise InputError(f"solver_options: {what}; settings are {known}") from error
     return settings
+
+
+def tolerance(value: Any) -> float:
+    """A tolerance as a number.
+
+    Raises:
+        InputError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"kappa is {value!r}; use a positive number (infinity means no constraint)")
+    return float(value)
 
 
 def as_matrix(X: Any) -> Matrix:
@@ -165,6 +177,12 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     Raises:
         InputError: fewer or more than two labels.
     """
+    entries = np.asarray(y)
+    if entries.dtype == object and entries.ndim:
+        import pandas as pd
+
+        if missing := int(pd.isna(entries).sum()):
+            raise InputError(f"y has {missing} missing labels of {entries.size}; drop these rows")
     check_classification_targets(y)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:

@@ -23,6 +23,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     group_codes,
     stratified_rows,
+    tolerance,
     value_errors,
 )
 from partialfair.estimators.training import sampling_radius, why_missed
@@ -175,6 +176,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         if not _num_samples(X):
             raise InputError("X has no rows, while a minimum of 2 is required")
         self.classes_ = binary_labels(y)[0]
+        tolerance(self.kappa)
         self.groups_ = None
         if sensitive_features is None:
             if not math.isinf(self.kappa):

@@ -280,13 +280,17 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if self.prefit:
             self.regressor_ = self.regressor
         else:
-            self.regressor_ = clone(self.regressor or LinearRegression()).fit(self._with_group(X, codes), y)
+            # An ensemble has a length, and none before it is fitted: `or` would ask for it.
+            regressor = LinearRegression() if self.regressor is None else self.regressor
+            self.regressor_ = clone(regressor).fit(self._with_group(X, codes), y)
         if self.uses_group:
             return
         if self.prefit and self.group_classifier is not None:
             self.group_classifier_ = self.group_classifier
         elif codes is not None:
-            classifier = self.group_classifier or make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            classifier = self.group_classifier
+            if classifier is None:
+                classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
             self.group_classifier_ = clone(classifier).fit(X, codes)
 
     def _with_group(self, X: Vector, codes: Codes | None) -> Vector:

@@ -262,7 +262,10 @@ class Training:
         )
         witness = LinearPoint(found.problem, found.params, found.aux)
         trace = Trace({"alm": found.records}, "alm")
-        remedy = "raise kappa, or use solver='ranks' where the group is known at prediction"
+        remedy = "raise kappa"
+        if task.constraint == PSP:
+            known = "solver='ranks'" if task.uses_group else "uses_group=True where the group is known at prediction"
+            remedy += f", or use {known}"
         return Trained(Fit(score_at(task, found.params, found.aux), trace=trace, witness=witness), "alm", remedy)
 
     def _idca(self, task: Task) -> Trained:

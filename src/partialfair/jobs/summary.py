@@ -87,11 +87,13 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
     settings = []
     for key, status in metrics.drop_duplicates([*KEYS, "seed"]).groupby(KEYS)["status"]:
         rows, missed = measured.get(key, values.iloc[:0]), int((status == "tolerance missed").sum())
+        unfit = int(status.str.startswith("not_applicable").sum())
         settings.append(
             dict(zip(KEYS, key, strict=True))
             | {"kappa": None if math.isinf(key[-1]) else float(key[-1]), "seeds": len(rows)}
             | {"accuracy": _spread(rows["accuracy"]), "fairness": _spread(rows["fairness"])}
-            | {"tolerance_missed": missed, "failed": int((status != "ok").sum()) - missed}
+            | {"tolerance_missed": missed, "not_applicable": unfit}
+            | {"failed": int((status != "ok").sum()) - missed - unfit}
         )
     return {
         "experiment": name,
@@ -120,8 +122,12 @@ def _table(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _faults(settings: Sequence[Mapping[str, Any]], lead: str) -> str:
-    """Say how many runs missed their tolerance or failed, after the words that lead there; nothing if none did."""
-    words = {"tolerance_missed": "missed the tolerance in training", "failed": "failed"}
+    """Say of how many runs something is to be said, after the words that lead there; nothing if of none."""
+    words = {
+        "tolerance_missed": "missed the tolerance in training",
+        "not_applicable": "of a method that does not apply (fit.json says why)",
+        "failed": "failed",
+    }
     counts = {text: sum(one[name] for one in settings) for name, text in words.items()}
     said = [f"{count} {text}" for text, count in counts.items() if count]
     return lead + ", ".join(said) if said else ""
