@@ -187,6 +187,16 @@ def test_home_answers_first(browser: Any, site: Path) -> None:
     assert browser.execute_script(beyond) <= 0, "nothing of the verdicts is cut off on a laptop"
 
 
+def test_home_says_how_much_is_not_counted(site: Path) -> None:
+    with (ROOT / "reports" / "scorecard.csv").open(encoding="utf-8", newline="") as stream:
+        apart = [line["kind"] for line in csv.DictReader(stream) if line["counts"] == "no"]
+    said = re.search(r"Not counted are ([^<]*)\.\n", (site / "index.html").read_text(encoding="utf-8"))
+    assert said
+    assert [int(number) for number in re.findall(r"\d+", said[1])] == [
+        apart.count(kind) for kind in ("number", "setting", "question")
+    ]
+
+
 def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 

@@ -30,7 +30,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
         template.render(
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
-            numbers=sum(e.kind == "number" and not e.counts for e in project.entries),
+            numbers=sum(e.kind == "number" and not e.power for e in project.entries),
             questions=sum(e.kind == "question" for e in project.entries),
             frontier=frontier(project), frontier_name=FRONTIER, cards=_cards(project),
         )
