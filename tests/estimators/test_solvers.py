@@ -176,7 +176,10 @@ def test_a_text_column_is_named_and_a_pipeline_with_an_encoder_has_a_frontier(ma
     encoder = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
     whole = make_pipeline(encoder, PartialFairClassifier(interval=[(0, 0.5)], random_state=0))
     path = frontier(whole, X, rows.y, sensitive_features=rows.group, kappas=[math.inf, 0.2, 0.05])
-    assert list(path.table["status"]) == ["ok"] * 3 and path.estimators[-1].n_features_in_ == 5
+    assert list(path.table["status"]) == ["ok"] * 3 and path.estimators[-1][-1].n_features_in_ == 5
+    right = path.estimators[-1].predict(X, sensitive_features=rows.group) == rows.y
+    parts = path.table.iloc[-1][["train_accuracy", "validation_accuracy"]]
+    assert np.mean(right) == pytest.approx(0.75 * parts.iloc[0] + 0.25 * parts.iloc[1], abs=0.01)
     with pytest.raises(InputError, match="end of a Pipeline"):
         frontier(LogisticRegression(), X, rows.y, sensitive_features=rows.group)
 

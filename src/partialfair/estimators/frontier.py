@@ -35,12 +35,13 @@ class Frontier:
             constraints, train_accuracy, validation_accuracy, train_<metric> and validation_<metric>, and seconds; the
             columns of validation are there if rows were held out. Violations of the constraints count from their
             tolerance (not positive: satisfied); metrics are the violations themselves (0 = parity).
-        estimators: the fitted classifiers, in the order of the table.
+        estimators: the fitted classifiers, in the order of the table; of a pipeline, fitted pipelines that share the
+            steps before the last.
         metric: name of the metric that belongs to the constraint family.
     """
 
     table: "pd.DataFrame"
-    estimators: list[PartialFairClassifier]
+    estimators: list[Any]
     metric: str
 
     def plot(self, axis: Any = None) -> Any:
@@ -112,10 +113,11 @@ def frontier(
         raise InputError(
             f"validation_fraction is {validation_fraction!r}; use a number between 0 and 1, such as 0.25, or 0 for none"
         )
-    first, training, task = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
+    first, training, task, steps = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
     with value_errors():
         metric = plugins.load("constraints", own.constraint).VIOLATION[own.kappa_scale]
-    rows, fitted, start = [], [], None
+    rows, start = [], None
+    fitted: list[Any] = []
     for kappa in path:
         one, at = _copy(first, kappa), replace(task, kappa=kappa)
         began = time.perf_counter()
@@ -125,6 +127,9 @@ def frontier(
         start = None if math.isinf(kappa) else _point(found.fit)
         fitted.append(one._adopt(found, measured, at))
         rows.append(_row(at, one, measured, metric) | {"seconds": time.perf_counter() - began})
+    if isinstance(estimator, Pipeline):
+        last = estimator.steps[-1][0]
+        fitted = [Pipeline([*(steps.steps if steps is not None else ()), (last, one)]) for one in fitted]
     return Frontier(pd.DataFrame(rows), fitted, metric)
 
 
@@ -144,10 +149,10 @@ def _point(fit: Fit) -> Point | None:
 
 def _prepare(
     estimator: Any, kappa: float, X: Any, y: Any, sensitive_features: Any, validation_fraction: float
-) -> tuple[PartialFairClassifier, Training, Task]:
+) -> tuple[PartialFairClassifier, Training, Task, Pipeline | None]:
     """A copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
 
-    The steps before it in a pipeline are fitted on the training rows alone.
+    The steps before it in a pipeline are fitted on the training rows alone, and returned.
     """
     first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
     with value_errors():
@@ -159,13 +164,14 @@ def _prepare(
     kept, held = np.arange(len(labels)), np.zeros(0, np.int64)
     if validation_fraction > 0:
         kept, held = stratified_rows((labels.max() + 1) * codes + labels, validation_fraction, random)
+    steps: Pipeline | None = None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
         X = steps.transform(X)
     data = first._training_rows(X, y, sensitive_features)
     weights = first._weights(data, None)
     training, task = first._prepared(data.take(kept), None if weights is None else weights[kept], True)
-    return first, training, replace(task, validation=data.take(held))
+    return first, training, replace(task, validation=data.take(held)), steps
 
 
 def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
