@@ -182,7 +182,8 @@ class AuditResult:
     def to_text(self) -> str:
         """A short summary for a terminal."""
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
-        lines = [f"{head}, {threshold_text(self)}", words.headline(self), words.gate_sentence(self.gates), ""]
+        label = f", positive label {self.positive_label!r}" if self.positive_label else ""
+        lines = [f"{head}, {threshold_text(self)}{label}", words.headline(self), words.gate_sentence(self.gates), ""]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [
             f"  {line.name}: {line.rows} rows, selection rate {shown(line.positive_rate, 3)}{note}"
