@@ -111,9 +111,10 @@ def test_the_report_of_a_paper_leaves_that_of_the_whole_alone(tmp_path):
     assert config.restricted("one").reports.as_posix() == "reports/one"
     further = load_config(write(path.parent, "more.yaml", seeds=[0], experiments={"one": EXPERIMENT}))
     assert further.reports.as_posix() == "reports/more" and not further.whole
-    assert (
-        load_config(write(tmp_path, "other.yaml", seeds=[0], experiments={"one": EXPERIMENT})).reports.name == "reports"
-    )
+    own = load_config(write(tmp_path, "loans.yaml", seeds=[0], experiments={"one": EXPERIMENT}))
+    assert own.reports.as_posix() == "reports/loans"
+    whole = load_config(write(tmp_path, "params.yaml", seeds=[0], experiments={"one": EXPERIMENT}))
+    assert whole.reports.as_posix() == "reports" and whole.whole
     with pytest.raises(ConfigError, match="papers/mine/grid.yaml: experiments.mine: .* folder of a report"):
         load_config(write(path.parent, "grid.yaml", seeds=[0], experiments={"mine": EXPERIMENT}))
 

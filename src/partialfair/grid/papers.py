@@ -17,6 +17,7 @@ from partialfair.grid.params import StrictModel
 from partialfair.grid.reading import parse
 
 FOLDER = Path("papers")
+WHOLE = "params.yaml"
 GRID = "grid.yaml"
 ABOUT, PUBLISHED, CLAIMS = "paper.yaml", "published.csv", "claims.yaml"
 
@@ -39,14 +40,14 @@ class Paper(StrictModel):
 
 
 def grid_name(path: Path) -> str:
-    """Return what a grid below ``papers/`` is called: a paper's folder, or the stem of a further file; else nothing.
+    """Return what a grid is called: a paper's folder, or the stem of another file; ``params.yaml``, the whole, nothing.
 
     Its scorecard and page go to ``reports/NAME/``, where they leave those of the whole alone.
     """
     folders = path.absolute().parts[:-1]
-    if folders[-2:-1] == (FOLDER.name,):
-        return folders[-1] if path.name == GRID else path.stem
-    return path.stem if folders[-1:] == (FOLDER.name,) else ""
+    if path.name == GRID and folders[-2:-1] == (FOLDER.name,):
+        return folders[-1]
+    return "" if path.name == WHOLE else path.stem
 
 
 def file(paper: str, name: str, root: Path = Path()) -> Path:
