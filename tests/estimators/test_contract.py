@@ -155,3 +155,10 @@ def test_missing_labels_are_counted(rows: Any) -> None:
     labels[:7] = None
     with pytest.raises(InputError, match=f"y has 7 missing labels of {len(labels)}"):
         PartialFairClassifier().fit(rows.X, labels, sensitive_features=rows.group)
+
+
+def test_a_group_too_small_for_the_maps_is_named(rows: Any) -> None:
+    group = np.where(np.arange(len(rows.y)) < 5, "tiny", np.where(np.arange(len(rows.y)) % 2, "one", "other"))
+    model = PartialFairPostProcessor(interval=[(0, 0.3)])
+    with pytest.raises(InputError, match="group 'tiny': interval 0-0.3 keeps"):
+        model.fit(rows.X, rows.y, sensitive_features=group)

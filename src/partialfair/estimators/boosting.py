@@ -265,7 +265,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """Make the maps, if any, and measure."""
         names = tuple(map(str, self.groups_))
         interval, sizes, remedy = Interval.of(self.interval_), np.bincount(codes, minlength=len(names)), "raise kappa"
-        with value_errors():
+        with value_errors(names):
             if mapped:
                 options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
                 found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]

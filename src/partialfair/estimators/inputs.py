@@ -1,6 +1,7 @@
 """What a person passes to an estimator, turned into the tables that algorithms read."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
@@ -30,14 +31,18 @@ class UnconstrainedWarning(UserWarning):
 
 
 @contextmanager
-def value_errors() -> Iterator[None]:
-    """Turn errors of this package into :class:`InputError`."""
+def value_errors(groups: Sequence[str] = ()) -> Iterator[None]:
+    """Turn errors of this package into :class:`InputError`; of those that begin with the code of a group, name it."""
     try:
         yield
     except InputError:
         raise
     except PartialFairError as error:
-        raise InputError(str(error)) from error
+        text = str(error)
+        coded = re.match(r"group (\d+)(?=:)", text)
+        if groups and coded:
+            text = f"group {groups[int(coded[1])]!r}{text[coded.end() :]}"
+        raise InputError(text) from error
 
 
 @contextmanager

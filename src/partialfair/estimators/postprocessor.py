@@ -234,7 +234,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return self
 
     def _map(self, scores: Vector, codes: NDArray[np.int64]) -> Self:
-        with value_errors():
+        names = tuple(map(str, self.groups_))
+        with value_errors(names):
             if not self.kappa > 0:
                 raise InputError(f"kappa is {self.kappa!r}; use a positive number (infinity means no constraint)")
             if self.kappa_scale not in ("absolute", "relative"):
@@ -242,7 +243,6 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.interval_ = self.interval
             if self.interval is None:
                 self.interval_ = (suggest_interval(scores, codes).interval,)
-            names = tuple(map(str, self.groups_))
             read = Interval.of(self.interval_)
             found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
         self.map_, self.train_violation_, self.status_ = found.mapping, found.gap, OK
