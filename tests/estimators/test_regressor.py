@@ -8,7 +8,12 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -159,6 +164,15 @@ def test_ensembles_that_are_not_fitted_yet(uses_group: bool) -> None:
     model.fit(X, y, sensitive_features=group)
     assert isinstance(model.regressor_, RandomForestRegressor) and len(model.regressor_) == 5
     assert uses_group or isinstance(model.group_classifier_, RandomForestClassifier)
+
+
+def test_missing_values_are_for_the_regressor_to_take() -> None:
+    X, y, group = drawn(400, 0)
+    X[::7, 1] = np.nan
+    model = DemographicParityRegressor(HistGradientBoostingRegressor(max_iter=10), uses_group=True, epsilon=0.1)
+    assert np.isfinite(model.fit(X, y, sensitive_features=group).predict(X, sensitive_features=group)).all()
+    with pytest.raises(ValueError, match="contains NaN"):
+        DemographicParityRegressor(epsilon=0.1).fit(X, y, sensitive_features=group)
 
 
 def test_a_stream_of_unlabeled_rows_adapts_the_predictor() -> None:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair.algorithms.measure import MISSED, OK
@@ -132,7 +132,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             InputError: data or settings that cannot be used; also a ValueError.
         """
         self._check_settings(X_unlabeled)
-        X, y = validate_data(self, to_pandas(X), to_pandas(y), dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": self._finite}
+        X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
@@ -237,7 +238,15 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
 
     def _features(self, X: Any) -> Vector:
-        return np.asarray(validate_data(self, to_pandas(X), dtype=np.float64, reset=False))
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": self._finite}
+        return np.asarray(validate_data(self, to_pandas(X), reset=False, **checks))
+
+    @property
+    def _finite(self) -> bool | str:
+        """What may stand in features: missing values where the regressor takes them."""
+        described = hasattr(self.regressor, "__sklearn_tags__")
+        takes = described and get_tags(self.regressor).input_tags.allow_nan
+        return "allow-nan" if takes else True
 
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
         """Codes of the labeled rows' groups; sets ``groups_``."""
