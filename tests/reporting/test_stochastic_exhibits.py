@@ -65,6 +65,14 @@ def test_a_spread_is_judged_alike_whether_it_is_too_large_or_too_small(spread, e
     assert found.tolerance == pytest.approx(abs(side(limits["band"]) - 1))
 
 
+@pytest.mark.parametrize(("value", "expected"), [(0.95, "near"), (0.97, "differs"), (0.89, "differs"), (1.0, "agrees")])
+def test_near_is_what_lies_in_a_band_that_does_not_hold_the_published_number(value, expected):
+    row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 1.0)
+    outcome = Outcome(t_interval([value] * 3), band=(0.9, 0.96), noise=0.001, nulls={"other": value})
+    found = numbers.line(row, outcome)
+    assert found.verdict == expected and expected in found.nulls
+
+
 def loss_lines(quantity):
     """Points of one panel: a mean that runs away from the median, as where one run diverges."""
     return [

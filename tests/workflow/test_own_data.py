@@ -13,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
+from partialfair.errors import PartialFairError
 from partialfair.tables.dataset import Split
 from tests.workflow.project import TINY, Project, make_project
 
@@ -66,6 +67,9 @@ def test_own_data_from_the_file_to_the_figure(project: Project) -> None:
     assert "your own file" in verb("data", "fetch")
     assert "1200 rows, 3 features, groups f, m" in verb("data", "prepare", "loans")
     assert "600 training, 300 validation, 300 test rows" in verb("data", "split", "loans", "--seed", "0")
+    for words in (("data", "prepare", "lones"), ("data", "split", "lones", "--seed", "0")):
+        refused = CliRunner().invoke(app, list(words))
+        assert isinstance(refused.exception, PartialFairError) and "lones" in str(refused.exception), refused.output
     for algorithm, kappa in (("unconstrained", "inf"), ("alm", "0.05")):
         run = f"--experiment mine --dataset loans --algorithm {algorithm} --kappa {kappa} --seed 0"
         verb("train", *run.split())

@@ -61,15 +61,17 @@ def data_prepare(
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Build the table of a dataset from its raw files; in a checkout, where no file is named, by the workflow."""
+    from partialfair.datasets.named import named_dataset
     from partialfair.grid import paths
     from partialfair.jobs.prepare import prepare
     from partialfair.tables.dataset import Dataset
 
-    target = out or Path(paths.table(dataset))
+    target, options = out or Path(paths.table(dataset)), _options(config, [dataset])[1].get(dataset, {})
+    named_dataset(dataset, options)  # or the sentence that it is unknown would stand in a log of the workflow
     if out is None and raw == RAW and make_recorded(target, config):
         table = Dataset.load(target)
     else:
-        table = prepare(dataset, raw, target, _options(config, [dataset])[1].get(dataset, {}))
+        table = prepare(dataset, raw, target, options)
     print(f"{target}: {table.n_rows} rows, {table.n_features} features, groups {', '.join(table.group_names)}")
 
 
@@ -82,6 +84,7 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
+    from partialfair.datasets.named import named_dataset
     from partialfair.grid import paths
     from partialfair.grid.config import load_config
     from partialfair.jobs.split import split
@@ -89,6 +92,7 @@ def data_split(
 
     target = out or Path(paths.split(dataset, seed))
     options = load_config(config).dataset_options(dataset)
+    named_dataset(dataset, options)
     if table is None and out is None and make_recorded(target, config):
         made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)
     else:

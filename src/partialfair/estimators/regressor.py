@@ -132,8 +132,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             InputError: data or settings that cannot be used; also a ValueError.
         """
         self._check_settings(X_unlabeled)
-        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": self._finite}
-        X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **checks)
+        X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
@@ -238,15 +237,13 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
 
     def _features(self, X: Any) -> Vector:
-        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": self._finite}
-        return np.asarray(validate_data(self, to_pandas(X), reset=False, **checks))
+        return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
 
     @property
-    def _finite(self) -> bool | str:
-        """What may stand in features: missing values where the regressor takes them."""
-        described = hasattr(self.regressor, "__sklearn_tags__")
-        takes = described and get_tags(self.regressor).input_tags.allow_nan
-        return "allow-nan" if takes else True
+    def _checks(self) -> dict[str, Any]:
+        """How features are checked: values may be missing where the regressor takes that."""
+        takes = hasattr(self.regressor, "__sklearn_tags__") and get_tags(self.regressor).input_tags.allow_nan
+        return {"dtype": np.float64, "ensure_all_finite": "allow-nan" if takes else True}
 
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
         """Codes of the labeled rows' groups; sets ``groups_``."""
@@ -297,9 +294,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if self.prefit and self.group_classifier is not None:
             self.group_classifier_ = self.group_classifier
         elif codes is not None:
-            classifier = self.group_classifier
-            if classifier is None:
-                classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            classifier = usual if self.group_classifier is None else self.group_classifier
             self.group_classifier_ = clone(classifier).fit(X, codes)
 
     def _with_group(self, X: Vector, codes: Codes | None) -> Vector:

@@ -130,12 +130,17 @@ def _judged(measured: Line, row: Published, outcome: Outcome, estimate: Estimate
         noise = explained if outcome.explained is None else _on_side(value, row.value, outcome.explained)
         return noise, largest if outcome.band is None else _on_side(value, row.value, outcome.band)
 
+    def judged(value: float) -> str:
+        """A word; near is what lies in the band, even where the published number does not."""
+        found, (low, high) = word(value, row.value, *limits(value)), outcome.band or (-math.inf, math.inf)
+        return "differs" if found == "near" and not low - ROUNDING <= value <= high + ROUNDING else found
+
     noise, tolerance = limits(estimate.mean)
-    verdict = word(estimate.mean, row.value, noise, tolerance)
+    verdict = judged(estimate.mean)
     why = (
         next((one.why for one in (evidence.option("by_construction") or ()) if one.meets(row)), "") if evidence else ""
     )
-    found = {name: word(value, row.value, *limits(value)) for name, value in outcome.nulls.items()}
+    found = {name: judged(value) for name, value in outcome.nulls.items()}
     power: Literal["", "yes", "no"] = ""
     if found and not why:
         power = "no" if _as_good(verdict, found.values()) else "yes"
