@@ -83,6 +83,18 @@ def test_a_fault_is_told_with_its_reason():
         seen.take(line)
     assert seen.faults == ["Error in rule prepare:", "partialfair: loans.csv: no column 'sex'", "WorkflowError: why"]
     assert seen.failed == 1
+    seen = Progress(0.0)
+    for line in (
+        'InputFunctionException in rule train in file "workflow/rules/runs.smk", line 4:\n',
+        "Error:\n",
+        "  DataError: loans.csv: no column 'sex'\n",
+        "Wildcards:\n",
+    ):
+        seen.take(line)
+    (fault,) = seen.faults
+    assert fault.startswith("InputFunctionException in rule train") and fault.endswith(
+        "DataError: loans.csv: no column 'sex'"
+    )
 
 
 PLANNED = """

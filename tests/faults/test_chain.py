@@ -265,6 +265,25 @@ def test_files_that_no_job_makes_are_named(spoilt: Lab, monkeypatch: pytest.Monk
     assert {entry.fault for entry in found} == {Fault.FOREIGN}
 
 
+def test_results_of_another_grid_are_counted_and_not_accused(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [path.relative_to(spoilt.path("reports")) for path in spoilt.path("reports").rglob("*") if path.is_file()]
+    cache = spoilt.path(".dvc/cache/files/md5/ab/cd.dir")
+    cache.parent.mkdir(parents=True)
+    spoilt.path("dvc.lock").write_text("stages: {report: {outs: [{path: reports, md5: abcd.dir}]}}\n")
+    cache.write_text(json.dumps([{"md5": "", "relpath": path.as_posix()} for path in listed]))
+    for file in ("data/runs/mine/loans/alm/kappa=0.3/seed=0/model.npz", "reports/mine/runs.parquet"):
+        spoilt.path(file).parent.mkdir(parents=True)
+        spoilt.path(file).write_bytes(b"x")
+    monkeypatch.chdir(spoilt.folder)
+    chain = verify("params.yaml")
+    assert chain.is_whole and chain.elsewhere == {"data/runs/mine": 1, "reports/mine": 1}
+    assert "not of this grid: data/runs/mine, reports/mine (" in chain.summary()
+    cache.write_text(json.dumps([{"md5": "", "relpath": "mine/runs.parquet"}]))  # it came with the committed reports
+    assert [(found.path, found.fault) for found in verify("params.yaml").breaks] == [
+        ("reports/mine/runs.parquet", Fault.FOREIGN)
+    ]
+
+
 def test_an_edited_exhibit_is_damaged_and_one_that_would_be_drawn_otherwise_now_is_outdated(
     spoilt: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,9 +26,9 @@ LOCKED = "LockException:"
 RESUME = "`partialfair resume` (`make resume`)"
 FAULT = re.compile(
     rf"^(?:{JOB_FAULT}|partialfair: |WorkflowError|MissingRuleException|MissingInputException|LockException"
-    r"|\w*Exception:)"
+    r"|\w*Exception\b.*:)"
 )
-UNSAID = "WorkflowError:"  # what went wrong stands in the next line
+UNSAID = re.compile(r"^(?:WorkflowError:|InputFunctionException .*:)(?: Error:)?$")  # the next line says why
 INTERRUPTED = re.compile(r"^(?:Terminating processes on user request|KeyboardInterrupt)")
 _EVERY = 0.3  # seconds between two looks at the log
 _PLAIN = 30.0  # seconds between two lines where the output is no terminal
@@ -62,8 +62,8 @@ class Progress:
 
     def take(self, line: str) -> None:
         """Read one line of the log."""
-        if self.faults and self.faults[-1] == UNSAID and line.strip():
-            self.faults[-1] = f"{UNSAID} {line.strip()}"
+        if self.faults and UNSAID.match(self.faults[-1]) and line.strip():
+            self.faults[-1] += f" {line.strip()}"
         elif found := DONE.search(line):
             self.done, self.total = int(found[1]), int(found[2])
         elif found := RULE.match(line):

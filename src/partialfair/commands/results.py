@@ -132,7 +132,7 @@ def verify(
     good = chain.is_whole and not (complete and chain.absent)
     if as_json:
         found = {name: [asdict(one) for one in getattr(chain, name)] for name in ("links", "breaks")}
-        counts = {"absent": chain.absent, "unfollowed": chain.unfollowed}
+        counts = {name: getattr(chain, name) for name in ("absent", "unfollowed", "elsewhere")}
         print_json({"passed": good, "whole": chain.is_whole, **found, **counts})
     for line in () if as_json else (*chain.lines(), chain.summary()):
         print(line)

@@ -90,6 +90,7 @@ class Chain:
         breaks: in the order in which results arise.
         absent: results of the grid by stage that are not here, nor anything made together with them.
         unfollowed: results by stage that are here, but not what they were made from.
+        elsewhere: files by folder that another grid has made, as it seems; nobody looks at them.
         progress: receives what is looked at next, in a few words.
     """
 
@@ -97,6 +98,7 @@ class Chain:
     breaks: list[Break] = field(default_factory=list)
     absent: Counter[str] = field(default_factory=Counter)
     unfollowed: Counter[str] = field(default_factory=Counter)
+    elsewhere: Counter[str] = field(default_factory=Counter)
     progress: Callable[[str], None] = lambda _: None
 
     @property
@@ -160,6 +162,7 @@ class Chain:
             self.broken(found.path, found.fault, found.problem, found.remedy)
         self.absent.update(other.absent)
         self.unfollowed.update(other.unfollowed)
+        self.elsewhere.update(other.elsewhere)
 
     def spread(self, check: Callable[["Chain", Task], Any], tasks: Sequence[Task], words: str) -> list[Any]:
         """Run a check on every task in as many processes as there are cores; return what each returned.
@@ -209,6 +212,9 @@ class Chain:
             parts.append(f"not here: {_counted(self.absent)} (`dvc pull` brings them, `make paper` makes them)")
         if self.unfollowed:
             parts.append(f"not followed, as what they were made from is not here: {_counted(self.unfollowed)}")
+        if self.elsewhere:
+            folders = ", ".join(sorted(self.elsewhere))
+            parts.append(f"not of this grid: {folders} (`partialfair verify --config` and their grid looks at them)")
         return f"{'whole' if self.is_whole else 'BROKEN'}: {'; '.join(parts)}"
 
 
@@ -219,7 +225,7 @@ def _run(number: int) -> tuple[Chain, Any]:
     check, tasks = _WORK
     chain = Chain()
     value = check(chain, tasks[number])
-    return Chain(chain.links, chain.breaks, chain.absent, chain.unfollowed, progress=print), value
+    return Chain(chain.links, chain.breaks, chain.absent, chain.unfollowed, chain.elsewhere, progress=print), value
 
 
 def _counted(stages: Counter[str]) -> str:

@@ -50,6 +50,11 @@ class Recorded:
         """Whether reports were recorded or committed: DVC keeps no list of them in a fresh clone, git does."""
         return "reports" in self.folders or bool(self._committed)
 
+    def knows_report(self, path: str | Path) -> bool:
+        """Whether a file of ``reports/`` was recorded or committed; others are not asked about."""
+        name = Path(path).as_posix()
+        return name in self._committed or (name in self.md5 and name.startswith("reports/"))
+
     def same(self, path: str | Path) -> bool:
         """Whether a file has the content that was recorded."""
         digest = self.md5.get(Path(path).as_posix())

@@ -18,6 +18,7 @@ from partialfair.provenance.runs import EVALUATED, TRAINED
 from partialfair.tables.files import sha256
 
 _SCORECARD = ""
+_ROOTS = (paths.RUNS, paths.REPORTS)
 DRAWN = ("csv", "html", "pdf", "png", "svg")
 _KEPT = ("classifier_tables.csv", "regression_parity.csv", "ten_million_rows.csv", "tight_parity.csv")
 MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_KEPT)
@@ -180,12 +181,16 @@ class Reports:
         return Fault.OUTDATED if self.recorded.untouched(path) else Fault.DAMAGED
 
 
-def check_foreign(chain: Chain, config: Config) -> None:
+def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
     """Name the files of ``data/runs`` and ``reports`` that no job of the grid makes.
+
+    A folder that bears no name of the grid's is another grid's, and counted as such, unless it came with the
+    committed reports.
 
     Args:
         chain: receives what is found.
         config: the grid; of its restriction to one experiment, or of one paper's, only own folders are looked at.
+        recorded: what DVC and git know of the files.
     """
     jobs = config.jobs()
     known = {str(job.path / name) for job in jobs for name in (*TRAINED, *EVALUATED)}
@@ -194,16 +199,23 @@ def check_foreign(chain: Chain, config: Config) -> None:
     grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}
     parts = {"", config.name, *config.experiments, *grids}
     known |= {str(paths.summary_folder(part) / name) for part in parts for name in paths.SUMMARY}
-    if config.name:
-        roots = [
-            *(paths.RUNS / name for name in config.experiments),
-            *(paths.REPORTS / n for n in config.params.exhibits),
-        ]
-    else:
-        roots = [paths.RUNS, paths.REPORTS]
-    for path in (found for root in roots for found in _files(root)):
-        if path not in known:
+    own = {*(paths.RUNS / name for name in config.experiments), *(paths.REPORTS / n for n in config.params.exhibits)}
+    named = {*own, *(paths.REPORTS / name for name in parts)}
+    for path in (found for root in (sorted(own) if config.name else _ROOTS) for found in _files(root)):
+        folder = _folder(Path(path))
+        if path in known:
+            continue
+        if folder not in named and recorded.knows_reports and not recorded.knows_report(path):
+            chain.elsewhere[str(folder)] += 1
+        else:
             chain.broken(path, Fault.FOREIGN, "no job of the grid makes it", "delete it, or move it out of the results")
+
+
+def _folder(path: Path) -> Path:
+    """The folder of an experiment or exhibit that a file lies in; for a file beside these, where they are."""
+    root = next(root for root in _ROOTS if path.is_relative_to(root))
+    parts = path.relative_to(root).parts
+    return root / parts[0] if len(parts) > 1 else root
 
 
 def _files_of(exhibit: str) -> list[Path]:

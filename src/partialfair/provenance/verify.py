@@ -56,7 +56,7 @@ def verify(
     if reports and (not damage or recorded.knows_reports):
         Reports(config, checked.absent, recorded, edited_only=damage, pictures=deep).check(chain)
     if reports and not damage:
-        check_foreign(chain, config)
+        check_foreign(chain, config, recorded)
     if again:
         retrain(chain, config, checked.good, again)
     if damage:
