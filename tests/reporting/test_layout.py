@@ -40,6 +40,7 @@ def test_an_effect_shows_its_first_digit_and_no_sign_of_a_zero() -> None:
 
     assert shown(0.0123, -0.001, 0.02) == "+0.0123 [-0.0010, +0.0200]"
     assert shown(-0.00003, -0.000121, 0.00005) == "-0.00003 [-0.00012, +0.00005]"
+    assert shown(-0.000001, -0.001005, 0.001002) == "+0.0000 [-0.0010, +0.0010]"
     assert shown(-0.000002) == "-0.000002"
     assert (shown(-0.0), shown(-1e-9), shown(0.5, -0.0, 1.0)) == ("+0.0000", "+0.000000", "+0.5000 [+0.0000, +1.0000]")
     assert shown(math.nan) == "–"

@@ -112,12 +112,14 @@ def mean(line: Mapping[str, Any], name: str, half: str = "", verdict: str = "") 
 def signed(line: Mapping[str, Any], note: str = "") -> Cell:
     """What a line of the scorecard measured, with its sign and the ends of its interval.
 
-    Four decimals, or as many as show the first digit of a smaller value, but no more than the six that are stored.
+    Four decimals, or as many as show the first digit of a smaller value, but no more than the six that are stored, nor
+    than show the first digit of the interval's half-width.
     """
     value, low, high = (line.get(name, math.nan) for name in ("reproduced", "ci_low", "ci_high"))
     if value is None or math.isnan(value):
         return Cell("–", "none")
-    digits = 4 if value == 0 else min(max(4, math.ceil(-math.log10(abs(value)))), 6)
+    size = max(abs(value), 0.0 if math.isnan(low) else (high - low) / 2)
+    digits = 4 if size == 0 else min(max(4, math.ceil(-math.log10(size))), 6)
     interval = "" if math.isnan(low) else f" [{low:+z.{digits}f}, {high:+z.{digits}f}]"
     return Cell(f"{value:+z.{digits}f}{interval}", "number", note)
 
