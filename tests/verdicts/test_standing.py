@@ -89,3 +89,18 @@ def test_a_file_that_is_no_scorecard_is_named(tmp_path, text):
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=r"scorecard\.csv.*delete it"):
         standing.load(path)
+
+
+def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
+    """Lines that were kept come from the file; a page of others would have more digits."""
+    fine = [
+        {name: value + 1e-9 if isinstance(value, float) else value for name, value in line.items()} for line in before
+    ]
+    shown = []
+    monkeypatch.setattr(job.answers, "lines", lambda config, root: fine)
+    monkeypatch.setattr(job.page, "write", lambda config, target, root, lines: shown.extend(lines) or target)
+    job.write_all(load_config(ROOT / "params.yaml"), tmp_path, ROOT)
+    kept = standing.load(tmp_path / "scorecard.csv")
+    assert [line["reproduced"] for line in shown if "reproduced" in line] == [
+        line["reproduced"] for line in kept if "reproduced" in line
+    ]

@@ -42,7 +42,7 @@ def write_all(
     lines = _standing(answers.lines(config, place), folder / "scorecard.csv", undecided)
     paths = [
         scorecard.write(lines, folder / "scorecard.csv"),
-        page.write(config, folder / "index.html", place, lines),
+        page.write(config, folder / "index.html", place, scorecard.rounded(lines)),  # as lines that were kept are
     ]
     for name, content in (
         ("verdicts.json", {"papers": scorecard.verdicts(config, lines, place)}),

@@ -133,9 +133,12 @@ def write(lines: list[dict[str, Any]], target: Path) -> Path:
     """
     for entry in lines:
         check(entry["kind"], entry["verdict"])
-    return write_csv(target, COLUMNS, [_rounded(entry) for entry in lines])
+    return write_csv(target, COLUMNS, rounded(lines))
 
 
-def _rounded(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Six decimals are more than any published number has, and keep the file readable."""
-    return {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()}
+def rounded(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Lines as they stand in the file: six decimals are more than any published number has, and keep it readable."""
+    return [
+        {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()}
+        for entry in lines
+    ]
