@@ -139,6 +139,5 @@ def write(lines: list[dict[str, Any]], target: Path) -> Path:
 def rounded(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Lines as they stand in the file: six decimals are more than any published number has, and keep it readable."""
     return [
-        {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()}
-        for entry in lines
+        {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()} for entry in lines
     ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from partialfair.metrics.statistics.effect import holm
+
 
 @dataclass(frozen=True)
 class RankTest:
@@ -40,7 +42,6 @@ def rank_test(values: pd.DataFrame, control: str) -> RankTest:
     """
     import scikit_posthocs
     from scipy.stats import friedmanchisquare
-    from statsmodels.stats.multitest import multipletests
 
     whole = values.dropna(axis="columns")
     left_out = [str(name) for name in values.columns if name not in whole]
@@ -57,6 +58,6 @@ def rank_test(values: pd.DataFrame, control: str) -> RankTest:
         return replace(test, reason="all algorithms are equal on every problem")
     place = list(whole.columns).index(control)
     others = [index for index in range(whole.shape[1]) if index != place]
-    corrected = multipletests(pairs[place, others], method="holm")[1]
+    corrected = holm([float(p) for p in pairs[place, others]])
     post_hoc = {str(whole.columns[index]): float(value) for index, value in zip(others, corrected, strict=True)}
     return replace(test, statistic=float(statistic), p=float(p), post_hoc=post_hoc)
