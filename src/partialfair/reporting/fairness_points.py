@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from partialfair.metrics.statistics.frontier import FAR
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -19,7 +20,6 @@ COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
     "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "missed", "note",
 )  # fmt: skip
-FAR = 0.1  # fairness between two models beyond which the line between them is dotted
 DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart

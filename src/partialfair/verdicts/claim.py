@@ -40,6 +40,9 @@ class Equal(StrictModel):
     fairer_than: float = Field(0.0, description="only levels of at least this fairness (1 - violation)")
     less_fair_than: float = Field(1.0, description="only levels below this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
+    between: dict[str, list[str]] = Field(
+        {}, description="by experiment, further ones of ours whose models lie between those of the paper's tolerances"
+    )
 
 
 class FromTable(StrictModel):
@@ -91,6 +94,7 @@ class Claim(StrictModel):
         [],
         description="methods that the sentence is not about: where one passes the same test, the line has no power",
     )
+    without_nulls: str = Field("", description="why no other method can take the test of a claim that compares nothing")
     order: list[list[str]] = Field([], description="of ordered: sets of methods, best first")
     experiments: list[str] = Field([], description="where; one line each")
     datasets: list[str] = Field([], description="where; all datasets of the experiments by default")
@@ -152,9 +156,20 @@ class Claim(StrictModel):
             "rate": [("limit", "the power of x", self.limit is not None), ("table.x", "", self.table and self.table.x)],
         }
         needed += more.get(self.test, [("against", "what it is compared with", self.against)])
-        if self.test in ("similar", "at_least") or self.pairing == "single":
+        if self.test in ("similar", "at_least") or (self.pairing == "single" and self.test != "bound"):
             needed.append(("margin", "above 0, stated before the run", self.margin))
+        if self.test in ("bound", "monotone", "rate") and self.kind == "claim":
+            why = "methods that take the test too; or without_nulls, why there are none"
+            needed.append(("nulls", why, self.nulls or self.without_nulls))
         return needed
+
+    @model_validator(mode="after")
+    def _margin_is_used(self) -> Self:
+        """Refuse a margin that the test does not look at: a line would print it all the same."""
+        used = self.test in ("similar", "at_least", "rate") or (self.pairing == "single" and self.test != "bound")
+        if self.margin and not used:
+            raise ValueError(f"test {self.test} looks at no margin (given: {self.margin}); leave it out")
+        return self
 
     def margin_of(self, dataset: str) -> float:
         """The margin on a dataset."""

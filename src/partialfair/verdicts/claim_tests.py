@@ -8,17 +8,23 @@ same rule, and is ``undecided`` otherwise: then the line says which effect could
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from partialfair.metrics.statistics.effect import Effect, holm
 from partialfair.metrics.statistics.paired import increasing_trend
+from partialfair.metrics.statistics.power import (
+    detectable_inside,
+    detectable_together,
+    seeds_inside,
+    seeds_together,
+)
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import samples
 from partialfair.verdicts.claim import Claim, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
 from partialfair.verdicts.line import Line
-from partialfair.verdicts.samples import Place, Sample
+from partialfair.verdicts.sample import Place, Sample, weakest
 
 P = tuple[float, float]
 """P-values of the claim and of its opposite."""
@@ -43,13 +49,15 @@ class Test:
 
 
 def _all(sample: Sample, p: Callable[[Effect], float]) -> float:
-    """P-value of "not for all": the largest, an intersection-union test (Berger 1982)."""
-    return max(map(p, sample.effects), default=math.nan)
+    """P-value of "not for all": the largest, an intersection-union test (Berger 1982); 1 if one cannot be tested."""
+    found = [p(effect) for effect in sample.effects]
+    return max((1.0 if math.isnan(value) else value for value in found), default=math.nan)
 
 
 def _any(sample: Sample, p: Callable[[Effect], float]) -> float:
     """P-value of "for none": the smallest, corrected for their number (Bonferroni)."""
-    return min(1.0, len(sample.effects) * min(map(p, sample.effects), default=math.nan))
+    found = [value for effect in sample.effects if not math.isnan(value := p(effect))]
+    return min(1.0, len(sample.effects) * min(found)) if found else math.nan
 
 
 def _better(sample: Sample, margin: float) -> P:
@@ -75,7 +83,7 @@ def _similar(sample: Sample, margin: float) -> P:
 
 def _trend(sample: Sample, margin: float) -> P:
     """Page's test over seeds; of two settings, the paired difference."""
-    if sample.scores is None or sample.scores.shape[1] < 3 or len(sample.scores) < 2:
+    if sample.scores is None or not _is_trend(sample):
         return _better(sample, 0.0)
     return increasing_trend(sample.scores).p, increasing_trend(-sample.scores).p
 
@@ -139,8 +147,8 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
         own = [test.pairs(evidence, claim, place, side) for side in claim.sides()] if test.pairs else []
         for sample in [*own, *([test.whole(evidence, claim, place)] if test.whole else [])]:
             refused = _stand_in(evidence, claim, place)
-            sample = replace(sample, reason=refused, dominated=False) if refused else sample
-            decided = sample.average.tested and not sample.reason
+            sample = replace(sample, reason=refused, dominance=0) if refused else sample
+            decided = any(effect.tested for effect in sample.effects) and not sample.reason
             p = test.decide(sample, claim.margin_of(place.dataset)) if decided else (math.nan, math.nan)
             p = (1.0, p[1]) if decided and sample.incomplete else p
             yield _Compared(claim, place, sample, p, _nulls(evidence, claim, place, test) if decided else {})
@@ -184,28 +192,73 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     )  # fmt: skip
     shown = sample.average
     if sample.reason or not shown.n:
-        beaten = sample.dominated and claim.test in ("better", "at_least")
-        return replace(head, verdict="dominated" if beaten else "not run")
+        return _by_dominance(head, claim, sample)
     low, high = shown.interval(evidence.results.level)
     measured = replace(head, reproduced=shown.mean, ci_low=low, ci_high=high, n=shown.n)
     if claim.pairing == "single" and shown.n == 1:
         holds = test.single(shown.mean, margin)
-        words = f"{claim.test.replace('_', ' ')}: one deterministic run, by the margin"
+        words = f"{claim.test.replace('_', ' ')}: one deterministic run{', by the margin' if margin else ''}"
         verdict = {True: "holds", False: "fails", None: "undecided"}[holds]
         return replace(measured, verdict=verdict, test=words, detectable=margin if holds is None else None)
     if not shown.tested:
         note = "; ".join(filter(None, ["one seed gives no test", measured.note]))
         return replace(measured, verdict="undecided", note=note)
     verdict = "holds" if one.p[0] <= alpha else "fails" if one.p[1] <= alpha else "undecided"
-    weakest = (max if claim.test == "worse" else min)(sample.effects, key=lambda effect: effect.statistic())
     p_value = one.p[1] if verdict == "fails" else one.p[0]
-    decided = replace(measured, verdict=verdict, statistic=weakest.statistic(), p_value=p_value)
-    if verdict != "undecided":
-        return decided
-    known = replace(decided, detectable=weakest.detectable(alpha / family))
+    decided = replace(measured, verdict=verdict, statistic=_statistic(claim, sample, margin), p_value=p_value)
+    return decided if verdict != "undecided" else _undecided(decided, claim, sample, margin, alpha / family)
+
+
+def _by_dominance(head: Line, claim: Claim, sample: Sample) -> Line:
+    """A comparison without numbers: decided if one side's models beat all of the other's, and not run otherwise."""
+    direction = {"better": 1, "at_least": 1, "worse": -1}.get(claim.test, 0) * sample.dominance
+    if direction == 0:
+        return head
+    power: Literal["", "no"] = "no" if sample.beaten_by else ""
+    nulls = f"{sample.beaten_by} passes" if sample.beaten_by else ""
+    return replace(head, verdict="dominated" if direction > 0 else "fails", power=power, nulls=nulls)
+
+
+def _statistic(claim: Claim, sample: Sample, margin: float) -> float | None:
+    """The statistic behind the p-value: Page's L, or Student's t of the weakest effect against what it has to pass."""
+    if claim.test == "monotone" and _is_trend(sample):
+        return increasing_trend(sample.scores).statistic if sample.scores is not None else None
+    if claim.test == "similar":
+        return min(min(e.statistic(-margin), -e.statistic(margin)) for e in sample.effects)
+    sign = -1 if claim.test == "worse" else 1
+    return weakest(sample.effects, sign).statistic(-margin if claim.test in ("at_least", "rate") else 0.0)
+
+
+def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: float) -> Line:
+    """The line with what could have been seen, and the number of seeds that a decision would take."""
+    if claim.test == "monotone" and _is_trend(sample):
+        return line
+    if claim.test == "similar":
+        most = max(sample.effects, key=lambda effect: abs(effect.mean))
+        seeds, known = seeds_inside(most, margin, alpha), detectable_inside(most, alpha)
+        opposite = (
+            None if seeds else replace(most, mean=abs(most.mean) - margin).seeds_for(abs(most.mean) - margin, alpha / 2)
+        )
+    else:
+        sign, shift = -1 if claim.test == "worse" else 1, margin if claim.test in ("at_least", "rate") else 0.0
+        effects = [replace(effect, mean=sign * effect.mean + shift) for effect in sample.effects]
+        seeds, known = seeds_together(effects, sample.values, alpha), detectable_together(effects, sample.values, alpha)
+        least = weakest(effects)
+        opposite = None if seeds else least.seeds_for(-least.mean, alpha / len(effects))
+    found = replace(line, detectable=None if math.isnan(known) else known)
     if sample.incomplete:
-        return replace(known, note=f"{known.note}; seeds alone cannot make it hold: it lacks values to compare")
-    return replace(known, seeds_needed=weakest.seeds_for(margin or abs(weakest.mean), alpha / family))
+        return replace(found, note=f"{found.note}; seeds alone cannot make it hold: it lacks values to compare")
+    if seeds is None and opposite is not None:
+        words = (
+            "the measured effect points the other way, and the number of seeds is what would decide against the claim"
+        )
+        return replace(found, seeds_needed=opposite, note=f"{found.note}; {words}")
+    return replace(found, seeds_needed=seeds)
+
+
+def _is_trend(sample: Sample) -> bool:
+    """Whether Page's test decides: it needs two seeds and three settings."""
+    return sample.scores is not None and sample.scores.shape[1] >= 3 and len(sample.scores) >= 2
 
 
 def _note(claim: Claim, sample: Sample) -> str:

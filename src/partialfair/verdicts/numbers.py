@@ -68,7 +68,7 @@ def word(value: float, expected: float, noise: float, tolerance: float | None) -
     return "near" if tolerance is not None and apart <= tolerance + ROUNDING else "differs"
 
 
-def noise_of(row: Published, estimate: Estimate) -> float:
+def noise_of(row: Published, estimate: Estimate, level: float = 0.95) -> float:
     """Largest difference that the spread over seeds explains: half-width of the interval of a difference of two means.
 
     The published mean has its printed standard deviation, or ours where none is printed, over the paper's seeds, or
@@ -79,16 +79,16 @@ def noise_of(row: Published, estimate: Estimate) -> float:
         return math.nan
     deviation = row.spread if row.spread_kind == "std" else math.nan
     if math.isnan(deviation):
-        deviation = ours / _half_width_per_deviation(estimate.n)
-    theirs = deviation * _half_width_per_deviation(row.seeds or estimate.n)
+        deviation = ours / _half_width_per_deviation(estimate.n, level)
+    theirs = deviation * _half_width_per_deviation(row.seeds or estimate.n, level)
     return math.hypot(ours, theirs)
 
 
-def _half_width_per_deviation(n: int) -> float:
-    """Half-width of the 95% interval of a mean of n values, in their standard deviations."""
+def _half_width_per_deviation(n: int, level: float) -> float:
+    """Half-width of the interval of a mean of n values, in their standard deviations."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(n - 1, 0.975) / math.sqrt(n))
+    return float(stdtrit(n - 1, (1 + level) / 2) / math.sqrt(n))
 
 
 def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None) -> Line:
@@ -123,7 +123,8 @@ def _judged(measured: Line, row: Published, outcome: Outcome, estimate: Estimate
     half = outcome.noise
     if half is None and declared is not None:
         half = declared.half_width(row.metric, row.dataset)
-    explained = noise_of(row, estimate) if half is None else half
+    level = evidence.results.level if evidence is not None else 0.95
+    explained = noise_of(row, estimate, level) if half is None else half
 
     def limits(value: float) -> tuple[float, float | None]:
         """The largest differences that noise explains, and that are near, on a value's side of the published number."""

@@ -1,56 +1,21 @@
 """What a claim compares, seed by seed: numbers that are positive where the claim's method is the better one."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_effect
-from partialfair.metrics.statistics.frontier import Points, common_range, gain
 from partialfair.verdicts import exhibit_tables as tables
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import LARGER, Claim, FromTable, Side
+from partialfair.verdicts.claim import Claim, FromTable, Side
+from partialfair.verdicts.equal_fairness import at_equal
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
 from partialfair.verdicts.results import Results, Setting
-
-
-class Place(NamedTuple):
-    """Where a claim looks: an experiment's dataset, or a dataset of an exhibit's table."""
-
-    experiment: str
-    dataset: str
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One comparison.
-
-    Attributes:
-        effects: the claim holds where all are positive: one, or one per level of fairness or pair of methods.
-        average: what is shown of them: of several that all have to be positive, the weakest.
-        against: what the method is compared with, in words.
-        metric: what the numbers are.
-        note: the measured means, and where they were compared.
-        reason: why there is no comparison; empty if there is one.
-        dominated: every model of the other side is beaten in both respects.
-        scores: (seeds, settings) numbers whose trend is tested, in place of effects.
-        incomplete: effects are missing for which the claim would have to hold, too.
-    """
-
-    effects: tuple[Effect, ...] = ()
-    average: Effect = field(default_factory=lambda: mean_effect([]))
-    against: str = ""
-    metric: str = ""
-    note: str = ""
-    reason: str = ""
-    dominated: bool = False
-    scores: NDArray[np.float64] | None = None
-    incomplete: bool = False
+from partialfair.verdicts.sample import Place, Sample, label_of, metric_values, name_of, sign_of, weakest
 
 
 def places(evidence: Evidence[Any], claim: Claim) -> Iterator[Place]:
@@ -65,13 +30,6 @@ def places(evidence: Evidence[Any], claim: Claim) -> Iterator[Place]:
         for dataset in evidence.config.experiment(experiment).runs:
             if not claim.datasets or dataset in claim.datasets:
                 yield Place(experiment, dataset)
-
-
-def sign_of(claim: Claim) -> int:
-    """1 if larger is better, -1 if smaller is."""
-    if claim.better is not None:
-        return 1 if claim.better == "larger" else -1
-    return 1 if claim.metric in LARGER else -1
 
 
 # --- numbers of one side -----------------------------------------------------------------------------------------
@@ -89,7 +47,7 @@ def values(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> t
     setting, reason = setting_of(evidence.results, claim, place, side)
     if setting is None:
         return {}, reason
-    return _metric_values(evidence, claim, setting), evidence.results.reason(setting)
+    return metric_values(evidence, claim, setting), evidence.results.reason(setting)
 
 
 def setting_of(results: Results, claim: Claim, place: Place, side: Side) -> tuple[Setting | None, str]:
@@ -104,23 +62,14 @@ def setting_of(results: Results, claim: Claim, place: Place, side: Side) -> tupl
     return None, f"no run of {where}" if not found else f"{where} has several tolerances; the claim names none"
 
 
-def _metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Values:
-    if claim.metric in evidence.results.runs.columns:
-        own = evidence.results.runs_of(setting)
-        found = dict(zip(own["seed"].astype(int), own[claim.metric].astype(float), strict=True))
-    else:
-        found = evidence.values(setting, claim.metric, claim.rows)
-    return {seed: abs(v) if claim.absolute else v for seed, v in found.items() if not math.isnan(v)}
-
-
 # --- comparisons ---------------------------------------------------------------------------------------------------
 
 
 def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Sample:
     """The method against one other side: its advantage, at a tolerance or at equal fairness."""
-    label = _label(evidence, claim, place, side)
+    label = label_of(evidence, claim, place, side)
     if claim.at_equal is not None:
-        return _at_equal(evidence, claim, place, side, label)
+        return at_equal(evidence, claim, place, side, label)
     if claim.table is not None and claim.table.each:
         return _at_each(evidence, claim, claim.table, place, side, label)
     own = Side(method=claim.method)
@@ -130,10 +79,10 @@ def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) ->
         methods = [claim.method, side.method or claim.method]
         one, two = tables.in_common(evidence.root, claim.table, place.dataset, methods)
     if not one or not two:
-        return Sample(against=label, metric=_name(claim), reason=why or why_not or "no run gives this number")
+        return Sample(against=label, metric=name_of(claim), reason=why or why_not or "no run gives this number")
     effect = _effect(claim, one, two)
     note = f"means {np.mean(list(one.values())):.4g} and {np.mean(list(two.values())):.4g}"
-    return Sample((effect,), effect, label, _name(claim), note)
+    return Sample((effect,), effect, label, name_of(claim), note)
 
 
 def _at_each(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Place, side: Side, label: str) -> Sample:
@@ -148,12 +97,11 @@ def _at_each(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Pla
             effects[str(value)] = _effect(claim, one, two)
     if not effects:
         _, reason = values(evidence, claim, place, side)
-        return Sample(against=label, metric=_name(claim), reason=reason or f"no {table.each} has rows of both")
+        return Sample(against=label, metric=name_of(claim), reason=reason or f"no {table.each} has rows of both")
     share = f"{len(effects)} of {table.values} {table.each}s" if table.values else f"{len(effects)} {table.each}s"
     note = f"{share}: " + ", ".join(f"{name} {effect.mean:+.4g}" for name, effect in effects.items())
-    weakest = min(effects.values(), key=lambda effect: effect.statistic())
     found = tuple(effects.values())
-    return Sample(found, weakest, label, _name(claim), note, incomplete=len(found) < table.values)
+    return Sample(found, weakest(found), label, name_of(claim), note, incomplete=len(found) < table.values)
 
 
 def _effect(claim: Claim, one: Values, two: Values) -> Effect:
@@ -169,14 +117,14 @@ def steadiness(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) 
     Over seeds: absolute deviations from the median, paired (Brown and Forsythe 1974). Otherwise the standard
     deviation of each seed's numbers.
     """
-    label = _label(evidence, claim, place, side)
+    label = label_of(evidence, claim, place, side)
     spreads = [_spread(evidence, claim, place, one) for one in (Side(method=claim.method), side)]
     if not all(spreads):
-        return Sample(against=label, metric=_name(claim), reason="not all the runs have a value")
+        return Sample(against=label, metric=name_of(claim), reason="not all the runs have a value")
     one, two = spreads
     effect = mean_effect([two[seed] - one[seed] for seed in sorted(one.keys() & two.keys())])
     shown = " and ".join(f"{np.mean(list(found.values())):.4g}" for found in spreads)
-    return Sample((effect,), effect, label, f"spread of {_name(claim)} over {claim.over}", f"mean spreads {shown}")
+    return Sample((effect,), effect, label, f"spread of {name_of(claim)} over {claim.over}", f"mean spreads {shown}")
 
 
 def _spread(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Values:
@@ -195,7 +143,7 @@ def _along(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> l
         return [values(evidence, claim, Place(name, place.dataset), side)[0] for name in claim.experiments]
     pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
     settings = frontiers.settings_of(evidence.results, pair, place.dataset)
-    return [_metric_values(evidence, claim, one) for one in sorted(settings, key=lambda s: -s.kappa)]
+    return [metric_values(evidence, claim, one) for one in sorted(settings, key=lambda s: -s.kappa)]
 
 
 def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
@@ -204,7 +152,7 @@ def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     if claim.over == "kappa":  # the unconstrained model is the loosest
         start = _start(evidence, claim, place)
         columns = [start, *columns] if start else columns
-    name = f"{_name(claim)} along {claim.over}"
+    name = f"{name_of(claim)} along {claim.over}"
     seeds = sorted(set.intersection(*(set(one) for one in columns))) if columns else []
     if len(columns) < 2 or not seeds:
         return Sample(metric=name, reason="fewer than two settings have values at one seed")
@@ -216,7 +164,7 @@ def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
 
 def _start(evidence: Evidence[Any], claim: Claim, place: Place) -> Values:
     settings = frontiers.settings_of(evidence.results, frontiers.Side(place.experiment, claim.start), place.dataset)
-    return _metric_values(evidence, claim, settings[0]) if settings and claim.start != claim.method else {}
+    return metric_values(evidence, claim, settings[0]) if settings and claim.start != claim.method else {}
 
 
 def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
@@ -224,11 +172,11 @@ def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     found, reason = _worst(evidence, claim, place)
     if not found or claim.limit is None:
         return Sample(
-            against=f"limit {claim.limit:g}", metric=_name(claim), reason=reason or "no run gives this number"
+            against=f"limit {claim.limit:g}", metric=name_of(claim), reason=reason or "no run gives this number"
         )
     effect = mean_effect([sign_of(claim) * (value - claim.limit) for value in found.values()])
     return Sample(
-        (effect,), effect, f"limit {claim.limit:g}", _name(claim), f"mean {np.mean(list(found.values())):.4g}"
+        (effect,), effect, f"limit {claim.limit:g}", name_of(claim), f"mean {np.mean(list(found.values())):.4g}"
     )
 
 
@@ -254,10 +202,10 @@ def rate(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
         if len(part) > 2:
             slopes.append(float(np.polyfit(np.log(part[source.x]), np.log(part[source.value]), 1)[0]))
     if not slopes:
-        return Sample(metric=_name(claim), reason=f"{source.exhibit} has no curve of {claim.method}")
+        return Sample(metric=name_of(claim), reason=f"{source.exhibit} has no curve of {claim.method}")
     effect = mean_effect([-slope - claim.limit for slope in slopes])
     note = f"falls as {source.x}^{np.mean(slopes):.2f}"
-    return Sample((effect,), effect, f"{source.x}^-{claim.limit:g}", _name(claim), note)
+    return Sample((effect,), effect, f"{source.x}^-{claim.limit:g}", name_of(claim), note)
 
 
 def ordered(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
@@ -266,110 +214,10 @@ def ordered(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     words = " before ".join("{" + ", ".join(evidence.label(n) for n in names) + "}" for names in claim.order)
     absent = [name for name, own in found.items() if not own]
     if absent:
-        return Sample(against=words, metric=_name(claim), reason=f"no values of {', '.join(absent)}")
+        return Sample(against=words, metric=name_of(claim), reason=f"no values of {', '.join(absent)}")
     pairs = [(a, b) for one, two in pairwise(claim.order) for a in one for b in two]
     effects = [_effect(claim, found[a], found[b]) for a, b in pairs]
-    weakest = min(range(len(pairs)), key=lambda k: effects[k].mean)
+    closest = min(range(len(pairs)), key=lambda k: effects[k].mean)
     means = ", ".join(f"{evidence.label(name)} {np.mean(list(own.values())):.4g}" for name, own in found.items())
-    note = f"means {means}; the closest call is {' and '.join(map(evidence.label, pairs[weakest]))}"
-    return Sample(tuple(effects), effects[weakest], words, _name(claim), note)
-
-
-def _at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, label: str) -> Sample:
-    """Advantage at levels of fairness inside the range in which both sides were trained."""
-    equal = claim.at_equal
-    assert equal is not None
-    violation = equal.metric or frontiers.metric_of(evidence, place.experiment)
-    name = f"{_name(claim)} at equal 1 - {violation}"
-    one, two = (_points(evidence, claim, place, which, violation) for which in (Side(method=claim.method), side))
-    seeds = sorted(one.keys() & two.keys())
-    if not seeds:
-        pairs = [
-            (s.experiment or place.experiment, s.method or claim.method) for s in (Side(method=claim.method), side)
-        ]
-        absent = [pair for pair, points in zip(pairs, (one, two), strict=True) if not points]
-        reasons = [frontiers.missing(evidence, frontiers.Side(*pair), place.dataset) for pair in absent]
-        return Sample(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
-    levels = _levels(claim, *common_range([(one[seed], two[seed]) for seed in seeds]))
-    words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
-    if not len(levels):
-        start = _points(evidence, claim, place, Side(method=claim.start), violation)
-        if all(_beaten(two[seed], one[seed], start.get(seed)) for seed in seeds):
-            return Sample(against=label, metric=name, reason=f"every model is beaten; {words}", dominated=True)
-        where = f"no level of fairness {_cut(claim)}at which both were trained"
-        return Sample(against=label, metric=name, reason=f"{where}: {words}")
-    gains = np.array([gain(one[seed], two[seed], levels) for seed in seeds])
-    gains = gains[~np.isnan(gains).all(axis=1)]
-    effects = tuple(mean_effect(gains[:, k]) for k in range(len(levels)))
-    average = mean_effect(np.nanmean(gains, axis=1))
-    span = f" from {levels[0]:.3f} to {levels[-1]:.3f}" if len(levels) > 1 else f", {levels[0]:.3f}"
-    note = f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}; {words}"
-    if not equal.every or len(levels) == 1:
-        return Sample((average,) if not equal.every else effects, average, label, name, note)
-    sign = -1 if claim.test == "worse" else 1
-    weakest = min(range(len(levels)), key=lambda k: _or_last(sign * effects[k].statistic()))
-    note = f"at the weakest level, {levels[weakest]:.3f}; mean over all {average.mean:+.4f}; {note}"
-    return Sample(effects, effects[weakest], label, name, note)
-
-
-def _or_last(statistic: float) -> float:
-    return math.inf if math.isnan(statistic) else statistic
-
-
-def _cut(claim: Claim) -> str:
-    """The part of the fairness axis that a claim speaks of, in words; empty if it is all of it."""
-    equal = claim.at_equal
-    assert equal is not None
-    parts = [f"of {equal.fairer_than:g} or more"] if equal.fairer_than > 0 else []
-    parts += [f"below {equal.less_fair_than:g}"] if equal.less_fair_than < 1 else []
-    return "".join(f"{part} " for part in parts)
-
-
-def _points(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str) -> dict[int, Points]:
-    """(1 - violation, signed number) of a side's models by seed."""
-    pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
-    models: dict[int, list[tuple[float, float]]] = {}
-    for setting in frontiers.settings_of(evidence.results, pair, place.dataset):
-        number = _metric_values(evidence, claim, setting)
-        for seed, gap in evidence.values(setting, violation, claim.rows).items():
-            if not math.isnan(gap) and seed in number:
-                models.setdefault(seed, []).append((1 - gap, sign_of(claim) * number[seed]))
-    return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in models.items()}
-
-
-def _range_words(points: Mapping[int, Points], seeds: list[int]) -> str:
-    """Range of fairness of a side's models, median over seeds."""
-    low, high = (float(np.median([pick(points[s][0]) for s in seeds])) for pick in (np.min, np.max))
-    return f"{low:.3f} to {high:.3f}"
-
-
-def _levels(claim: Claim, low: float, high: float) -> NDArray[np.float64]:
-    """Levels of fairness inside a range."""
-    equal = claim.at_equal
-    assert equal is not None
-    low, high = max(low, equal.fairer_than), min(high, equal.less_fair_than)
-    if isinstance(equal.levels, int):
-        return np.linspace(low, high, equal.levels) if low < high else np.empty(0)
-    wanted = np.sort(1 - np.array(equal.levels, np.float64))
-    return wanted[(wanted >= low - 1e-12) & (wanted <= high + 1e-12)]
-
-
-def _beaten(points: Points, by: Points, start: Points | None) -> bool:
-    """Whether each point is reached in both respects, and surpassed in one, by some point of the others."""
-    fair, good = (np.concatenate([a, b]) for a, b in zip(by, start or (np.empty(0), np.empty(0)), strict=True))
-    return all(
-        bool(np.any((fair >= f) & (good >= g) & ((fair > f) | (good > g)))) for f, g in zip(*points, strict=True)
-    )
-
-
-def _label(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:
-    """The other side in words."""
-    method = side.method or claim.method
-    parts = [evidence.label(method) if claim.table is None else method]
-    parts += [f"in {side.experiment}"] if side.experiment not in (None, place.experiment) else []
-    parts += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
-    return " ".join(parts)
-
-
-def _name(claim: Claim) -> str:
-    return claim.metric or (claim.table.value if claim.table is not None else "")
+    note = f"means {means}; the closest call is {' and '.join(map(evidence.label, pairs[closest]))}"
+    return Sample(tuple(effects), effects[closest], words, name_of(claim), note)

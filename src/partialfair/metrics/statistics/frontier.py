@@ -18,6 +18,9 @@ LEVELS = 10
 """Levels of fairness at which two frontiers are compared."""
 COVERED = 0.8
 """Share of the seeds at which both have models on either side of a level of fairness, for it to be compared."""
+FAR = 0.1
+"""Fairness between two neighbouring models beyond which nothing is said of the levels between them."""
+EQUAL = 1e-12
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Fairness and accuracy of some models, (m,) each."""
 
@@ -71,13 +74,15 @@ def compare(
     """Compare two frontiers seed by seed on the range of fairness in which both were trained.
 
     Below its least fair model a method is not said to be flat: the range begins and ends where both have models on
-    either side of a level at ``COVERED`` of the seeds, and a level counts at those seeds alone. Claims in words are
-    decided on the same range.
+    either side of a level at ``COVERED`` of the seeds. Of the levels in it those are compared around which both have
+    models that lie no more than ``FAR`` apart, again at ``COVERED`` of the seeds, and each at those seeds alone. Claims
+    in words are decided at the same levels.
 
     Args:
         first, second: points by seed, without the unconstrained model, which neither has trained; seeds that one
             lacks are left out.
-        count: number of equally spaced levels, of which the first and the last are the ends of the range.
+        count: number of equally spaced levels, of which the first and the last are the ends of the range; fewer are
+            compared where models lie far apart.
         level: of the intervals.
     """
     seeds = sorted(first.keys() & second.keys())
@@ -88,10 +93,11 @@ def compare(
     if not low < high:
         words = " and ".join(_range_words([points[seed] for seed in seeds]) for points in (first, second))
         return Comparison(np.empty(0), reach=reach, reason=f"no level of fairness reached by both ({words})")
-    levels = np.linspace(low, high, count)
-    gains = np.array([gain(one, two, levels) for one, two in pairs])
-    gains = gains[~np.isnan(gains).all(axis=1)]
-    differences = tuple(paired_difference(gains[:, k], np.zeros(len(gains)), level) for k in range(count))
+    levels, gains = covered(np.linspace(low, high, count), pairs)
+    if not len(levels):
+        reason = f"between fairness {low:.2f} and {high:.2f} no models of both lie within {FAR:g}"
+        return Comparison(np.empty(0), reach=reach, reason=reason)
+    differences = tuple(paired_difference(gains[:, k], np.zeros(len(gains)), level) for k in range(len(levels)))
     average = paired_difference(np.nanmean(gains, axis=1), np.zeros(len(gains)), level)
     return Comparison(levels, differences, average, reach)
 
@@ -104,11 +110,33 @@ def common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
     return lows[place], highs[place]
 
 
+def covered(
+    levels: NDArray[np.float64], pairs: Sequence[tuple[Points, Points]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Levels at which both were trained at ``COVERED`` of the seeds, (k,), and the first's advantage there, (seeds, k).
+
+    Seeds without any such level are left out.
+    """
+    gains = np.array([gain(one, two, levels) for one, two in pairs])
+    enough = (~np.isnan(gains)).mean(axis=0) >= COVERED - 1e-12
+    gains = gains[:, enough]
+    return levels[enough], gains[~np.isnan(gains).all(axis=1)]
+
+
 def gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Advantage of the first at levels of fairness; NaN where a seed has no models on both sides of a level."""
-    low, high = common_range([(one, two)])
-    inside = (levels >= low - 1e-12) & (levels <= high + 1e-12)
-    return np.where(inside, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
+    """Advantage of the first at levels of fairness; NaN where one of the two was not trained around a level."""
+    trained = _around(one[0], levels) & _around(two[0], levels)
+    return np.where(trained, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
+
+
+def _around(fairness: NDArray[np.floating], levels: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether there are models on either side of a level, no more than ``FAR`` apart, or one at it."""
+    models = np.sort(np.asarray(fairness, np.float64))
+    above = np.searchsorted(models, levels - EQUAL)  # the first model that is at least as fair
+    inside = (above < models.size) & (levels >= models[0] - EQUAL)
+    right = models[np.minimum(above, models.size - 1)]
+    left = models[np.maximum(above - 1, 0)]
+    return inside & ((right <= levels + EQUAL) | (right - left <= FAR + EQUAL))
 
 
 def _range_words(points: Sequence[Points]) -> str:
