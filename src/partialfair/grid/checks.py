@@ -81,6 +81,9 @@ def check_names(config: "Config") -> None:
             raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
         if name in RESERVED and name != "demo":
             raise ConfigError(f"{where}: {name!r} is the name of a rule of the workflow; choose another name")
+        if experiment.between and experiment.between not in params.experiments:
+            hint = plugins.did_you_mean(experiment.between, params.experiments)
+            raise ConfigError(f"{where}.between: unknown experiment {experiment.between!r}; {hint}")
         _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
         _check_choices(experiment, where)
         for algorithm in experiment.algorithms:

@@ -1,7 +1,7 @@
 """The experiment grid: reads ``params.yaml``, refuses what cannot be run, lists the jobs."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -116,6 +116,11 @@ class Config:
         shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
         params = self.params.model_copy(update={"experiments": only, "exhibits": shown})
         return Config(params, self.source, experiment, whole=False)
+
+    def with_between(self, experiments: Iterable[str]) -> list[str]:
+        """Return experiments with those whose models lie between theirs (``between``)."""
+        names = list(experiments)
+        return [*names, *(name for name, one in self.experiments.items() if one.between in names and name not in names)]
 
     def seeds(self, experiment: str) -> list[int]:
         """Return the seeds of an experiment."""

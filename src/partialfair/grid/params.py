@@ -115,6 +115,9 @@ class ExperimentModel(StrictModel):
         "clipped_linear", description="stand-in for the indicator in the constraint: a name, or name and options"
     )
     seeds: Seeds | None = Field(None, description="seeds, if not the common ones")
+    between: str = Field(
+        "", description="experiment whose tolerances lie far apart and have these models of ours between them"
+    )
     metrics: Annotated[list[str], BeforeValidator(_unique)] = Field(
         [], description="metrics on request (modules of metrics/on_request) that are computed besides the common ones"
     )

@@ -268,7 +268,7 @@ class Grid:
     def experiments_of(self, exhibit: str) -> list[str]:
         """Return the experiments that an exhibit shows: all if it names none, of claims all of their paper."""
         entry = self.config.params.exhibits[exhibit]
-        shown = list(entry.experiments or self.config.experiments)
+        shown = self.config.with_between(entry.experiments or self.config.experiments)
         if entry.kind != CLAIMS:
             return shown
         owner = self.config.experiment(shown[0]).paper

@@ -192,7 +192,7 @@ def context(
     entries = config.params.exhibits
     if name not in entries:
         raise ConfigError(f"{config.source}: unknown exhibit {name!r}; {did_you_mean(name, entries)}")
-    experiments = entries[name].experiments or list(config.experiments)
+    experiments = config.with_between(entries[name].experiments or config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
     folder = out_dir or root / "reports" / name
     return Context(config, name, options_of(config, name), results, root, folder, pictures)

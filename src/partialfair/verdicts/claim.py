@@ -40,9 +40,6 @@ class Equal(StrictModel):
     fairer_than: float = Field(0.0, description="only levels of at least this fairness (1 - violation)")
     less_fair_than: float = Field(1.0, description="only levels below this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
-    between: dict[str, list[str]] = Field(
-        {}, description="by experiment, further ones of ours whose models lie between those of the paper's tolerances"
-    )
 
 
 class FromTable(StrictModel):

@@ -61,13 +61,13 @@ def _any(sample: Sample, p: Callable[[Effect], float]) -> float:
 
 
 def _better(sample: Sample, margin: float) -> P:
-    """Above 0 everywhere; the opposite is that some effect is below 0, or below the margin where there is one."""
-    return _all(sample, lambda e: e.p_above(0.0)), _any(sample, lambda e: e.p_below(margin))
+    """Above 0 everywhere; the opposite is that some effect is below it."""
+    return _all(sample, lambda e: e.p_above(0.0)), _any(sample, lambda e: e.p_below(0.0))
 
 
 def _worse(sample: Sample, margin: float) -> P:
     """Below 0 everywhere, and the opposite."""
-    return _all(sample, lambda e: e.p_below(0.0)), _any(sample, lambda e: e.p_above(-margin))
+    return _all(sample, lambda e: e.p_below(0.0)), _any(sample, lambda e: e.p_above(0.0))
 
 
 def _at_least(sample: Sample, margin: float) -> P:

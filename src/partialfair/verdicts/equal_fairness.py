@@ -93,16 +93,9 @@ def _cut(claim: Claim) -> str:
 
 def _points(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str) -> dict[int, Points]:
     """(1 - violation, signed number) of a side's models by seed."""
-    assert claim.at_equal is not None
-    experiment, method = side.experiment or place.experiment, side.method or claim.method
-    every = [experiment, *claim.at_equal.between.get(experiment, [])]
-    settings = [
-        setting
-        for name in every
-        for setting in frontiers.settings_of(evidence.results, frontiers.Side(name, method), place.dataset)
-    ]
+    pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
     models: dict[int, list[tuple[float, float]]] = {}
-    for setting in settings:
+    for setting in frontiers.trained(evidence, pair, place.dataset):
         number = metric_values(evidence, claim, setting)
         for seed, gap in evidence.values(setting, violation, claim.rows).items():
             if not math.isnan(gap) and seed in number:

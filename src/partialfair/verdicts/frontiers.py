@@ -37,10 +37,25 @@ def settings_of(results: Results, side: Side, dataset: str) -> list[Setting]:
     ]
 
 
-def models(evidence: Evidence, side: Side, dataset: str, metric: str) -> dict[int, list[tuple[float, float]]]:
-    """(1 - violation, accuracy) of an algorithm's models by seed, models without a value left out."""
+def trained(evidence: Evidence, side: Side, dataset: str) -> list[Setting]:
+    """All settings of an algorithm in an experiment, and of ours between them."""
+    names = evidence.config.with_between([side.experiment])
+    return [one for name in names for one in settings_of(evidence.results, Side(name, side.algorithm), dataset)]
+
+
+def models(
+    evidence: Evidence, side: Side, dataset: str, metric: str, between: bool = False
+) -> dict[int, list[tuple[float, float]]]:
+    """(1 - violation, accuracy) of an algorithm's models by seed, models without a value left out.
+
+    Args:
+        evidence, side, dataset: which models.
+        metric: the violation.
+        between: take those of ours that lie between the experiment's tolerances, too.
+    """
+    settings = trained(evidence, side, dataset) if between else settings_of(evidence.results, side, dataset)
     found: dict[int, list[tuple[float, float]]] = {}
-    for setting in settings_of(evidence.results, side, dataset):
+    for setting in settings:
         accuracy = evidence.results.values(setting, "accuracy")
         for seed, violation in evidence.results.values(setting, metric).items():
             if not math.isnan(violation) and not math.isnan(accuracy.get(seed, math.nan)):

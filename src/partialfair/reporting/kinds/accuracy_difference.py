@@ -65,7 +65,7 @@ def comparison(context: Context[Any], experiment: str, dataset: str, other: str,
 
 def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
     """Fairness and accuracy of an algorithm's models by seed, to which the unconstrained model does not belong."""
-    found = models(context, side, dataset, metric)
+    found = models(context, side, dataset, metric, between=True)
     return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in found.items()}
 
 
@@ -145,7 +145,10 @@ def _panel(axis: Any, compared: Comparison) -> None:
     mean, low, high = (
         100 * np.array([getattr(d, name) for d in compared.differences]) for name in ("mean", "low", "high")
     )
+    step = np.min(np.diff(levels), initial=np.inf)
     for k in range(len(levels) - 1):
+        if levels[k + 1] - levels[k] > 1.5 * step:  # a level between them is not compared
+            continue
         # A stretch between two levels is decided if both ends are, alike.
         words = {decision(compared.differences[k]), decision(compared.differences[k + 1])}
         colour = _WORDS[words.pop() if len(words) == 1 else "undecided"]
