@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, gain, pareto
+from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, gain, pareto
 from partialfair.metrics.statistics.hypervolume import hypervolume
 
 coordinate = st.integers(0, 12)
@@ -90,11 +90,9 @@ class TestHypervolume:
 def seeds(shift, noise=1e-4, count=5, reach=0.95, start=0.0):
     """Straight frontiers from (.6, .85 + start) down to (reach, .80 + shift)."""
     rng = np.random.default_rng(7)
-    fairness = np.array([0.6, 0.65, 0.8, reach])
+    fairness = np.linspace(0.6, reach, 8)
     base = np.interp(fairness, [0.6, 0.95], [0.85, 0.8])
-    return {
-        s: (fairness, base + np.array([start, shift, shift, shift]) + noise * rng.normal(size=4)) for s in range(count)
-    }
+    return {s: (fairness, base + np.array([start, *[shift] * 7]) + noise * rng.normal(size=8)) for s in range(count)}
 
 
 def p_everywhere(found):
@@ -119,7 +117,7 @@ class TestCompare:
     def test_ahead_on_a_part_is_not_everywhere(self):
         crossing = seeds(0.0)
         for _, right in crossing.values():
-            right[1:] += np.array([0.01, 0.01, -0.01])
+            right[1:] += np.array([0.01] * 4 + [-0.01] * 3)
         found = compare(crossing, seeds(0.0, 0))
         assert len(found.where("ahead")) and len(found.where("behind")) and p_everywhere(found) > 0.9
 
@@ -137,10 +135,46 @@ class TestRange:
         assert common_range([(one[0], two)]) == (0.52, 0.9)
 
     def test_nothing_is_gained_outside_the_trained_range(self):
-        one = np.array([0.6, 0.8]), np.array([0.9, 0.8])
-        two = np.array([0.7, 0.9]), np.array([0.8, 0.6])
+        one = np.array([0.6, 0.7, 0.8]), np.array([0.9, 0.85, 0.8])
+        two = np.array([0.7, 0.8, 0.9]), np.array([0.8, 0.7, 0.6])
         found = gain(one, two, np.array([0.6, 0.7, 0.75, 0.8, 0.85]))
         assert found == pytest.approx([math.nan, 0.05, 0.075, 0.1, math.nan], nan_ok=True)
+
+
+class TestFarModels:
+    """Nothing is said of a level between two models that lie more than .1 apart."""
+
+    def test_a_level_counts_at_a_model_or_between_two_that_are_near(self):
+        one = np.array([0.6, 0.7, 0.85, 0.95]), np.array([0.9, 0.85, 0.8, 0.75])
+        two = np.array([0.55, 0.62, 0.7, 0.78, 0.86, 0.95]), np.zeros(6)
+        levels = np.array([0.6, 0.65, 0.7, 0.71, 0.84, 0.85, 0.9, 0.95])
+        known = ~np.isnan(gain(one, two, levels))
+        assert known.tolist() == [True, True, True, False, False, True, True, True]
+        assert (~np.isnan(gain(two, one, levels))).tolist() == known.tolist()
+
+    def test_a_model_that_is_less_accurate_still_closes_a_gap(self):
+        """What was trained counts, also where the frontier leaves it out."""
+        two = np.array([0.7, 0.8, 0.9]), np.zeros(3)
+        far = np.array([0.7, 0.9]), np.array([0.85, 0.8])
+        near = np.array([0.7, 0.8, 0.9]), np.array([0.85, 0.1, 0.8])
+        assert np.isnan(gain(far, two, np.array([0.75])))[0]
+        assert gain(near, two, np.array([0.75])) == pytest.approx([0.8375])
+
+    def test_a_level_counts_at_four_of_five_seeds(self):
+        levels, far = np.array([0.7, 0.75, 0.8]), (np.array([0.7, 0.9]), np.array([0.9, 0.8]))
+        near = np.array([0.7, 0.8, 0.9]), np.array([0.9, 0.85, 0.8])
+        found, gains = covered(levels, [(far, near), *[(near, near)] * 4])
+        assert found.tolist() == levels.tolist() and gains.shape == (5, 3)
+        assert np.isnan(gains).tolist()[0] == [False, True, True]
+        found, gains = covered(levels, [*[(far, near)] * 2, *[(near, near)] * 3])
+        assert found.tolist() == [0.7] and gains.shape == (5, 1)
+
+    def test_a_range_without_near_models_is_said(self):
+        one = {s: (np.array([0.6, 0.9]), np.array([0.9, 0.8])) for s in range(5)}
+        two = {s: (np.array([0.65, 0.85]), np.array([0.9, 0.8])) for s in range(5)}
+        found = compare(one, two)
+        assert found.average is None
+        assert found.reason == "between fairness 0.65 and 0.85 no models of both lie within 0.1"
 
 
 class TestCompareTrained:
@@ -148,7 +182,7 @@ class TestCompareTrained:
 
     @staticmethod
     def trained(low, high, right=0.8, count=5):
-        return {s: (np.array([low, high]), np.array([right + 0.02, right])) for s in range(count)}
+        return {s: (np.linspace(low, high, 7), np.linspace(right + 0.02, right, 7)) for s in range(count)}
 
     def test_the_range_is_that_in_which_both_have_models(self):
         found = compare(self.trained(0.7, 0.9, 0.81), self.trained(0.6, 0.85))
@@ -156,7 +190,7 @@ class TestCompareTrained:
         assert found.differences[0].mean == pytest.approx(0.83 - 0.812)
 
     def test_one_seed_of_five_may_lack_a_level_and_does_not_count_there(self):
-        second = self.trained(0.6, 0.95) | {2: (np.array([0.8, 0.95]), np.array([0.82, 0.8]))}
+        second = self.trained(0.6, 0.95) | {2: self.trained(0.8, 0.95)[2]}
         found = compare(self.trained(0.7, 0.9), second)
         assert found.levels[0] == pytest.approx(0.7)
         assert [found.differences[k].n for k in (0, -1)] == [4, 5] and found.average.n == 5

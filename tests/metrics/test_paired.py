@@ -12,7 +12,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.statistics.paired import increasing_trend, paired_difference
 from partialfair.verdicts.claim_tests import TESTS
-from partialfair.verdicts.samples import Sample
+from partialfair.verdicts.sample import Sample
 
 values = st.lists(st.integers(-999, 999).map(lambda x: x / 1000), min_size=3, max_size=8)  # as accuracies are
 

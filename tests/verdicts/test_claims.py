@@ -84,10 +84,11 @@ class TestBetter:
         assert words(ahead, entry(**every, generated=True)) == {"holds"}
         assert words(ahead, entry(**every, kind="question")) == {"holds"}
 
-    def test_an_effect_below_the_margin_fails(self, config):
+    def test_a_small_disadvantage_fails_and_no_margin_is_taken(self, config):
         small = context(config, gain(-1e-4, algorithm="idca"), noise=1e-5)
         assert words(small, self.claim) == {"fails"}
-        assert words(context(config, noise=1e-5), entry(against=BASELINES, at_equal=EQUAL, margin=0.001)) == {"fails"}
+        with pytest.raises(ValueError, match="test better looks at no margin"):
+            entry(against=BASELINES, at_equal=EQUAL, margin=0.001)
 
     def test_not_run_with_the_reason(self, config):
         failed = context(config, kept=lambda job: job.algorithm != "group_auc")
@@ -101,18 +102,49 @@ class TestBetter:
         (line,) = (one for one in decided(low, self.claim) if (one.dataset, one.against) == ("a9a", "Group AUC"))
         assert "levels of fairness from 0.83" in line.note  # where the least fair model of Group AUC was trained
 
-    def test_no_common_range_is_not_run_and_worse_everywhere_is_dominated(self, config):
-        def apart(shift):
-            kept = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
+    def test_without_a_common_range_dominance_decides_in_either_direction(self, config):
+        def apart(**shift):
+            fairer = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
             return context(
-                config, lambda job, _: shift * (job.algorithm == "group_auc"),
-                lambda job: kept.get(job.algorithm, lambda k: True)(job.kappa) and job.dataset == "a9a",
+                config, lambda job, _: shift.get(job.algorithm, 0.0),
+                lambda job: fairer.get(job.algorithm, lambda k: True)(job.kappa) and job.dataset == "a9a",
             )  # fmt: skip
 
         claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
-        assert words(apart(0.0), claimed) == {"not run"}
-        assert words(apart(-0.1), claimed) == {"dominated"}
-        assert words(apart(-0.1), claimed.model_copy(update={"test": "worse"})) == {"not run"}
+        mirrored = entry(method="group_auc", against=["idca"], at_equal=EQUAL, datasets=["a9a"])
+        opposite = {"test": "worse"}
+        assert words(apart(), claimed) == words(apart(), mirrored) == {"not run"}
+        for found in (apart(group_auc=-0.03), apart(group_auc=-0.1)):
+            assert words(found, claimed) == words(found, mirrored.model_copy(update=opposite)) == {"dominated"}
+            assert words(found, mirrored) == words(found, claimed.model_copy(update=opposite)) == {"fails"}
+
+    def test_what_the_unconstrained_model_beats_as_well_has_no_power(self, config):
+        """It does not help the method to beat anything, either."""
+
+        def apart(shift):
+            return context(
+                config, lambda job, _: shift * (job.algorithm == "group_auc"),
+                lambda job: {"idca": job.kappa < 0.15, "group_auc": job.kappa > 0.15}.get(job.algorithm, True),
+                start=0.9,
+            )  # fmt: skip
+
+        claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
+        (line,) = decided(apart(-0.1), claimed)
+        assert (line.verdict, line.power, line.nulls) == ("dominated", "no", "Unconstrained passes")
+        (line,) = decided(apart(0.0), claimed)
+        assert line.verdict == "not run" and line.power == ""
+
+    def test_levels_far_from_any_model_are_not_compared(self, config):
+        """Group AUC has models at fairness .65 and .89 alone, the method at .65, .71, ...; or at these two as well."""
+        (first, *_, last) = synthetic.KAPPAS["a9a"]
+        gap = context(
+            config, gain(0.01, algorithm="idca"), lambda job: job.algorithm != "group_auc" or job.kappa in (first, last)
+        )
+        (line,) = decided(gap, entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"]))
+        assert line.verdict == "holds" and "2 levels of fairness from 0.650 to 0.890, of 10; around" in line.note
+        between = {"levels": [0.2, 0.25], "every": False}
+        (line,) = decided(gap, entry(against=["group_auc"], at_equal=between, datasets=["a9a"]))
+        assert line.verdict == "not run" and "are there models of both, 0.1 apart at most, on either side" in line.note
 
     def test_a_single_tolerance_is_compared_as_it_stands(self, config):
         ahead = context(config, gain(0.01, algorithm="idca"))

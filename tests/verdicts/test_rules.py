@@ -9,12 +9,12 @@ from scipy import stats
 
 from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.verdicts import nulls, numbers, samples
+from partialfair.verdicts import equal_fairness, nulls, numbers, samples
 from partialfair.verdicts.claim_tests import TESTS
 from partialfair.verdicts.numbers import Constructed, noise_of, word
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
-from partialfair.verdicts.samples import Sample
+from partialfair.verdicts.sample import Sample, weakest
 
 ONE = [0.012, 0.018, 0.025, 0.009, 0.02]
 TWO = [-0.004, 0.011, 0.003, 0.007, 0.001]
@@ -38,15 +38,15 @@ def either(*p):
 @pytest.mark.parametrize(
     ("test", "holds", "fails"),
     [
-        ("better", lambda v: above(v, 0), lambda v: below(v, MARGIN)),
-        ("worse", lambda v: below(v, 0), lambda v: above(v, -MARGIN)),
+        ("better", lambda v: above(v, 0), lambda v: below(v, 0)),
+        ("worse", lambda v: below(v, 0), lambda v: above(v, 0)),
         ("at_least", lambda v: above(v, -MARGIN), lambda v: below(v, -MARGIN)),
         (
             "similar",
             lambda v: max(above(v, -MARGIN), below(v, MARGIN)),
             lambda v: min(1.0, 2 * min(below(v, -MARGIN), above(v, MARGIN))),
         ),
-        ("bound", lambda v: above(v, 0), lambda v: below(v, MARGIN)),
+        ("bound", lambda v: above(v, 0), lambda v: below(v, 0)),
         ("rate", lambda v: above(v, -MARGIN), lambda v: below(v, -MARGIN)),
     ],
 )
@@ -54,6 +54,17 @@ def test_p_values_of_a_claim_and_of_its_opposite(test, holds, fails, effects):
     found = TESTS[test].decide(Sample(tuple(mean_effect(one) for one in effects)), MARGIN)
     expected = max(map(holds, effects)), either(*map(fails, effects))
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_effect_that_cannot_be_tested_makes_no_claim_hold_whatever_the_order(order):
+    effects = [mean_effect(ONE), mean_effect([-8.0])]
+    sample = Sample(tuple(effects[k] for k in order))
+    for test in ("better", "at_least"):
+        holds, fails = TESTS[test].decide(sample, MARGIN)
+        assert holds == 1.0 and fails > 0.5
+    assert weakest(sample.effects) is effects[1] and weakest(sample.effects, -1) is effects[1]
+    assert all(math.isnan(p) for p in TESTS["better"].decide(Sample((effects[1],)), MARGIN)[1:])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +192,7 @@ class TestCompared:
     )
     def test_beaten_is_reached_in_both_and_surpassed_in_one(self, fair, good, beaten):
         by = np.array([0.8]), np.array([0.7])
-        assert samples._beaten((np.array([fair]), np.array([good])), by, None) is beaten
+        assert equal_fairness._beaten((np.array([fair]), np.array([good])), by) is beaten
 
     @pytest.mark.parametrize(
         ("better", "metric", "sign"),

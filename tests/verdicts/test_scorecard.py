@@ -16,8 +16,10 @@ from partialfair.reporting import answers, exhibit
 from partialfair.verdicts import numbers, published, scorecard
 from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.line import COLUMNS, WORDS, Line, counts
+from partialfair.verdicts.results import Results
 from tests.workflow.project import ROOT
 
+EMPTY = Results(pd.DataFrame(), pd.DataFrame())
 KEYS = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
 
 
@@ -64,7 +66,7 @@ def judged(value=0.85, here=(0.849, 0.850, 0.851), **more):
     outcome = Outcome(t_interval(here), **{name: v for name, v in more.items() if name in names})
     options = {"tolerance": {"accuracy": 0.02}} | {name: v for name, v in more.items() if name not in names}
     row = published.Published("p", "t", "d", "a", "", "", "row=1", "accuracy", value)
-    return numbers.line(row, outcome, Evidence(None, "t", options, None, None)).row()
+    return numbers.line(row, outcome, Evidence(None, "t", options, EMPTY, None)).row()
 
 
 class TestWhatIsRefusedFromTheCount:
@@ -104,7 +106,7 @@ class TestWhatIsRefusedFromTheCount:
         noise = numbers.Noise(source="six optimiser seeds", of={"accuracy": 0.004})
         line = judged(0.86, noise=None, nulls={"constant": 0.7}) | {}
         assert line["verdict"] == "near"
-        options = Evidence(None, "t", {"noise": noise}, None, None)
+        options = Evidence(None, "t", {"noise": noise}, EMPTY, None)
         row = published.Published("p", "t", "d", "a", "", "", "", "accuracy", 0.86)
         found = numbers.line(row, Outcome(t_interval([0.849, 0.85, 0.851])), options)
         assert found.verdict == "agrees" and "six optimiser seeds" in found.note
