@@ -57,6 +57,17 @@ class TestBetter:
         for line in decided(context(config, noise=0.003), self.claim):
             assert line.verdict == "undecided" and line.detectable > 0
             assert line.seeds_needed is None or line.seeds_needed > len(SEEDS)
+            assert (line.reproduced < 0) == ("would decide against the claim" in line.note)
+
+    def test_what_could_have_been_seen_is_corrected_for_the_family(self, config):
+        at_one = {"against": ["group_auc"], "kappa": 0.1, "datasets": ["a9a"]}
+        planted = context(config, gain(0.002, algorithm="idca"), noise=0.003)
+        (alone,) = decided(planted, entry(**at_one))
+        family = [entry(**at_one, family="f").model_copy(update={"id": f"x{k}"}) for k in range(3)]
+        together = decided(planted, *family)
+        assert alone.verdict == "undecided" and {line.verdict for line in together} == {"undecided"}
+        assert all(line.detectable > alone.detectable for line in together)
+        assert all(line.seeds_needed > alone.seeds_needed for line in together)
 
     @pytest.mark.parametrize(
         ("p", "verdict"),

@@ -60,6 +60,7 @@ class FromTable(StrictModel):
     values: int = Field(0, description="how many values that column should have; with fewer the claim cannot hold")
     common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
     reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
+    beyond: float = Field(0.0, description="subtracted from every number: what exceeds a tolerance")
     first: Literal["positive", "magnitude"] | None = Field(None, description="part of every number that is taken first")
     ends: str | None = Field(
         None, description="column in which only rows count that are at most what the two runs of a seed end with"

@@ -75,7 +75,7 @@ def values(
         own = part(own, source, end)
         if most is not None and source.ends is not None:
             own = own[own[source.ends] <= most.get(seed, math.nan) + 1e-12]
-        numbers = own[source.value]
+        numbers = own[source.value] - source.beyond if source.beyond else own[source.value]
         if source.first is not None:
             numbers = numbers.abs() if source.first == "magnitude" else numbers.clip(lower=0.0)
         if len(numbers):
