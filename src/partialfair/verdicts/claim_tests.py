@@ -249,9 +249,7 @@ def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: f
     if sample.incomplete:
         return replace(found, note=f"{found.note}; seeds alone cannot make it hold: it lacks values to compare")
     if seeds is None and opposite is not None:
-        words = (
-            "the measured effect points the other way, and the number of seeds is what would decide against the claim"
-        )
+        words = "the measured effect points the other way: so many seeds would decide against the claim"
         return replace(found, seeds_needed=opposite, note=f"{found.note}; {words}")
     return replace(found, seeds_needed=seeds)
 
