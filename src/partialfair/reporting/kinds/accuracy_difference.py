@@ -1,6 +1,6 @@
 """Figure: accuracy of one algorithm minus that of each other one, along the fairness at which both were trained.
 
-One row per other algorithm, one column per constraint and dataset, so that every panel has one band. The range and the
+One row per other algorithm, one column per constraint and dataset, so that every panel has one band. The levels and the
 differences are those on which claims in words are decided (``at_equal`` of a claim).
 """
 

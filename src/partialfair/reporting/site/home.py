@@ -31,7 +31,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
-            questions=sum(e.kind == "question" for e in project.entries),
+            questions=len({(e.paper, e.claim or e.published) for e in project.entries if e.kind == "question"}),
             frontier=frontier(project), frontier_name=FRONTIER, cards=_cards(project),
         )
     )  # fmt: skip
