@@ -60,6 +60,15 @@ class TestState:
         found = verdict.of_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
         assert found["verdict"] == "cannot tell" and found["claims"]["total"] == 1 and found["questions"] == 1
 
+    def test_comparisons_that_the_unconstrained_model_passes_are_counted_apart(self):
+        found = verdict.because(lines(holds=2, undecided=1), 3)
+        assert found.endswith("1 is undecided; 3 more do not count, as the unconstrained model passes them too")
+        powerless = [line | {"power": "no", "verdict": "dominated", "kind": "claim"} for line in lines(dominated=2)]
+        own = [line | {"kind": "claim"} for line in lines(fails=3)]
+        central = {line["claim"] for line in (*own, *powerless)}
+        paper = verdict.of_paper("partial_fairness", [*own, *powerless], central, ROOT)
+        assert paper["verdict"] == "does not hold" and paper["central_comparisons"]["dominated"] == 0
+
     def test_what_is_beaten_by_another_holds_in_the_count(self):
         found = verdict.because(lines(holds=2, dominated=1, undecided=1, fails=1))
         assert found.startswith("3 of 5 comparisons hold, 1 of them by dominance, 1 fails, 1 is undecided")

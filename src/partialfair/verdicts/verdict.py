@@ -103,7 +103,8 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         root: the project's root.
     """
     about, every = paper(name, root), claims(lines)
-    rests_on = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
+    asked = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
+    rests_on = [line for line in asked if line.get("power") != "no"]
     verdict, tally = answer(rests_on), Counter(entry["verdict"] for entry in every)
     found = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,
@@ -116,15 +117,20 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
-        "because": because(rests_on), "where": where(rests_on),
+        "because": because(rests_on, len(asked) - len(rests_on)), "where": where(rests_on),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
     }  # fmt: skip
     return found | {"sentence": sentence(found)}
 
 
-def because(lines: Lines) -> str:
-    """How the comparisons of the central claim were decided, and where the opposite was, in words."""
+def because(lines: Lines, powerless: int = 0) -> str:
+    """How the comparisons of the central claim were decided, and where the opposite was, in words.
+
+    Args:
+        lines: the comparisons that count.
+        powerless: how many more there are, which a model that the claim is not about passes as well.
+    """
     if not lines:
         return "no claim of the paper is marked as central"
     found = _tally(lines, CLAIMS)
@@ -134,7 +140,9 @@ def because(lines: Lines) -> str:
     more = {"fails": "fail", "undecided": "are undecided", "not run": "were not run"}
     parts = [f"{n} {(one if n == 1 else more)[word]}" for word in one if (n := found[word])]
     against = [line for line in lines if line["verdict"] == "fails"]
-    return ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines)}" if against else "")
+    words = ("1 more does", "it") if powerless == 1 else (f"{powerless} more do", "them")
+    rest = f"; {words[0]} not count, as the unconstrained model passes {words[1]} too" if powerless else ""
+    return ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines)}" if against else "") + rest
 
 
 def where(lines: Lines) -> dict[str, str]:
