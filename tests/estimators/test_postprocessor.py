@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -116,3 +117,33 @@ def test_the_group_has_to_have_chances() -> None:
     with pytest.raises(InputError, match="pass a group_estimator"):
         model = PartialFairPostProcessor(LinearSVC(), BOTTOM, uses_group=False)
         model.fit(np.arange(80.0).reshape(40, 2), np.arange(40) % 2, sensitive_features=np.arange(40) // 2 % 2)
+
+
+@pytest.mark.parametrize("labels", [["approve", "deny"], [0, 1, 2], [False]], ids=["others", "three", "one"])
+def test_a_fitted_classifier_of_other_labels_is_refused(make_rows: Any, labels: list[Any]) -> None:
+    rows = make_rows(600)
+    approved = rows.y == "yes"
+    own = np.array(labels)[np.where(approved, 0, np.arange(600) % len(labels))]
+    classifier = LogisticRegression(max_iter=1000).fit(rows.X, own) if len(labels) > 1 else OneClass()
+    model = PartialFairPostProcessor(classifier, BOTTOM, prefit=True)
+    with pytest.raises(InputError, match="estimator was fitted on the labels .*, y has False, True; pass"):
+        model.fit(rows.X, approved, sensitive_features=rows.group)
+
+
+def test_a_fitted_classifier_of_the_same_labels_in_another_type_is_used(make_rows: Any) -> None:
+    rows = make_rows(600)
+    approved = rows.y == "yes"
+    for labels in (approved.astype(int), approved.astype(float)):
+        classifier = LogisticRegression(max_iter=1000).fit(rows.X, approved)
+        model = PartialFairPostProcessor(classifier, BOTTOM, kappa=0.5, prefit=True)
+        model.fit(rows.X, labels, sensitive_features=rows.group)
+        assert model.score(rows.X, labels, sensitive_features=rows.group) > approved.mean()
+
+
+class OneClass:
+    """A classifier that was fitted on rows of one class."""
+
+    classes_ = np.array([False])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.ones((len(X), 1))

@@ -200,6 +200,28 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return classes, codes == 1
 
 
+def same_classes(model: Any, classes: NDArray[Any]) -> None:
+    """Refuse a fitted classifier of other labels, whose scores would be read as those of ``classes[1]``.
+
+    A classifier that does not tell its labels (no ``classes_``) is taken at its word.
+
+    Args:
+        model: the fitted classifier.
+        classes: (2,) labels of y.
+
+    Raises:
+        InputError: the labels differ, or are more than two.
+    """
+    own = getattr(model, "classes_", None)
+    if own is None or np.ravel(own).tolist() == classes.tolist():
+        return
+    there, here = (", ".join(map(repr, np.ravel(labels).tolist())) for labels in (own, classes))
+    raise InputError(
+        f"estimator was fitted on the labels {there}, y has {here}; pass a classifier of two classes, and y with the "
+        "labels that it was fitted on"
+    )
+
+
 def group_codes(sensitive_features: Any, n_rows: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Codes (n,) of the groups of rows, and the groups' names (G,).
 

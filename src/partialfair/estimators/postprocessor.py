@@ -22,6 +22,7 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     binary_labels,
     group_codes,
+    same_classes,
     stratified_rows,
     tolerance,
     value_errors,
@@ -56,7 +57,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             rate of the classifier and on which it is least fair.
         kappa: tolerance; infinity for no constraint.
         kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
-        prefit: whether the estimator is fitted already; all rows then make the maps.
+        prefit: whether the estimator is fitted already, on the two labels that y has; all rows then make the maps.
         map_fraction: share of rows that the maps are made on, stratified by group and label; 0: all rows for both.
         random_state: seed of that choice.
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features.
@@ -128,6 +129,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             model = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
             whole = kept.size == labels.size
             self.estimator_ = model.fit(*(part if whole else _safe_indexing(part, kept) for part in (X, y)))
+        same_classes(self.estimator_, self.classes_)
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         scores = self._scores(X)
