@@ -1,13 +1,17 @@
 """Fits on Parquet files: the same as fits in memory, and one sentence for what cannot be read."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from sklearn.exceptions import NotFittedError
 
-from partialfair.estimators import InputError, PartialFairClassifier, coded_rows, large
+from partialfair.estimators import InputError, PartialFairClassifier, large, parquet_columns
 from tests.benchmarks.bench_tables import rank_gap
 
 SETTINGS: dict[str, Any] = {"interval": [(0.1, 0.5)], "kappa": 0.04, "kappa_scale": "absolute"}
@@ -39,7 +43,7 @@ def encoded(rows: pd.DataFrame, model: PartialFairClassifier) -> np.ndarray:
 
 def test_a_file_is_fitted_as_its_one_hot_matrix_in_memory(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, path = table
-    monkeypatch.setattr(coded_rows, "BATCH", 400)  # several batches
+    monkeypatch.setattr(parquet_columns, "BATCH", 400)  # several batches
     monkeypatch.setattr(large, "SAMPLE", 200)  # the start looks at some rows only
     model = fitted(path)
     X = encoded(rows, model)
@@ -83,9 +87,14 @@ def test_a_missing_category_is_a_level_and_a_missing_number_is_refused(table: An
     [
         ({"solver": "alm"}, "solver is 'alm', and fit_parquet serves 'auto'"),
         ({"uses_group": False}, "uses_group is False"),
+        ({"solver_options": {"nonsense": 1}}, "solver_options is {'nonsense': 1}, and fit_parquet serves None"),
+        ({"device": "cuda"}, "device is 'cuda', and fit_parquet serves 'cpu'"),
+        ({"kappa": "0.1"}, "kappa is '0.1'; use a positive number"),
+        ({"kappa_scale": "foo"}, "kappa_scale is 'foo'; use one of relative, absolute"),
+        ({"interval": "abc"}, "interval: .* is not a pair of numbers"),
     ],
 )
-def test_settings_that_only_fits_in_memory_serve_are_refused(table: Any, changed: dict[str, Any], words: str) -> None:
+def test_settings_that_do_not_serve_are_refused(table: Any, changed: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         fitted(table[1], **changed)
 
@@ -99,3 +108,103 @@ def test_columns_that_cannot_be_used_are_named(table: Any, tmp_path: Path) -> No
     rows.assign(day=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "day.parquet")
     with pytest.raises(InputError, match="column 'day' has type timestamp"):
         fitted(tmp_path / "day.parquet")
+
+
+def written(path: Path, rows: pd.DataFrame, **columns: pa.Array) -> Path:
+    """A file with some columns as Arrow has them: NaN is no missing value there."""
+    table = pa.Table.from_pandas(rows.drop(columns=[*columns], errors="ignore"), preserve_index=False)
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    parquet.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("column", ["label", "sex"])
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_a_missing_label_or_group_is_refused_with_its_row(
+    table: Any, column: str, missing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, path = table
+    monkeypatch.setattr(parquet_columns, "BATCH", 400)
+    values: list[Any] = (rows[column].isin(["yes", "a"]) + 1.0).tolist()
+    values[1234] = missing
+    written(path, rows, **{column: pa.array(values)})
+    with pytest.raises(InputError, match=f"column '{column}' has no value in row 1234; drop such rows"):
+        fitted(path)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_empty_text_is_no_group(table: Any, blank: str) -> None:
+    rows, path = table
+    rows.assign(sex=rows["sex"].where(rows.index != 7, blank)).to_parquet(path)
+    with pytest.raises(InputError, match="column 'sex' has no value in row 7; drop such rows"):
+        fitted(path)
+
+
+def test_missing_codes_of_a_category_are_one_level_in_all_batches(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, path = table
+    monkeypatch.setattr(parquet_columns, "BATCH", 400)
+    codes = np.where(rows["code"] == 3, np.nan, rows["code"])
+    model = fitted(written(path, rows, code=pa.array(codes)))
+    assert [name for name in model.feature_names_in_ if name.startswith("code")] == [
+        "code=0.0", "code=1.0", "code=2.0", "code=missing",
+    ]  # fmt: skip
+
+
+def test_groups_have_the_names_that_fit_gives_them(table: Any) -> None:
+    rows, path = table
+    rows = rows.assign(sex=(rows["sex"] == "a").astype(float))
+    rows.to_parquet(path)
+    model = fitted(path)
+    scores = model.decision_function_parquet(path, sensitive_features="sex")
+    for groups in (rows["sex"], rows["sex"].astype(int), rows["sex"].astype(int).astype(str)):
+        found = model.decision_function(encoded(rows, model), sensitive_features=groups)
+        np.testing.assert_allclose(found, scores, atol=2e-3)  # maps are steep where they leave the interval
+    rows.assign(sex=rows["sex"].astype(int)).to_parquet(path)
+    np.testing.assert_array_equal(model.decision_function_parquet(path, sensitive_features="sex"), scores)
+
+
+def test_files_that_cannot_be_read_are_refused_in_one_sentence(table: Any, tmp_path: Path) -> None:
+    rows, path = table
+    model, (text, empty, cut) = fitted(path), (tmp_path / name for name in ("text", "empty", "cut"))
+    text.write_text("age,hours\n1,2\n")
+    rows.head(0).to_parquet(empty)
+    cut.write_bytes(path.read_bytes()[:-100])
+    for file, words in (
+        (tmp_path / "none", "none does not exist; give the path"),
+        (tmp_path, "is a folder; give the path"),
+        (text, "text cannot be read as a Parquet file"),
+        (cut, "cut cannot be read as a Parquet file"),
+        (empty, "empty has no rows; give a file"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fitted(file)
+        with pytest.raises(InputError, match=words):
+            model.decision_function_parquet(file, sensitive_features="sex")
+
+
+def test_columns_of_other_types_are_refused_in_one_sentence(table: Any, tmp_path: Path) -> None:
+    rows, path = table
+    model, other = fitted(path), tmp_path / "other.parquet"
+    exact = pa.array([Decimal(j % 2) for j in range(len(rows))])
+    lists = pa.array([[j % 2] for j in range(len(rows))])
+    for column in ("label", "sex", "code"):
+        for values in (exact, lists):
+            with pytest.raises(InputError, match=f"column '{column}' has type .*; convert it to numbers or texts"):
+                fitted(written(other, rows, **{column: values}))
+    rows.assign(label=np.arange(len(rows)) % 200).to_parquet(other)
+    with pytest.raises(InputError, match="column 'label' has 200 values; a label has two"):
+        fitted(other)
+    rows.assign(age="old").to_parquet(other)
+    with pytest.raises(InputError, match="column 'age' has type .*, and fit had numbers there"):
+        model.decision_function_parquet(other, sensitive_features="sex")
+    with pytest.raises(InputError, match=r"sensitive_features is \['sex', 'city'\]; give the name of one column"):
+        model.fit_parquet(path, label="label", sensitive_features=["sex", "city"])  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_fitted_anew_in_memory_forgets_the_file(table: Any) -> None:
+    rows, path = table
+    model = fitted(path).fit(rows[["age", "hours"]], rows["label"], sensitive_features=rows["sex"])
+    assert not hasattr(model, "encoding_")
+    with pytest.raises(NotFittedError, match="was not fitted on a file; call fit_parquet"):
+        model.decision_function_parquet(path, sensitive_features="sex")

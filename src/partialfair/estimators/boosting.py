@@ -27,9 +27,9 @@ from partialfair.estimators.inputs import (
     binary_labels,
     group_codes,
     stratified_rows,
-    tolerance,
     value_errors,
 )
+from partialfair.estimators.settings import tolerance
 from partialfair.estimators.training import PSP, sampling_radius, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval

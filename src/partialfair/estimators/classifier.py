@@ -18,6 +18,7 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
+from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.errors import DataError
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.inputs import (
@@ -29,11 +30,19 @@ from partialfair.estimators.inputs import (
     named_texts,
     numeric_columns,
     stratified_rows,
-    tolerance,
     value_errors,
 )
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
+from partialfair.estimators.settings import (
+    check_class_weight,
+    check_interval,
+    check_options,
+    number,
+    one_of,
+    tolerance,
+    whole,
+)
 from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
@@ -150,11 +159,13 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
+        self._check_settings()
         rows = self._training_rows(X, y, sensitive_features)
         weights = self._weights(rows, sample_weight)
         training, task = self._prepared(rows, weights, sensitive_features is not None)
         with value_errors():
             check_group_sizes(task, self.classes_)
+            self.__dict__.pop("encoding_", None)  # of a file that was fitted before
             return self._adopt(*self._solve(training, task, None), task)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
@@ -184,6 +195,24 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
+
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot be used, whatever the rows.
+
+        Raises:
+            InputError: naming the setting, its value and what is accepted.
+        """
+        if self.constraint is not None:
+            tolerance(self.kappa)
+        one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
+        check_interval(self.interval)
+        whole("grid", self.grid)
+        if self.solver not in SOLVERS:
+            raise InputError(f"solver is {self.solver!r}; {plugins.did_you_mean(str(self.solver), SOLVERS)}")
+        number("C", self.C, lambda C: C > 0, "a positive number, or infinity for no penalty")
+        check_class_weight(self.class_weight)
+        number("validation_fraction", self.validation_fraction, lambda share: 0 < share < 1, "a number between 0 and 1")
+        check_options("solver_options", self.solver_options)
 
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
@@ -234,10 +263,6 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             )
             kappa = math.inf
         constrained = not math.isinf(kappa)
-        if self.solver not in SOLVERS:
-            raise InputError(f"solver is {self.solver!r}; {plugins.did_you_mean(str(self.solver), SOLVERS)}")
-        if not self.C > 0:
-            raise InputError(f"C is {self.C!r}; use a positive number, or infinity for no penalty")
         if rows.n_groups < 2 and constrained:
             raise InputError(
                 f"sensitive_features: all rows are of one group, {rows.group_names[0]!r}; a fairness constraint needs "
@@ -268,8 +293,6 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         seed = int(random.randint(2**31)) if self.random_state is not None else 0
 
         def hold_out() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            if not 0 < self.validation_fraction < 1:
-                raise InputError(f"validation_fraction is {self.validation_fraction!r}; use a number between 0 and 1")
             strata = 2 * rows.group.astype(np.int64) + (rows.y > 0)
             return stratified_rows(strata, self.validation_fraction, np.random.RandomState(seed))
 

@@ -5,7 +5,7 @@ categories take 3 GB, a tenth of what their one-hot matrix would take. The file 
 groups, which are read before: rows of a group lie together.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.estimators.inputs import InputError
+from partialfair.estimators.parquet_columns import (
+    BATCH,
+    batches,
+    encoded,
+    groups_of,
+    labels_of,
+    numbers_of,
+    opened,
+    unusable,
+)
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
 
@@ -21,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Vector = NDArray[np.float64]
-BATCH = 1 << 17
 MOST_FEATURES = np.iinfo(np.uint16).max - 1
 MISSING = "missing"
 """Name of the level of rows without a value."""
@@ -69,7 +78,7 @@ class Encoding:
             elif kinds.is_integer(kind) or kinds.is_floating(kind):
                 numbers.append(column.name)
             else:
-                raise InputError(f"column {column.name!r} has type {kind}; convert it to numbers or texts, or drop it")
+                raise unusable(column.name, kind)
         return cls(tuple(numbers), tuple(named), [{} for _ in named])
 
     @property
@@ -108,31 +117,6 @@ class Encoding:
         return found
 
 
-def numbers_of(column: "pa.Array", name: str) -> Vector:
-    """A column of numbers, (n,).
-
-    Raises:
-        InputError: a missing or infinite number.
-    """
-    values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(f"column {name!r} has missing or infinite numbers; impute them or drop these rows")
-    return values
-
-
-def encoded(column: "pa.Array") -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes (n,) of a column's values, and the values; a missing one is ``None``."""
-    import pyarrow as pa
-
-    own = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
-    values = own.dictionary.to_pylist()
-    indices = own.indices
-    if indices.null_count or None in values:
-        values = [*values, None]
-        indices = indices.fill_null(len(values) - 1)
-    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64), values
-
-
 @dataclass(frozen=True, eq=False)
 class CodedRows:
     """All rows of a file, those of a group together.
@@ -152,19 +136,6 @@ class CodedRows:
     encoding: Encoding
 
 
-def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str]) -> "Iterator[pa.RecordBatch]":
-    """Rows of a file, some at a time; texts of categories come as codes."""
-    import pyarrow.types as kinds
-    from pyarrow import parquet
-
-    types = {column.name: column.type for column in parquet.read_schema(path)}
-    if absent := sorted({*columns} - {*types}):
-        raise InputError(f"{path} has no column {absent[0]!r}; write it with the columns of fit_parquet")
-    texts = [name for name in categories if kinds.is_string(types[name]) or kinds.is_large_string(types[name])]
-    file = parquet.ParquetFile(path, read_dictionary=texts)
-    yield from file.iter_batches(BATCH, columns=list(columns), use_threads=False)
-
-
 def read_rows(path: str | Path, label: str, sensitive_features: str, categories: Sequence[str] = ()) -> CodedRows:
     """Read a Parquet file.
 
@@ -175,13 +146,14 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
         categories: columns of numbers that are codes.
 
     Raises:
-        InputError: a column that is missing or cannot be used.
+        InputError: a file that cannot be read, or a column that is missing or cannot be used.
     """
-    from pyarrow import parquet
-
-    encoding = Encoding.of(parquet.read_schema(path), (label, sensitive_features), categories)
-    y, classes = _labels(path, label)
-    group, names = _groups(path, sensitive_features)
+    for what, name in (("label", label), ("sensitive_features", sensitive_features)):
+        if not isinstance(name, str):
+            raise InputError(f"{what} is {name!r}; give the name of one column")
+    encoding = Encoding.of(opened(path).schema_arrow, (label, sensitive_features), categories)
+    y, classes = labels_of(path, label)
+    group, names = groups_of(path, sensitive_features)
     sizes = np.bincount(group, minlength=len(names))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.argsort(group, kind="stable")
@@ -207,36 +179,6 @@ def block(batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16])
     found = encoding.positions(batch)[:, order]
     codes = np.where(found < 0, last, found + first[:, None]).astype(np.uint16)
     return _design(encoding, order, starts, np.ascontiguousarray(dense), np.ascontiguousarray(codes))
-
-
-def _labels(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
-    found = []
-    known: dict[Any, int] = {}
-    for batch in batches(path, [label], ()):
-        codes, values = encoded(batch.column(0))
-        look = np.array([known.setdefault(value, len(known)) for value in values], np.int8)
-        found.append(look[codes])
-    if len(known) != 2 or None in known:
-        raise InputError(f"column {label!r} has {len(known)} values; a label has two and is never missing")
-    values = sorted(known)
-    sign = np.array([-1.0 if value == values[0] else 1.0 for value in known])
-    return sign[np.concatenate(found)], np.array(values)
-
-
-def _groups(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    found = []
-    known: dict[str, int] = {}
-    for batch in batches(path, [name], [name]):
-        codes, values = encoded(batch.column(0))
-        if None in values:
-            raise InputError(f"column {name!r} has rows without a group; drop them or name the group")
-        look = np.array([known.setdefault(str(value), len(known)) for value in values], np.int16)
-        found.append(look[codes])
-    names = tuple(sorted(known))
-    if len(names) < 2:
-        raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
-    place = np.array([names.index(value) for value in known], np.int16)
-    return place[np.concatenate(found)], names
 
 
 def _fill(

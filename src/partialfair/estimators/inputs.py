@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -84,17 +83,6 @@ def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
         what = f"{where}: {first['msg']} (value {first.get('input')!r})"
         raise InputError(f"solver_options: {what}; settings are {known}") from error
     return settings
-
-
-def tolerance(value: Any) -> float:
-    """A tolerance as a number.
-
-    Raises:
-        InputError: it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"kappa is {value!r}; use a positive number (infinity means no constraint)")
-    return float(value)
 
 
 def as_matrix(X: Any) -> Matrix:

@@ -16,8 +16,9 @@ from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.linear.weighted import minimise_weighted
 from partialfair.algorithms.measure import OK
-from partialfair.estimators.coded_rows import CodedRows, Encoding, batches, block, encoded, read_rows
+from partialfair.estimators.coded_rows import CodedRows, Encoding, block, read_rows
 from partialfair.estimators.inputs import InputError, value_errors
+from partialfair.estimators.parquet_columns import batches, named_groups
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.design import GroupedDesign
@@ -49,12 +50,15 @@ class FromParquet:
             categories: columns of numbers that are codes of categories.
 
         Raises:
-            InputError: settings that only ``fit`` serves, or a column that cannot be used.
+            InputError: settings that cannot be used or that only ``fit`` serves, a file that cannot be read, or a
+                column that cannot be used.
         """
         own: Any = self
+        own._check_settings()
         _refuse_others(own)
         with value_errors():
             rows = read_rows(path, label, sensitive_features, categories)
+        with value_errors(rows.group_names):
             model, found, interval = fit_maps(rows, own.interval, own.kappa, own.kappa_scale)
         own.classes_, own.groups_ = rows.classes, np.array(rows.group_names, dtype=object)
         own.feature_names_in_ = np.array(rows.encoding.feature_names, dtype=object)
@@ -77,10 +81,11 @@ class FromParquet:
         A category's value of which ``fit_parquet`` had no rows counts as none of its levels.
 
         Raises:
-            InputError: a column that is missing or cannot be used, or an unknown group.
+            InputError: a file that cannot be read or has no rows, a column that is missing or cannot be used, or an
+                unknown group.
         """
         own: Any = self
-        check_is_fitted(own, "encoding_")
+        check_is_fitted(own, "encoding_", msg="%(name)s was not fitted on a file; call fit_parquet first")
         with value_errors():
             return scores_of_file(path, own.model_, own.encoding_, sensitive_features, own.groups_.tolist())
 
@@ -91,8 +96,11 @@ def _refuse_others(own: Any) -> None:
     Raises:
         InputError: naming the setting.
     """
-    defaults = {"solver": ("auto", "ranks"), "uses_group": (True,), "class_weight": (None,), "C": (math.inf,)}
-    for name, served in {"constraint": (PSP,), **defaults}.items():
+    defaults: dict[str, tuple[Any, ...]] = {
+        "constraint": (PSP,), "solver": ("auto", "ranks"), "uses_group": (True,), "class_weight": (None,),
+        "C": (math.inf,), "solver_options": (None, {}), "device": ("cpu", "auto"),
+    }  # fmt: skip
+    for name, served in defaults.items():
         value = getattr(own, name)
         if value not in served:
             raise InputError(f"{name} is {value!r}, and fit_parquet serves {served[0]!r}; use fit on rows in memory")
@@ -131,8 +139,6 @@ def fit_maps(rows: CodedRows, interval: Any, kappa: float, kappa_scale: str) -> 
 
 def scores_of(design: GroupedDesign, line: LinearScore) -> Vector:
     """Linear scores (n,) of rows in their order in the design."""
-    table = np.zeros((len(line.group_names), design.n_features + 2))
-    table[:, :-1] = line.weights
     no_labels = np.zeros(0)
     problem = LinearProblem(design, no_labels, GroupLinear(design.n_features, len(line.group_names)), None)
     params = line.weights.copy()
@@ -149,13 +155,14 @@ def scores_of_file(
         InputError: a group that the model does not know.
     """
     columns = (*encoding.numbers, *encoding.categories, sensitive_features)
-    found = []
+    found, first = [], 0
     for batch in batches(path, columns, (*encoding.categories, sensitive_features)):
-        codes, values = encoded(batch.column(sensitive_features))
-        unknown = [value for value in values if str(value) not in classes]
+        codes, names = named_groups(batch.column(sensitive_features), sensitive_features, first)
+        first += batch.num_rows
+        unknown = [name for name in names if name not in classes]
         if unknown:
             raise InputError(f"column {sensitive_features!r} has the group {unknown[0]!r}, of which fit had no rows")
-        group = np.array([classes.index(str(value)) for value in values], np.int16)[codes]
+        group = np.array([classes.index(name) for name in names], np.int16)[codes]
         design = block(batch, encoding, group)
         design = replace(design, starts=_all_groups(design.starts, len(classes)), subset_group=np.arange(len(classes)))
         scores = np.empty(batch.num_rows)

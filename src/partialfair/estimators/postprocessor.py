@@ -24,9 +24,9 @@ from partialfair.estimators.inputs import (
     group_codes,
     same_classes,
     stratified_rows,
-    tolerance,
     value_errors,
 )
+from partialfair.estimators.settings import tolerance
 from partialfair.estimators.training import sampling_radius, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.groups import codes_for

@@ -1,0 +1,177 @@
+"""Columns of a Parquet file: read a batch at a time, with labels and groups checked as those of rows in memory."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.estimators.inputs import InputError, binary_labels
+from partialfair.tables.groups import group_labels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+Vector = NDArray[np.float64]
+BATCH = 1 << 17
+MOST_GROUPS = np.iinfo(np.int16).max
+
+
+def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile":
+    """A Parquet file with rows, some of whose columns of texts come as codes.
+
+    Raises:
+        InputError: there is no such file, it is none, or it has no rows.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if Path(path).is_dir():
+        raise InputError(f"{path} is a folder; give the path of one Parquet file")
+    try:
+        file = parquet.ParquetFile(path, read_dictionary=list(texts))
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist; give the path of a Parquet file") from error
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read as a Parquet file ({error}); write it anew") from error
+    if not file.metadata.num_rows:
+        raise InputError(f"{path} has no rows; give a file with at least one")
+    return file
+
+
+def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+    """Rows of a file, some at a time; texts of categories come as codes.
+
+    Raises:
+        InputError: the file cannot be read, or a column is missing or of a kind that cannot be used.
+    """
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    types = {column.name: column.type for column in opened(path).schema_arrow}
+    if absent := sorted({*columns} - {*types}):
+        raise InputError(f"{path} has no column {absent[0]!r}; write it with the columns of fit_parquet")
+    for name in columns:
+        if kinds.is_nested(types[name]) or kinds.is_decimal(types[name]):
+            raise unusable(name, types[name])
+    texts = [name for name in categories if kinds.is_string(types[name]) or kinds.is_large_string(types[name])]
+    file = opened(path, texts)
+    try:
+        yield from file.iter_batches(BATCH, columns=list(columns), use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read to its end ({error}); write it anew") from error
+
+
+def unusable(name: str, kind: Any) -> InputError:
+    """The error about a column of a type that is neither numbers nor texts."""
+    return InputError(f"column {name!r} has type {kind}; convert it to numbers or texts, or drop it")
+
+
+def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
+    """Labels -1 and +1 (n,) of the rows of a file, and the two values (2,) that they stand for.
+
+    Raises:
+        InputError: a missing label, or fewer or more than two values.
+    """
+    found, first = [], 0
+    known: dict[Any, int] = {}
+    for batch in batches(path, [label], ()):
+        codes, values = encoded(batch.column(0))
+        _refuse_missing(codes, values, label, first)
+        look = np.array([known.setdefault(value, len(known)) for value in values], np.int32)
+        found.append(look[codes])
+        first += batch.num_rows
+    if len(known) != 2:
+        raise InputError(f"column {label!r} has {len(known)} values; a label has two and is never missing")
+    values = sorted(known)
+    sign = np.array([-1.0 if value == values[0] else 1.0 for value in known])
+    return sign[np.concatenate(found)], binary_labels(np.array(values))[0]
+
+
+def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """Codes (n,) of the groups of the rows of a file, and their names (G,) in order.
+
+    Raises:
+        InputError: a row without a group, or a number of groups that cannot be used.
+    """
+    found, first = [], 0
+    known: dict[str, int] = {}
+    for batch in batches(path, [name], [name]):
+        codes, own = named_groups(batch.column(0), name, first)
+        look = np.array([known.setdefault(value, len(known)) for value in own], np.int64)
+        if len(known) > MOST_GROUPS:
+            raise InputError(f"column {name!r} has more than {MOST_GROUPS} groups; cut a numeric column into bins")
+        found.append(look[codes].astype(np.int16))
+        first += batch.num_rows
+    names = tuple(sorted(known))
+    if len(names) < 2:
+        raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
+    place = np.array([names.index(value) for value in known], np.int16)
+    return place[np.concatenate(found)], names
+
+
+def named_groups(column: "pa.Array", name: str, first: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Codes (n,) of the groups in a column, and their names, which are those that ``fit`` gives them.
+
+    Args:
+        column: (n,) values.
+        name: of the column.
+        first: row of the file that the column begins with.
+
+    Raises:
+        InputError: a row without a group.
+    """
+    codes, values = encoded(column)
+    _refuse_missing(codes, values, name, first, blank=True)
+    occurring = np.unique(codes)
+    own, names = group_labels(np.array([values[j] for j in occurring], object), name)
+    return own[np.searchsorted(occurring, codes)], names
+
+
+def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, first: int, blank: bool = False) -> None:
+    """Refuse a column with a missing value; empty text is one if ``blank``.
+
+    Raises:
+        InputError: naming the first row without a value.
+    """
+    missing = [j for j, value in enumerate(values) if _is_missing(value, blank)]
+    rows = np.flatnonzero(np.isin(codes, missing))
+    if rows.size:
+        raise InputError(
+            f"column {name!r} has no value in row {first + int(rows[0])}; drop such rows, or give them a value"
+        )
+
+
+def _is_missing(value: Any, blank: bool) -> bool:
+    return value is None or (blank and isinstance(value, str) and not value.strip())
+
+
+def numbers_of(column: "pa.Array", name: str) -> Vector:
+    """A column of numbers, (n,).
+
+    Raises:
+        InputError: no numbers, or a missing or infinite one.
+    """
+    import pyarrow.types as kinds
+
+    if not (kinds.is_integer(column.type) or kinds.is_floating(column.type) or kinds.is_null(column.type)):
+        raise InputError(f"column {name!r} has type {column.type}, and fit had numbers there; convert it to numbers")
+    values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"column {name!r} has missing or infinite numbers; impute them or drop these rows")
+    return values
+
+
+def encoded(column: "pa.Array") -> tuple[NDArray[np.int64], list[Any]]:
+    """Codes (n,) of a column's values, and the values; a missing one, NaN too, is ``None``."""
+    import pyarrow as pa
+
+    own = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    values = [None if value != value else value for value in own.dictionary.to_pylist()]
+    indices = own.indices
+    if indices.null_count or None in values:
+        values = [*values, None]
+        indices = indices.fill_null(len(values) - 1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64), values

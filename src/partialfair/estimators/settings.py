@@ -1,0 +1,91 @@
+"""Settings of estimators, checked before anything is fitted: one sentence with name, value and what is accepted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from partialfair.estimators.inputs import InputError, value_errors
+from partialfair.tables.intervals import Interval
+
+
+def number(name: str, value: Any, within: Callable[[float], bool], accepted: str) -> float:
+    """A setting as a number.
+
+    Args:
+        name: of the setting.
+        value: what was passed.
+        within: whether a number is accepted.
+        accepted: what is, in words.
+
+    Raises:
+        InputError: the value is no number, or not accepted.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not within(float(value)):
+        raise InputError(f"{name} is {value!r}; use {accepted}")
+    return float(value)
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A setting as a whole number, not below ``least``.
+
+    Raises:
+        InputError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} is {value!r}; use a whole number of at least {least}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """A setting with a few values.
+
+    Raises:
+        InputError: it is none of them.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} is {value!r}; use one of {', '.join(choices)}")
+    return value
+
+
+def tolerance(value: Any) -> float:
+    """A tolerance as a number.
+
+    Raises:
+        InputError: it is none.
+    """
+    return number("kappa", value, lambda kappa: True, "a positive number (infinity means no constraint)")
+
+
+def check_interval(value: Any) -> None:
+    """Refuse what is no interval; ``None`` stands for a default.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if value is not None:
+        with value_errors():
+            Interval.of(value)
+
+
+def check_class_weight(value: Any) -> None:
+    """Refuse weights of labels that are no weights.
+
+    Raises:
+        InputError: neither ``None``, nor "balanced", nor a mapping from label to a weight that is not negative.
+    """
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return
+    if not isinstance(value, Mapping):
+        raise InputError(f"class_weight is {value!r}; use None, 'balanced', or a mapping from label to weight")
+    for label, weight in value.items():
+        number(f"class_weight of {label!r}", weight, lambda w: 0 <= w < float("inf"), "a number that is not negative")
+
+
+def check_options(name: str, value: Any) -> None:
+    """Refuse options that are no mapping; ``None`` stands for none.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise InputError(f"{name} is {value!r}; use a mapping from name to value, or None")
