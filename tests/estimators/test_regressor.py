@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -136,6 +137,63 @@ def test_what_is_returned_is_what_the_status_speaks_of() -> None:
     assert same.train_ks_ > 0.15
     lots = np.random.default_rng(1).random(3000)
     assert distance(same.predict(two, sensitive_features=group, lots=lots), group) < 0.08
+
+
+def by_atom(values: np.ndarray, weights: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Largest deviation of each group's share of an atom from the overall share, written down independently."""
+    nearest = np.abs(values[:, None] - atoms).argmin(axis=1)
+    shares = np.array([[(w * (nearest == j)).sum() / w.sum() for j in range(atoms.size)] for w in weights.T])
+    return np.abs(shares - np.bincount(nearest, minlength=atoms.size) / len(values)).max(axis=1)
+
+
+def test_the_status_of_the_papers_tolerance_is_measured_on_the_atoms() -> None:
+    X, y, group = drawn(3000, 0, 3)
+    asked: dict[str, Any] = {"epsilon": [0.01, 0.002, 0.005], "tolerance": "atom", "n_half_atoms": 10}
+    drawer = DemographicParityRegressor(**asked).fit(X, y, sensitive_features=group)
+    tau = drawer.group_classifier_.predict_proba(X)
+    probabilities = drawer.predict_distribution(X).probabilities
+    gaps = np.abs((tau.T @ probabilities) / tau.sum(axis=0)[:, None] - probabilities.mean(axis=0)).max(axis=1)
+    np.testing.assert_allclose(drawer.deviations_, gaps, atol=1e-12)
+    assert drawer.status_ == "ok" and (gaps <= np.array(asked["epsilon"]) + 1e-6).all() and gaps.max() > 0.002
+    members = (group[:, None] == drawer.groups_).astype(float)
+    assert by_atom(drawer.predict(X), members, drawer.atoms_).max() < 0.05
+    for kind in ("mean", "mode"):
+        model = DemographicParityRegressor(**asked, prediction=kind, beta=1.0)
+        with pytest.warns(ConvergenceWarning, match="an atom in group .* asks for .*; use prediction='sample'"):
+            model.fit(X, y, sensitive_features=group)
+        np.testing.assert_allclose(model.deviations_, by_atom(model.predict(X), tau, model.atoms_), atol=1e-12)
+        assert model.status_.startswith("tolerance missed") and (model.deviations_ > asked["epsilon"]).any()
+
+
+def test_shares_of_atoms_are_measured_by_the_groups_that_were_passed_too() -> None:
+    X, y, group = drawn(3000, 0)
+    model = DemographicParityRegressor(None, DummyClassifier(), epsilon=0.01, tolerance="atom", n_half_atoms=5)
+    with pytest.warns(ConvergenceWarning, match="from that of the labeled rows, .* samples of these sizes explain"):
+        model.fit(X, y, sensitive_features=group)
+    assert model.deviations_.max() < 1e-9
+    members = (group[:, None] == model.groups_).astype(float)
+    assert f"lies {by_atom(model.predict(X), members, model.atoms_).max():.3g} from" in model.status_
+
+
+def test_shares_of_atoms_on_further_rows_enter_the_status() -> None:
+    X, y, group = drawn(1000, 0)
+    model = DemographicParityRegressor(epsilon=0.01, tolerance="atom").fit(X, y, sensitive_features=group)
+    more = drawn(1000, 1)[0]
+    assert model.partial_fit(more).status_ == "ok"
+    both = np.concatenate([X, more])
+    tau, probabilities = model.group_classifier_.predict_proba(both), model.predict_distribution(both).probabilities
+    gaps = (tau.T @ probabilities) / tau.sum(axis=0)[:, None] - probabilities.mean(axis=0)
+    np.testing.assert_allclose(model.deviations_, np.abs(gaps).max(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["mean", "mode"])
+def test_means_and_modes_are_measured_where_no_groups_are_passed(kind: Any) -> None:
+    X, y, group = drawn(3000, 0)
+    models = LinearRegression().fit(X, y), LogisticRegression().fit(X, group)
+    model = DemographicParityRegressor(*models, prefit=True, prediction=kind, beta=1.0, n_half_atoms=15)
+    with pytest.warns(ConvergenceWarning, match=f"the {kind}s of .* predictions lie .* use prediction='sample'"):
+        model.fit(X, y)
+    assert model.ks_ < 0.05 + 1e-6 and model.train_ks_ is None and model.status_.startswith("tolerance missed")
 
 
 def test_a_tolerance_that_allows_everything_is_said_to() -> None:

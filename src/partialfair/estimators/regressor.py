@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partialfair.algorithms.measure import MISSED, OK
-from partialfair.algorithms.regression.grid_parity import ROUNDING, GridParity
+from partialfair.algorithms.measure import OK
+from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
 from partialfair.estimators.inputs import InputError, UnconstrainedWarning, value_errors
+from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.models.row_lots import row_lots
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import codes_for, group_labels
@@ -74,8 +75,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         ks_, base_ks_: distance between groups on the rows of the fairness step, of the predictor and of the regressor
             alone, by predicted probabilities of the groups and of the atoms; ``None`` without groups.
         train_ks_: distance between the predictions of the labeled rows by the groups that were passed.
+        deviations_: (K,) with tolerance "atom", how far the groups' shares of an atom lie from the overall ones at
+            most, on the rows of the fairness step, of what ``predict`` returns; ``None`` with tolerance "ks".
         sampling_band_: distance that samples of these sizes exceed by chance, at 95%, if there is none.
-        status_: "ok", or which distance is larger than epsilon (``train_ks_``: than epsilon and the band).
+        status_: "ok", or which distance is larger than epsilon (``train_ks_``: than epsilon and the band), or which
+            group's share of an atom lies farther from the overall one.
         gradient_mapping_: bound on its norm at the solution, on the rows it was solved on.
         n_features_in_, feature_names_in_: as in scikit-learn.
     """
@@ -90,6 +94,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     ks_: float | None
     base_ks_: float | None
     train_ks_: float | None
+    deviations_: Vector | None
+    _returned: float | None
     sampling_band_: float | None
 
     def __init__(
@@ -140,6 +146,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             self._salt = 0 if self.random_state is None else int(self._random.integers(2**31))
             self.maps_ = self._grid = self.multipliers_ = self.atoms_ = self.ks_ = self.base_ks_ = None
+            self.deviations_ = self._returned = None
             self.gradient_mapping_, self.shares_ = 0.0, np.ones(1)
             if self.uses_group and codes is not None:
                 self._fit_maps(X, codes)
@@ -340,10 +347,26 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _add(self, X: Vector) -> None:
         """Take rows without groups into the fairness step, and set what is measured of it."""
         assert self._grid is not None
-        self._grid.add(self._base(X, None), self._tau(X))
+        eta, tau, before = self._base(X, None), self._tau(X), self._grid.kept
+        self._grid.add(eta, tau)
+        if before is not None:
+            eta, tau = np.concatenate([before[1], eta]), np.concatenate([before[2], tau])
+        self._measure(self._grid, eta, tau)
         self.ks_, self.base_ks_ = self._grid.distance, self._grid.base_distance
         self.gradient_mapping_ = self._grid.residual
         self.shares_, self.multipliers_ = self._grid.shares, self._grid.multipliers
+
+    def _measure(self, grid: GridParity, eta: Vector, tau: Vector) -> None:
+        """Measure what ``predict`` returns for the rows (n,), (n, K) of the fairness step, where ``ks_`` does not."""
+        drawn = grid.active and self.prediction == "sample"
+        if grid.active and not drawn:
+            values = grid.predict(eta, tau, np.zeros(len(eta)), self.prediction)
+            self._returned = weighted_distance(values, tau)
+        else:
+            values, self._returned = eta, None
+        if self.tolerance == "atom":
+            sums = expected_sums(grid, eta, tau) if drawn else atom_sums(values, tau, grid.atoms)
+            self.deviations_ = deviations(sums)
 
     def _make_grid(self, X: Vector, y: Vector) -> None:
         """Set the grid that predictions are drawn from."""
@@ -370,8 +393,19 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             self.sampling_band_ = sampling_band(members.sum(axis=0)) if members.shape[1] > 1 else None
         if self.ks_ is None:
             return
+        asked = Asked(self.prediction, self.uses_group)
         if self.tolerance == "ks":
-            self.status_ = self._status(float(self.epsilon))
+            returned = self.ks_ if self._returned is None else self._returned
+            band = self.sampling_band_ or 0.0
+            self.status_ = asked.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band)
+        else:
+            names = [str(name) for name in self.groups_]
+            epsilon = np.broadcast_to(np.asarray(self.epsilon, np.float64), len(names))
+            counts = None
+            if codes is not None and members.shape[1] == len(names):
+                counts = atom_sums(self._predicted(X, None), members, self.atoms_)
+            assert self.deviations_ is not None
+            self.status_ = asked.of_atoms(self.deviations_, counts, epsilon, names)
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         elif not self._active and np.isfinite(self.epsilon).all():
@@ -381,22 +415,3 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                 UserWarning,
                 stacklevel=3,
             )
-
-    def _status(self, asked: float) -> str:
-        assert self.ks_ is not None
-        band = self.sampling_band_ or 0.0
-        if self.ks_ > asked + ROUNDING + (band if self.uses_group else 0.0):
-            return (
-                f"{MISSED}: the groups' predictions lie {self.ks_:.3g} apart on the rows of the fairness step, epsilon "
-                f"asks for {asked:.3g}; allow that much"
-            )
-        if self.train_ks_ is None or self.train_ks_ <= asked + band:
-            return OK
-        remedy = "use prediction='sample'; means and modes do not keep to epsilon"
-        if self.uses_group or self.prediction == "sample":
-            remedy = "rows may repeat: pass lots to predict"
-            remedy += "" if self.uses_group else ", or the group classifier is far off: use a better one, or uses_group"
-        return (
-            f"{MISSED}: predictions of the labeled rows lie {self.train_ks_:.3g} apart by the groups that were passed, "
-            f"epsilon asks for {asked:.3g}, and samples of these sizes explain {band:.2g} more; {remedy}"
-        )
