@@ -4,8 +4,10 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -134,6 +136,17 @@ def test_a_path_without_held_out_rows_fits_all_of_them(rows: Any) -> None:
     assert [line.get_label() for line in path.plot().axes[0].lines] == ["train rows"]
     with pytest.raises(InputError, match="or 0 for none"):
         frontier(whole, rows.X, rows.y, sensitive_features=rows.group, validation_fraction=-0.1)
+
+
+def test_labels_of_a_path_may_be_one_column(rows: Any) -> None:
+    shared: dict[str, Any] = {"sensitive_features": rows.group, "kappas": [0.3]}
+    estimator = PartialFairClassifier(interval=[(0.1, 0.6)], random_state=1)
+    tables = [frontier(estimator, rows.X, rows.y, **shared).table]
+    for y in (rows.y[:, None], pd.DataFrame({"y": rows.y})):
+        with pytest.warns(DataConversionWarning):
+            tables.append(frontier(estimator, rows.X, y, **shared).table)
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table.drop(columns="seconds"), tables[0].drop(columns="seconds"))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Maps behind any classifier: scikit-learn's checks, the constraint, and scores from elsewhere."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
@@ -138,6 +140,20 @@ def test_a_fitted_classifier_of_the_same_labels_in_another_type_is_used(make_row
         model = PartialFairPostProcessor(classifier, BOTTOM, kappa=0.5, prefit=True)
         model.fit(rows.X, labels, sensitive_features=rows.group)
         assert model.score(rows.X, labels, sensitive_features=rows.group) > approved.mean()
+
+
+@pytest.mark.parametrize("kind", ["column", "frame"])
+@pytest.mark.parametrize("uses_group", [True, False])
+def test_labels_may_be_one_column(make_rows: Any, kind: str, uses_group: bool) -> None:
+    rows = make_rows(600)
+    column = rows.y[:, None] if kind == "column" else pd.DataFrame({"y": rows.y})
+    found = []
+    for y in (rows.y, column):
+        model = PartialFairPostProcessor(None, BOTTOM, 0.5, uses_group=uses_group, random_state=0)
+        with pytest.warns(DataConversionWarning) if y is column else nullcontext():
+            model.fit(rows.X, y, sensitive_features=rows.group)
+        found.append(model.decision_function(rows.X, sensitive_features=rows.group))
+    assert np.array_equal(*found)
 
 
 class OneClass:

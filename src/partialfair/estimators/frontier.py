@@ -17,9 +17,10 @@ from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
-from partialfair.estimators.inputs import InputError, check_group_sizes, stratified_rows, value_errors
+from partialfair.estimators.inputs import InputError, binary_labels, check_group_sizes, stratified_rows, value_errors
 from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all
+from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import group_labels
 
 if TYPE_CHECKING:
@@ -157,13 +158,14 @@ def _prepare(
     first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
     with value_errors():
         codes, _ = group_labels(sensitive_features, "sensitive_features")
-    labels = np.unique(np.asarray(y), return_inverse=True)[1]
-    if not len(labels) == len(codes):
-        raise InputError(f"sensitive_features has {len(codes)} rows, y has {len(labels)}; pass one group per row")
+    classes, positive = binary_labels(to_pandas(y))
+    if not len(positive) == len(codes):
+        raise InputError(f"sensitive_features has {len(codes)} rows, y has {len(positive)}; pass one group per row")
+    y = classes[positive.astype(int)]
     random = check_random_state(first.random_state)
-    kept, held = np.arange(len(labels)), np.zeros(0, np.int64)
+    kept, held = np.arange(len(y)), np.zeros(0, np.int64)
     if validation_fraction > 0:
-        kept, held = stratified_rows((labels.max() + 1) * codes + labels, validation_fraction, random)
+        kept, held = stratified_rows(2 * codes + positive, validation_fraction, random)
     steps: Pipeline | None = None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))

@@ -119,9 +119,9 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             InputError: data or settings that cannot be used; also a ValueError.
         """
         X, y = indexable(X, y)
-        codes = self._prepared(X, y, sensitive_features)
+        codes, labels = self._prepared(X, y, sensitive_features)
         self.correction_ = self.group_estimator_ = None
-        labels = np.searchsorted(self.classes_, np.asarray(y))
+        y = self.classes_[labels]
         kept, held = self._parts(codes, labels)
         if self.prefit:
             self.estimator_ = self.estimator
@@ -169,15 +169,16 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)
 
-    def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> NDArray[np.int64] | None:
-        """Codes of the groups, or ``None``; sets ``classes_`` and ``groups_``."""
+    def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+        """Codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
         if self.prefit and self.estimator is None:
             raise InputError("prefit is true and there is no estimator; pass the fitted one, or set prefit to False")
         if not 0 <= self.map_fraction < 1:
             raise InputError(f"map_fraction is {self.map_fraction!r}; use a number from 0 to below 1")
         if not _num_samples(X):
             raise InputError("X has no rows, while a minimum of 2 is required")
-        self.classes_ = binary_labels(y)[0]
+        self.classes_, positive = binary_labels(y)
+        labels = positive.astype(np.int64)
         tolerance(self.kappa)
         self.groups_ = None
         if sensitive_features is None:
@@ -188,9 +189,9 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
                     UnconstrainedWarning,
                     stacklevel=3,
                 )
-            return None
+            return None, labels
         codes, self.groups_ = group_codes(sensitive_features, _num_samples(X))
-        return codes
+        return codes, labels
 
     def _parts(
         self, codes: NDArray[np.int64] | None, labels: NDArray[np.int64]
