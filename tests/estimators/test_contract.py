@@ -15,7 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from partialfair.estimators import InputError, PartialFairClassifier, PartialFairPostProcessor, UnconstrainedWarning
+from partialfair.estimators import (
+    InputError,
+    PartialFairBoosting,
+    PartialFairClassifier,
+    PartialFairPostProcessor,
+    UnconstrainedWarning,
+    frontier,
+)
 
 ESTIMATORS = (
     PartialFairClassifier(),
@@ -143,11 +150,20 @@ def test_labels_of_any_two_values(rows: Any) -> None:
     assert np.array_equal(predicted == 7, texts.predict(rows.X, sensitive_features=rows.group) == "yes")
 
 
-@pytest.mark.parametrize("kappa", ["0.1", None, True])
-@pytest.mark.parametrize("estimator", [PartialFairClassifier, PartialFairPostProcessor])
-def test_a_tolerance_that_is_no_number_is_refused(estimator: Any, kappa: Any, rows: Any) -> None:
+@pytest.mark.parametrize("kappa", ["0.1", None, True, -np.inf, np.nan, -1, 0])
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("estimator", [PartialFairClassifier, PartialFairPostProcessor, PartialFairBoosting])
+def test_a_tolerance_has_to_be_a_positive_number(estimator: Any, kappa: Any, grouped: bool, rows: Any) -> None:
     with pytest.raises(InputError, match=f"kappa is {kappa!r}; use a positive number"):
-        estimator(kappa=kappa).fit(rows.X, rows.y, sensitive_features=rows.group)
+        estimator(kappa=kappa).fit(rows.X, rows.y, sensitive_features=rows.group if grouped else None)
+
+
+@pytest.mark.parametrize("kappa", ["0.1", -np.inf, np.nan])
+def test_tolerances_of_a_path_and_of_scores_have_to_be_positive_numbers(kappa: Any, rows: Any) -> None:
+    with pytest.raises(InputError, match=f"kappa is {kappa!r}; use a positive number"):
+        frontier(PartialFairClassifier(), rows.X, rows.y, sensitive_features=rows.group, kappas=[0.1, kappa])
+    with pytest.raises(InputError, match=f"kappa is {kappa!r}; use a positive number"):
+        PartialFairPostProcessor(kappa=kappa).fit_scores(rows.X["age"], sensitive_features=rows.group)
 
 
 def test_missing_labels_are_counted(rows: Any) -> None:

@@ -229,8 +229,6 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         objective = _Lagrangian(rows, held, self.start_)
         self.interval_ = FULL if self.interval is None else self.interval
         suggested = constrained and self.interval is None and self.constraint == PSP
-        if constrained and not self.kappa > 0:
-            raise InputError(f"kappa is {self.kappa!r}; use a positive number (infinity means no constraint)")
         if not constrained or mapped or suggested:
             self.booster_, self.n_trees_ = _trained(settings, objective, self.n_estimators), self.n_estimators
         if suggested:

@@ -18,6 +18,7 @@ from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import InputError, binary_labels, check_group_sizes, stratified_rows, value_errors
+from partialfair.estimators.settings import tolerance
 from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all
 from partialfair.tables.frames import to_pandas
@@ -106,7 +107,7 @@ def frontier(
     """
     import pandas as pd
 
-    path = sorted({float(kappa) for kappa in kappas}, reverse=True)
+    path = sorted({tolerance(kappa) for kappa in kappas}, reverse=True)
     own = _last_step(estimator)
     if not path or own.constraint is None or sensitive_features is None:
         raise InputError("frontier: it needs a constraint, sensitive_features and at least one kappa")
@@ -170,6 +171,7 @@ def _prepare(
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
         X = steps.transform(X)
+    first._check_settings()
     data = first._training_rows(X, y, sensitive_features)
     weights = first._weights(data, None)
     training, task = first._prepared(data.take(kept), None if weights is None else weights[kept], True)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
@@ -26,7 +27,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.settings import tolerance
+from partialfair.estimators.settings import check_interval, number, one_of, tolerance
 from partialfair.estimators.training import sampling_radius, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.groups import codes_for
@@ -142,6 +143,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
 
     def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Self:
         """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`."""
+        self._check_settings()
         found = np.asarray(scores, np.float64)
         codes, self.groups_ = group_codes(sensitive_features, found.size)
         self.correction_ = None
@@ -169,17 +171,26 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)
 
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot be used, whatever the rows.
+
+        Raises:
+            InputError: naming the setting, its value and what is accepted.
+        """
+        tolerance(self.kappa)
+        one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
+        check_interval(self.interval)
+        number("map_fraction", self.map_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
+
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
         if self.prefit and self.estimator is None:
             raise InputError("prefit is true and there is no estimator; pass the fitted one, or set prefit to False")
-        if not 0 <= self.map_fraction < 1:
-            raise InputError(f"map_fraction is {self.map_fraction!r}; use a number from 0 to below 1")
         if not _num_samples(X):
             raise InputError("X has no rows, while a minimum of 2 is required")
         self.classes_, positive = binary_labels(y)
         labels = positive.astype(np.int64)
-        tolerance(self.kappa)
+        self._check_settings()
         self.groups_ = None
         if sensitive_features is None:
             if not math.isinf(self.kappa):
@@ -239,10 +250,6 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
     def _map(self, scores: Vector, codes: NDArray[np.int64]) -> Self:
         names = tuple(map(str, self.groups_))
         with value_errors(names):
-            if not self.kappa > 0:
-                raise InputError(f"kappa is {self.kappa!r}; use a positive number (infinity means no constraint)")
-            if self.kappa_scale not in ("absolute", "relative"):
-                raise InputError(f"kappa_scale is {self.kappa_scale!r}; use one of relative, absolute")
             self.interval_ = self.interval
             if self.interval is None:
                 self.interval_ = (suggest_interval(scores, codes).interval,)

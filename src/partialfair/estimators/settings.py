@@ -48,12 +48,12 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def tolerance(value: Any) -> float:
-    """A tolerance as a number.
+    """A tolerance as a number; infinity is one, which constrains nothing.
 
     Raises:
-        InputError: it is none.
+        InputError: it is no positive number.
     """
-    return number("kappa", value, lambda kappa: True, "a positive number (infinity means no constraint)")
+    return number("kappa", value, lambda kappa: kappa > 0, "a positive number (infinity means no constraint)")
 
 
 def check_interval(value: Any) -> None:
