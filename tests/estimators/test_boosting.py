@@ -111,3 +111,19 @@ def test_what_cannot_be_used_is_refused(make_rows: Any) -> None:
             model.fit(rows.X, rows.y, sensitive_features=rows.group)
     with pytest.raises(InputError, match="kappa is 0"):
         PartialFairBoosting(interval=TOP, kappa=0, **SMALL).fit(rows.X, rows.y, sensitive_features=rows.group)
+    for changed, words in (
+        ({"kappa_scale": "foo"}, "kappa_scale is 'foo'; choose from relative, absolute"),
+        ({"interval": "abc"}, "interval: .* is not a pair of numbers"),
+        ({"interval": [[(0, 1)]] * 3}, "intervals for 3 groups, the data have 2"),
+        ({"grid": "3"}, "grid is '3'; use a whole number"),
+        ({"n_estimators": 2.5}, "n_estimators is 2.5; use a whole number"),
+        ({"learning_rate": "a"}, "learning_rate is 'a'; use a positive number"),
+        ({"dual_step": -1}, "dual_step is -1; use 0 or a positive number"),
+        ({"params": [1]}, r"params is \[1\]; use a mapping"),
+    ):
+        with pytest.raises(InputError, match=words):
+            PartialFairBoosting(**SMALL | changed).fit(rows.X, rows.y, sensitive_features=rows.group)
+    lists = np.empty(200, object)
+    lists[:] = [[group] for group in rows.group]
+    with pytest.raises(InputError, match="values cannot be compared"):
+        PartialFairBoosting(**SMALL).fit(rows.X, rows.y, sensitive_features=lists)

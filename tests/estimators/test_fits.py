@@ -1,6 +1,7 @@
 """What is fitted: the optimum without constraints, a satisfied constraint with them, and refusals."""
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,20 @@ def test_frontier_is_monotone_in_the_loss_and_warm_starts_agree_with_cold_ones(r
     assert [line.get_label() for line in figure.axes[0].lines] == ["train rows", "validation rows"]
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"validation_fraction": "a"}, "validation_fraction is 'a'; use a number between 0 and 1"),
+        ({"kappas": 0.1}, "kappas is 0.1; use a list"),
+    ],
+)
+def test_unsuitable_settings_of_a_path_are_refused(rows: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        frontier(PartialFairClassifier(), rows.X, rows.y, sensitive_features=rows.group, **options)
+    with pytest.raises(InputError, match="C is 'a'"):
+        frontier(PartialFairClassifier(C="a"), rows.X, rows.y, sensitive_features=rows.group)  # type: ignore[arg-type]
+
+
 def test_kappa_path_of_one_equals_fit_on_the_same_rows(rows: Any) -> None:
     estimator = PartialFairClassifier(interval=[(0.1, 0.6)], random_state=1)
     path = frontier(estimator, rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3, 0.1])
@@ -165,6 +180,16 @@ def test_labels_of_a_path_may_be_one_column(rows: Any) -> None:
         ({"solver": "parity"}, ["'parity'", "whole range"]),
         ({"solver": "thresholds"}, ["'thresholds'", "demographic parity"]),
         ({"interval": [[(0, 1)], [(0, 1)], [(0, 1)]]}, ["3 groups", "2"]),
+        ({"interval": 5}, ["interval: 5", "[[alpha, beta]]"]),
+        ({"C": "a"}, ["C is 'a'", "positive"]),
+        ({"C": np.nan}, ["C is nan", "positive"]),
+        ({"grid": "3"}, ["grid is '3'", "a whole number of at least 1"]),
+        ({"grid": 2.5}, ["grid is 2.5", "a whole number of at least 1"]),
+        ({"validation_fraction": "a"}, ["validation_fraction is 'a'", "between 0 and 1"]),
+        ({"class_weight": {"yes": -1, "no": 1}}, ["class_weight of 'yes' is -1", "not negative"]),
+        ({"class_weight": {"yes": "a", "no": 1}}, ["class_weight of 'yes' is 'a'", "not negative"]),
+        ({"class_weight": [1, 2]}, ["class_weight is [1, 2]", "from label to weight"]),
+        ({"solver_options": [1]}, ["solver_options is [1]", "mapping"]),
     ],
 )
 def test_unsuitable_settings_are_refused_in_one_sentence(rows: Any, change: dict[str, Any], parts: list[str]) -> None:
@@ -197,7 +222,14 @@ def test_groups_are_checked(rows: Any) -> None:
     missing[7] = None
     with pytest.raises(DataError, match="no value in row 7"):
         PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=missing)
+    lists = np.empty(len(rows.y), object)
+    lists[:] = [[group] for group in rows.group]
+    for refuse in (PartialFairClassifier().fit, partial(frontier, PartialFairClassifier())):
+        with pytest.raises(InputError, match="sensitive_features: values cannot be compared .*'list'.*; pass one text"):
+            refuse(rows.X, rows.y, sensitive_features=lists)
     model = PartialFairClassifier().fit(rows.X, rows.y, sensitive_features=rows.group)
+    with pytest.raises(InputError, match="values cannot be compared"):
+        model.predict(rows.X, sensitive_features=lists)
     with pytest.raises(InputError, match="group 'Z' in row 2 was not among"):
         model.predict(rows.X[:3], sensitive_features=["F", "M", "Z"])
 

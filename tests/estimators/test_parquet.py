@@ -90,7 +90,7 @@ def test_a_missing_category_is_a_level_and_a_missing_number_is_refused(table: An
         ({"solver_options": {"nonsense": 1}}, "solver_options is {'nonsense': 1}, and fit_parquet serves None"),
         ({"device": "cuda"}, "device is 'cuda', and fit_parquet serves 'cpu'"),
         ({"kappa": "0.1"}, "kappa is '0.1'; use a positive number"),
-        ({"kappa_scale": "foo"}, "kappa_scale is 'foo'; use one of relative, absolute"),
+        ({"kappa_scale": "foo"}, "kappa_scale is 'foo'; choose from relative, absolute"),
         ({"interval": "abc"}, "interval: .* is not a pair of numbers"),
     ],
 )

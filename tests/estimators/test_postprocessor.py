@@ -95,6 +95,9 @@ def test_what_is_missed_or_missing_is_said(make_rows: Any) -> None:
         ({"map_fraction": 1.0}, "map_fraction is 1.0"),
         ({"kappa_scale": "abs"}, "kappa_scale is 'abs'"),
         ({"interval": [(0.5, 0.2)]}, "alpha < beta"),
+        ({"interval": "abc"}, "is not a pair of numbers"),
+        ({"interval": [[(0, 1)]] * 3}, "intervals for 3 groups, the data have 2"),
+        ({"map_fraction": "a"}, "map_fraction is 'a'"),
     ):
         with pytest.raises(InputError, match=message):
             PartialFairPostProcessor(**options).fit(rows.X, rows.y, sensitive_features=rows.group)

@@ -294,8 +294,13 @@ def test_where_nothing_is_constrained_it_is_the_regressor(uses_group: bool) -> N
         ({"epsilon": [0.1, 0.1]}, "which only tolerance='atom' takes"),
         ({"epsilon": -0.1}, "give 0 or a positive number"),
         ({"epsilon": [0.1, 0.1, 0.1], "tolerance": "atom"}, "3 entries for 2 groups"),
+        ({"epsilon": "a"}, "epsilon is 'a'; give 0 or a positive number"),
         ({"beta": 0.0}, "beta is 0.0"),
+        ({"beta": "a"}, "beta is 'a'; use a positive number"),
+        ({"n_half_atoms": 3.5}, "n_half_atoms is 3.5; use a whole number of at least 1"),
         ({"bounds": (1.0, 1.0)}, "smallest and the largest"),
+        ({"bounds": (1,)}, r"bounds are \(1,\); use the smallest and the largest"),
+        ({"bounds": ("a", 1)}, r"bounds are \('a', 1\); use the smallest and the largest"),
         ({"prefit": True}, "there is no regressor"),
         ({"uses_group": True, "tolerance": "atom"}, "use tolerance='ks' with uses_group"),
     ],
@@ -312,3 +317,7 @@ def test_unusable_groups_are_refused() -> None:
         DemographicParityRegressor().fit(X, y, sensitive_features=group[:50])
     with pytest.raises(InputError, match="all rows are of one group"):
         DemographicParityRegressor().fit(X, y, sensitive_features=["a"] * 60)
+    lists = np.empty(60, object)
+    lists[:] = [[one] for one in group]
+    with pytest.raises(InputError, match="values cannot be compared"):
+        DemographicParityRegressor().fit(X, y, sensitive_features=lists)

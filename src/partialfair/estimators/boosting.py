@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
@@ -26,14 +27,14 @@ from partialfair.estimators.inputs import (
     as_matrix,
     binary_labels,
     group_codes,
+    known_codes,
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.settings import tolerance
+from partialfair.estimators.settings import check_interval, check_options, number, one_of, tolerance, whole
 from partialfair.estimators.training import PSP, sampling_radius, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
-from partialfair.tables.groups import codes_for
 from partialfair.tables.intervals import FULL, Interval
 
 Vector = NDArray[np.float64]
@@ -142,13 +143,12 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             InputError: data or settings that cannot be used; also a ValueError.
             ConfigError: LightGBM is missing.
         """
+        self._check_settings()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan")
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not 0 <= self.holdout_fraction < 1:
-            raise InputError(f"holdout_fraction is {self.holdout_fraction!r}; use a number from 0 to below 1")
         codes, constrained = self._groups(sensitive_features, labels.size)
         kept = held = np.arange(labels.size)
         with value_errors():
@@ -182,16 +182,31 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                     "sensitive_features is missing, and the scores of this model depend on the group; pass it, or fit "
                     "with uses_group=False"
                 )
-            with value_errors():
-                codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
-            if codes.size != X.shape[0]:
-                raise InputError(f"sensitive_features has {codes.size} rows, X has {X.shape[0]}; pass one per row")
+            codes = known_codes(sensitive_features, self.groups_, X.shape[0])
         scores = self._raw(self._columns(X, codes))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot be used, whatever the rows; LightGBM checks its own.
+
+        Raises:
+            InputError: naming the setting, its value and what is accepted.
+        """
+        if self.constraint is not None:
+            tolerance(self.kappa)
+        one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
+        check_interval(self.interval)
+        for name in ("grid", "n_estimators"):
+            whole(name, getattr(self, name))
+        number("learning_rate", self.learning_rate, lambda rate: 0 < rate < math.inf, "a positive number")
+        for name in ("dual_step", "penalty"):
+            number(name, getattr(self, name), lambda value: 0 <= value < math.inf, "0 or a positive number")
+        number("holdout_fraction", self.holdout_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
+        check_options("params", self.params)
+
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
-        self.groups_, constrained = None, self.constraint is not None and not math.isinf(tolerance(self.kappa))
+        self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
         if sensitive_features is None:
             if constrained:
                 warnings.warn(
@@ -264,6 +279,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         names = tuple(map(str, self.groups_))
         interval, sizes, remedy = Interval.of(self.interval_), np.bincount(codes, minlength=len(names)), "raise kappa"
         with value_errors(names):
+            interval.for_groups(len(names))  # refuses intervals for another number of groups
             if mapped:
                 options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
                 found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]

@@ -19,7 +19,6 @@ from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.constraints.common import KAPPA_SCALES
-from partialfair.errors import DataError
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -27,6 +26,8 @@ from partialfair.estimators.inputs import (
     as_matrix,
     binary_labels,
     check_group_sizes,
+    group_codes,
+    known_codes,
     named_texts,
     numeric_columns,
     stratified_rows,
@@ -46,9 +47,8 @@ from partialfair.estimators.settings import (
 from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.tables.dataset import Dataset
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import codes_for, group_labels
 from partialfair.tables.intervals import FULL
 
 ONE_GROUP = "all"
@@ -190,8 +190,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
                         "sensitive_features is missing, and the scores of this model depend on the group; pass it, "
                         "or fit with uses_group=False"
                     )
-                codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
-                _same_length(codes, matrix)
+                codes = known_codes(sensitive_features, self.groups_, matrix.shape[0])
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
@@ -221,13 +220,11 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             X, y = validate_data(self, to_pandas(X), to_pandas(y), **checks)
         matrix, labels = as_matrix(X), self._labels(y)
         with value_errors():
+            codes, self.groups_ = np.zeros(matrix.shape[0], np.int64), np.array([ONE_GROUP], dtype=object)
             if sensitive_features is not None:
-                codes, names = group_labels(sensitive_features, "sensitive_features")
-                _same_length(codes, matrix)
-            else:
-                codes, names = np.zeros(matrix.shape[0], np.int64), (ONE_GROUP,)
+                codes, self.groups_ = group_codes(sensitive_features, matrix.shape[0], least=1)
+            names = tuple(self.groups_.tolist())
             features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(matrix.shape[1])])
-            self.groups_ = np.array(names, dtype=object)
             numeric = numeric_columns(matrix)
             if len(names) > np.iinfo(np.int16).max:
                 raise InputError(f"sensitive_features has {len(names)} groups; cut a numeric column into bins")
@@ -350,8 +347,3 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
 
 _FLOATS = [np.float64, np.float32]
 _silent: Callable[[str], None] = lambda line: None  # noqa: E731
-
-
-def _same_length(codes: NDArray[np.int64], X: Matrix) -> None:
-    if codes.size != X.shape[0]:
-        raise DataError(f"sensitive_features has {codes.size} rows, X has {X.shape[0]}; pass one group per row")

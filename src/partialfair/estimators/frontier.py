@@ -17,12 +17,18 @@ from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
-from partialfair.estimators.inputs import InputError, binary_labels, check_group_sizes, stratified_rows, value_errors
-from partialfair.estimators.settings import tolerance
+from partialfair.estimators.inputs import (
+    InputError,
+    binary_labels,
+    check_group_sizes,
+    group_codes,
+    stratified_rows,
+    value_errors,
+)
+from partialfair.estimators.settings import number, tolerance
 from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import group_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,14 +113,14 @@ def frontier(
     """
     import pandas as pd
 
+    if not isinstance(kappas, Iterable):
+        raise InputError(f"kappas is {kappas!r}; use a list of tolerances")
     path = sorted({tolerance(kappa) for kappa in kappas}, reverse=True)
     own = _last_step(estimator)
     if not path or own.constraint is None or sensitive_features is None:
         raise InputError("frontier: it needs a constraint, sensitive_features and at least one kappa")
-    if not 0 <= validation_fraction < 1:
-        raise InputError(
-            f"validation_fraction is {validation_fraction!r}; use a number between 0 and 1, such as 0.25, or 0 for none"
-        )
+    accepted = "a number between 0 and 1, such as 0.25, or 0 for none"
+    number("validation_fraction", validation_fraction, lambda share: 0 <= share < 1, accepted)
     first, training, task, steps = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
     with value_errors():
         metric = plugins.load("constraints", own.constraint).VIOLATION[own.kappa_scale]
@@ -157,11 +163,9 @@ def _prepare(
     The steps before it in a pipeline are fitted on the training rows alone, and returned.
     """
     first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
-    with value_errors():
-        codes, _ = group_labels(sensitive_features, "sensitive_features")
+    first._check_settings()
     classes, positive = binary_labels(to_pandas(y))
-    if not len(positive) == len(codes):
-        raise InputError(f"sensitive_features has {len(codes)} rows, y has {len(positive)}; pass one group per row")
+    codes, _ = group_codes(sensitive_features, len(positive))
     y = classes[positive.astype(int)]
     random = check_random_state(first.random_state)
     kept, held = np.arange(len(y)), np.zeros(0, np.int64)
@@ -171,7 +175,6 @@ def _prepare(
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
         X = steps.transform(X)
-    first._check_settings()
     data = first._training_rows(X, y, sensitive_features)
     weights = first._weights(data, None)
     training, task = first._prepared(data.take(kept), None if weights is None else weights[kept], True)

@@ -15,7 +15,7 @@ from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
-from partialfair.tables.groups import group_labels
+from partialfair.tables.groups import codes_for, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
@@ -210,16 +210,45 @@ def same_classes(model: Any, classes: NDArray[Any]) -> None:
     )
 
 
-def group_codes(sensitive_features: Any, n_rows: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Codes (n,) of the groups of rows, and the groups' names (G,).
 
     Raises:
-        InputError: another number of rows, or fewer than two groups.
+        InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
-    with value_errors():
+    with value_errors(), _usable_groups():
         codes, names = group_labels(sensitive_features, "sensitive_features")
-    if codes.size != n_rows:
-        raise InputError(f"sensitive_features has {codes.size} rows, X has {n_rows}; pass one per row")
-    if len(names) < 2:
+    _one_per_row(codes, n_rows)
+    if len(names) < least:
         raise InputError(f"sensitive_features: all rows are of one group, {names[0]!r}; check the column")
     return codes, np.array(names, dtype=object)
+
+
+def known_codes(sensitive_features: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+    """Codes (n,) of further rows by the names (G,) of the groups of ``fit``.
+
+    Raises:
+        InputError: another number of rows, or a group that is not among the names.
+    """
+    with value_errors(), _usable_groups():
+        codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
+    _one_per_row(codes, n_rows)
+    return codes
+
+
+def _one_per_row(codes: NDArray[np.int64], n_rows: int) -> None:
+    if codes.size != n_rows:
+        raise InputError(f"sensitive_features has {codes.size} rows, X has {n_rows}; pass one group per row")
+
+
+@contextmanager
+def _usable_groups() -> Iterator[None]:
+    """Say what groups may be, where pandas only says that values cannot be compared."""
+    try:
+        yield
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise InputError(
+            f"sensitive_features: values cannot be compared ({error}); pass one text or number per row and column"
+        ) from error

@@ -23,6 +23,7 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     binary_labels,
     group_codes,
+    known_codes,
     same_classes,
     stratified_rows,
     value_errors,
@@ -30,7 +31,6 @@ from partialfair.estimators.inputs import (
 from partialfair.estimators.settings import check_interval, number, one_of, tolerance
 from partialfair.estimators.training import sampling_radius, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
-from partialfair.tables.groups import codes_for
 from partialfair.tables.intervals import Interval
 
 Vector = NDArray[np.float64]
@@ -157,11 +157,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             return found
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        with value_errors():
-            codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
-            if codes.size != found.size:
-                raise InputError(f"sensitive_features has {codes.size} rows, X has {found.size}; pass one per row")
-            return np.asarray(self.map_.apply(found, codes))
+        codes = known_codes(sensitive_features, self.groups_, found.size)
+        return np.asarray(self.map_.apply(found, codes))
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
         """Mapped scores (n,): log-odds where the classifier gives probabilities."""
@@ -254,6 +251,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             if self.interval is None:
                 self.interval_ = (suggest_interval(scores, codes).interval,)
             read = Interval.of(self.interval_)
+            read.for_groups(len(names))  # refuses intervals for another number of groups
             found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
         self.map_, self.train_violation_, self.status_ = found.mapping, found.gap, OK
         sizes = np.bincount(codes, minlength=len(names))

@@ -16,17 +16,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
-from partialfair.estimators.inputs import InputError, UnconstrainedWarning, value_errors
+from partialfair.estimators.inputs import InputError, UnconstrainedWarning, group_codes, known_codes, value_errors
+from partialfair.estimators.parity_settings import check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.models.row_lots import row_lots
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import codes_for, group_labels
 from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
-PREDICTIONS = ("sample", "mean", "mode")
-TOLERANCES = ("ks", "atom")
 
 
 class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -137,7 +135,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
-        self._check_settings(X_unlabeled)
+        check_settings(self, X_unlabeled)
         X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
@@ -221,28 +219,6 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
         return float(r2_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
 
-    def _check_settings(self, X_unlabeled: Any) -> None:
-        if self.prediction not in PREDICTIONS:
-            raise InputError(f"prediction is {self.prediction!r}; choose from {', '.join(PREDICTIONS)}")
-        if self.tolerance not in TOLERANCES:
-            raise InputError(f"tolerance is {self.tolerance!r}; choose from {', '.join(TOLERANCES)}")
-        if not (np.asarray(self.epsilon, np.float64) >= 0).all():
-            raise InputError(f"epsilon is {self.epsilon!r}; give 0 or a positive number")
-        if np.ndim(self.epsilon) and self.tolerance == "ks":
-            raise InputError("epsilon has one number per group, which only tolerance='atom' takes; give one number")
-        for name in ("beta", "n_half_atoms"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} is {value!r}; give a positive number, or None")
-        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
-            raise InputError(f"bounds are {self.bounds!r}; give the smallest and the largest prediction")
-        if self.prefit and self.regressor is None:
-            raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
-        if self.uses_group and self.tolerance == "atom":
-            raise InputError("tolerance='atom' is a bound without the group; use tolerance='ks' with uses_group")
-        if self.uses_group and X_unlabeled is not None:
-            raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
-
     def _features(self, X: Any) -> Vector:
         return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
 
@@ -265,15 +241,9 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                     stacklevel=3,
                 )
             return None
-        codes, names = group_labels(sensitive_features, "sensitive_features")
-        if codes.size != rows:
-            raise InputError(f"sensitive_features has {codes.size} rows, X has {rows}; pass one group per row")
-        if len(names) < 2:
-            raise InputError(
-                f"sensitive_features: all rows are of one group, {names[0]!r}; there is nothing to equalise"
-            )
+        codes, names = group_codes(sensitive_features, rows)
         if fitted is None:
-            self.groups_ = np.array(names, object)
+            self.groups_ = names
         return codes
 
     def _codes_of(self, X: Vector, sensitive_features: Any) -> Codes | None:
@@ -282,10 +252,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             return None
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        codes = codes_for(sensitive_features, self.groups_.tolist(), "sensitive_features")
-        if codes.size != len(X):
-            raise InputError(f"sensitive_features has {codes.size} rows, X has {len(X)}; pass one group per row")
-        return codes
+        return known_codes(sensitive_features, self.groups_, len(X))
 
     def _fit_models(self, X: Vector, y: Vector, codes: Codes | None) -> None:
         """Set ``regressor_`` and ``group_classifier_``."""

@@ -43,7 +43,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
         InputError: it is none of them.
     """
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} is {value!r}; use one of {', '.join(choices)}")
+        raise InputError(f"{name} is {value!r}; choose from {', '.join(choices)}")
     return value
 
 

@@ -1,0 +1,53 @@
+"""Settings of the regressor of equal distributions, checked before anything is fitted."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from partialfair.estimators.inputs import InputError
+from partialfair.estimators.settings import number, one_of, whole
+
+PREDICTIONS = ("sample", "mean", "mode")
+TOLERANCES = ("ks", "atom")
+
+
+def check_settings(own: Any, X_unlabeled: Any) -> None:
+    """Refuse settings of :class:`partialfair.estimators.DemographicParityRegressor` that cannot be used.
+
+    Raises:
+        InputError: naming the setting, its value and what is accepted.
+    """
+    one_of("prediction", own.prediction, PREDICTIONS)
+    one_of("tolerance", own.tolerance, TOLERANCES)
+    _check_epsilon(own.epsilon, own.tolerance)
+    if own.beta is not None:
+        number("beta", own.beta, lambda beta: 0 < beta < math.inf, "a positive number, or None")
+    if own.n_half_atoms is not None:
+        whole("n_half_atoms", own.n_half_atoms)
+    if own.bounds is not None and not _are_bounds(own.bounds):
+        raise InputError(f"bounds are {own.bounds!r}; use the smallest and the largest prediction, or None")
+    if own.prefit and own.regressor is None:
+        raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
+    if own.uses_group and own.tolerance == "atom":
+        raise InputError("tolerance='atom' is a bound without the group; use tolerance='ks' with uses_group")
+    if own.uses_group and X_unlabeled is not None:
+        raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
+
+
+def _check_epsilon(epsilon: Any, tolerance: str) -> None:
+    several = np.ndim(epsilon) == 1
+    if several and tolerance == "ks":
+        raise InputError("epsilon has one number per group, which only tolerance='atom' takes; give one number")
+    for one in epsilon if several else [epsilon]:
+        if isinstance(one, bool) or not isinstance(one, Real) or not float(one) >= 0:
+            raise InputError(f"epsilon is {epsilon!r}; give 0 or a positive number")
+
+
+def _are_bounds(bounds: Any) -> bool:
+    try:
+        low, high = (number("bounds", end, math.isfinite, "numbers") for end in bounds)
+    except (TypeError, ValueError):
+        return False
+    return low < high
