@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from partialfair.estimators import (
+    DemographicParityRegressor,
     InputError,
     PartialFairBoosting,
     PartialFairClassifier,
@@ -164,6 +165,45 @@ def test_tolerances_of_a_path_and_of_scores_have_to_be_positive_numbers(kappa: A
         frontier(PartialFairClassifier(), rows.X, rows.y, sensitive_features=rows.group, kappas=[0.1, kappa])
     with pytest.raises(InputError, match=f"kappa is {kappa!r}; use a positive number"):
         PartialFairPostProcessor(kappa=kappa).fit_scores(rows.X["age"], sensitive_features=rows.group)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PartialFairClassifier("partial_demographic_parity", uses_group=False),
+        PartialFairClassifier(solver="select"),
+        PartialFairPostProcessor(),
+        PartialFairPostProcessor(uses_group=False),
+        PartialFairBoosting(n_estimators=5, n_jobs=1),
+        DemographicParityRegressor(),
+        DemographicParityRegressor(uses_group=True),
+    ],
+    ids=str,
+)
+def test_two_calls_without_a_seed_agree(estimator: Any, rows: Any) -> None:
+    if isinstance(estimator, PartialFairBoosting):
+        pytest.importorskip("lightgbm")
+    measured, found = [], []
+    X, y = rows.X, rows.y
+    if isinstance(estimator, DemographicParityRegressor):  # rows of two kinds, which lots tell apart
+        X, y = rows.X[["degree"]], rows.X["age"]
+    for seed in (1, 2):
+        np.random.seed(seed)  # the stream of the process has no say
+        model = clone(estimator).fit(X, y, sensitive_features=rows.group)
+        read = model.predict if isinstance(estimator, DemographicParityRegressor) else model.decision_function
+        found.append(read(X, sensitive_features=rows.group))
+        measured.append(model.ks_ if hasattr(model, "ks_") else model.train_violation_)
+    assert np.array_equal(*found) and measured[0] == measured[1]
+
+
+def test_two_paths_without_a_seed_agree(rows: Any) -> None:
+    tables = []
+    for seed in (1, 2):
+        np.random.seed(seed)
+        path = frontier(PartialFairClassifier(), rows.X, rows.y, sensitive_features=rows.group, kappas=[0.3])
+        tables.append(path.table.drop(columns="seconds"))
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_missing_labels_are_counted(rows: Any) -> None:

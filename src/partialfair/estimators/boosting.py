@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from partialfair import plugins
@@ -28,6 +27,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     group_codes,
     known_codes,
+    random_of,
     stratified_rows,
     value_errors,
 )
@@ -66,7 +66,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         holdout_fraction: share of rows that grow no tree, stratified by group and label; 0: all rows for both.
         params: further settings of LightGBM.
         n_jobs: threads; ``None`` for LightGBM's default.
-        random_state: seed of the split and of LightGBM.
+        random_state: seed of the split and of LightGBM; ``None`` for a fixed one, so that every call gives the same
+            result.
 
     Attributes:
         classes_, groups_, n_features_in_, feature_names_in_, interval_: as in the classifier.
@@ -154,7 +155,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         with value_errors():
             mapped = constrained and self.constraint == PSP and self.uses_group
             if constrained and self.holdout_fraction > 0:
-                random = check_random_state(self.random_state)
+                random = random_of(self.random_state)
                 kept, held = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
             seen = self._columns(X, codes)
             rows = _Rows(seen, labels, codes, weights / weights.mean())
@@ -235,7 +236,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
         share = np.clip(np.average(rows.y > 0, weights=rows.weight), 1e-6, 1 - 1e-6)
         self.start_ = float(np.log(share / (1 - share)))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(random_of(self.random_state).randint(2**31 - 1))
         settings = {
             "learning_rate": self.learning_rate, "num_leaves": self.num_leaves, "seed": seed, "verbosity": -1,
             "min_child_samples": self.min_child_samples, "deterministic": True, "force_row_wise": True,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -30,6 +29,7 @@ from partialfair.estimators.inputs import (
     known_codes,
     named_texts,
     numeric_columns,
+    random_of,
     stratified_rows,
     value_errors,
 )
@@ -96,7 +96,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         class_weight: weights of the labels in the loss: ``None``, "balanced", or a mapping from label to weight.
         validation_fraction: share of rows held out for choices, stratified by group and label.
         solver_options: settings of "alm" or "idca", see ``ALMSettings`` and ``IDCASettings`` of its algorithm module.
-        random_state: seed of the hold-out and of the lots that "parity" draws for rows by their content.
+        random_state: seed of the hold-out and of the lots that "parity" draws for rows by their content; ``None`` for a
+            fixed one, so that every call gives the same result.
         device: "cpu" (compiled kernels), "cuda" (PyTorch on a GPU, solver "alm" only) or "auto" (a GPU if there is).
 
     Attributes:
@@ -286,8 +287,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return training, task
 
     def _training(self, rows: Dataset, weights: Any, place: Any) -> Training:
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31)) if self.random_state is not None else 0
+        seed = 0 if self.random_state is None else int(random_of(self.random_state).randint(2**31))
 
         def hold_out() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             strata = 2 * rows.group.astype(np.int64) + (rows.y > 0)

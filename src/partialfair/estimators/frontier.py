@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Fit, Task
@@ -22,6 +22,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     check_group_sizes,
     group_codes,
+    random_of,
     stratified_rows,
     value_errors,
 )
@@ -97,9 +98,8 @@ def frontier(
 
     What the tolerances have in common (the fit without constraint, the scores that thresholds are placed on, the
     decisions that mixtures are made of) is computed once, and with ``solver="alm"`` each fit starts at the solution
-    before it. Rows for validation are held out, stratified
-    by group and label, with the estimator's ``random_state``; they choose nothing except, with "idca", the
-    hyper-parameters.
+    before it. Rows for validation are held out, stratified by group and label, with the estimator's ``random_state``
+    (``None``: always the same rows); they choose nothing except, with "idca", the hyper-parameters.
 
     Args:
         estimator: a classifier, or a pipeline that ends in one, with the settings of all fits except kappa; it is not
@@ -167,7 +167,7 @@ def _prepare(
     classes, positive = binary_labels(to_pandas(y))
     codes, _ = group_codes(sensitive_features, len(positive))
     y = classes[positive.astype(int)]
-    random = check_random_state(first.random_state)
+    random = random_of(first.random_state)
     kept, held = np.arange(len(y)), np.zeros(0, np.int64)
     if validation_fraction > 0:
         kept, held = stratified_rows(2 * codes + positive, validation_fraction, random)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -112,6 +113,15 @@ def numeric_columns(X: Matrix) -> NDArray[np.int64]:
             f"would take {4 * X.shape[0] * found.size / 2**30:.1f} GiB densely; select or binarise columns first"
         )
     return found
+
+
+def random_of(random_state: Any) -> np.random.RandomState:
+    """The stream that a ``random_state`` stands for; ``None`` is the seed 0, so that every call gives the same result.
+
+    Raises:
+        ValueError: it is neither ``None``, nor a whole number, nor a stream.
+    """
+    return check_random_state(0 if random_state is None else random_state)
 
 
 def stratified_rows(

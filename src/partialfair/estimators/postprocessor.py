@@ -10,7 +10,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map
@@ -24,6 +24,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     group_codes,
     known_codes,
+    random_of,
     same_classes,
     stratified_rows,
     value_errors,
@@ -60,7 +61,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
         prefit: whether the estimator is fitted already, on the two labels that y has; all rows then make the maps.
         map_fraction: share of rows that the maps are made on, stratified by group and label; 0: all rows for both.
-        random_state: seed of that choice.
+        random_state: seed of that choice; ``None`` for a fixed one, so that every call gives the same result.
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features.
         group_estimator: a classifier with ``predict_proba`` of the group; by default the kind of ``estimator``. It is
             always fitted, on the rows that the estimator is fitted on, or with ``prefit`` on the first part of a split.
@@ -209,7 +210,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         whole = self.prefit and self.uses_group
         if codes is None or whole or self.map_fraction == 0 or math.isinf(self.kappa):
             return every, every
-        return stratified_rows(2 * codes + labels, self.map_fraction, check_random_state(self.random_state))
+        return stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
 
     def _scores(self, X: Any) -> Vector:
         """Scores (n,) of the classifier, positive for ``classes_[1]``."""

@@ -10,13 +10,20 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
-from partialfair.estimators.inputs import InputError, UnconstrainedWarning, group_codes, known_codes, value_errors
+from partialfair.estimators.inputs import (
+    InputError,
+    UnconstrainedWarning,
+    group_codes,
+    known_codes,
+    random_of,
+    value_errors,
+)
 from partialfair.estimators.parity_settings import check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.models.row_lots import row_lots
@@ -60,7 +67,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             and with tolerance "atom" those of the labels.
         prediction: what ``predict`` returns without the group: "sample", "mean" or "mode".
         prefit: whether the models are fitted already; without the group, ``fit`` then needs neither labels nor groups.
-        random_state: of the lots, and of the choice of rows that the fairness step is solved on.
+        random_state: seed of the lots, and of the choice of rows that the fairness step is solved on; ``None`` for a
+            fixed one, so that every call gives the same result.
         uses_group: whether prediction may use the group; ``predict`` then needs sensitive_features.
 
     Attributes:
@@ -141,7 +149,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
             self._fit_models(X, np.asarray(y, np.float64), codes)
-            self._random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            self._random = np.random.default_rng(random_of(self.random_state).randint(2**31))
             self._salt = 0 if self.random_state is None else int(self._random.integers(2**31))
             self.maps_ = self._grid = self.multipliers_ = self.atoms_ = self.ks_ = self.base_ks_ = None
             self.deviations_ = self._returned = None
