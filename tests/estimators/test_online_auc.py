@@ -62,6 +62,12 @@ def test_it_learns_within_the_constraint():
         ({"y": [0.0, 1.0]}, "not -1 or"),
         ({"X": [[1.0, np.nan], [0.0, 1.0]]}, "row 0 has a feature that is not finite"),
         ({"protected": [True]}, "2 rows, 2 labels, 1 memberships"),
+        ({"protected": ["female", "male"]}, "protected is 'female' in row 0; give a truth value"),
+        ({"protected": ["0", "1"]}, "protected is '0' in row 0"),
+        ({"protected": [1, 2]}, "protected is 2 in row 1"),
+        ({"protected": [True, np.nan]}, "protected is nan in row 1"),
+        ({"protected": [True, None]}, "protected is None in row 1"),
+        ({"protected": [[True], [False]]}, "protected is .* in row 0"),
         ({"X": [[1.0], [2.0]]}, "rows have 1 features, those before had 2"),
     ],
 )
@@ -71,6 +77,15 @@ def test_unusable_rows_are_refused(change, words):
     with pytest.raises(DataError, match=words):
         model.partial_fit(**rows)
     assert model.n_seen == 1
+
+
+def test_truth_values_may_be_numbers():
+    X, _, y, protected = stream(0, 40)
+    weights = [
+        OnlineAUC(call=20).partial_fit(X, y, members).weights
+        for members in (protected, protected.astype(int), protected.astype(float), protected.astype(object))
+    ]
+    assert all(np.array_equal(own, weights[0]) for own in weights[1:])
 
 
 def test_unusable_options_are_refused():

@@ -5,6 +5,7 @@ rows, so a row can be forgotten once it has been seen; memory is O(p) whatever t
 """
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -75,18 +76,24 @@ class OnlineAUC:
     def partial_fit(self, X: ArrayLike, y: ArrayLike, protected: ArrayLike) -> "OnlineAUC":
         """Learn from rows in their order, one at a time: X (n, p) or (p,), y of -1 and +1, protected of truth values.
 
+        Truth values may be written as 0 and 1.
+
         Raises:
-            DataError: lengths that differ, labels other than -1 and +1, another number of features than before, or
-                features that are not finite.
+            DataError: lengths that differ, labels other than -1 and +1, memberships that are no truth values, another
+                number of features than before, or features that are not finite.
         """
         rows = np.atleast_2d(np.asarray(X, np.float64))
-        labels, members = np.atleast_1d(np.asarray(y)), np.atleast_1d(np.asarray(protected)).astype(bool)
+        labels, members = np.atleast_1d(np.asarray(y)), np.atleast_1d(np.asarray(protected))
         if not len(rows) == len(labels) == len(members):
             raise DataError(
                 f"{len(rows)} rows, {len(labels)} labels, {len(members)} memberships; give one each per row"
             )
         if not np.isin(labels, (-1, 1)).all():
             raise DataError(f"label {labels[~np.isin(labels, (-1, 1))][0]!r} is not -1 or +1; map the labels first")
+        for row, value in enumerate(members.tolist()):
+            if not isinstance(value, Real | np.bool_) or value not in (0, 1):
+                raise DataError(f"protected is {value!r} in row {row}; give a truth value, or 0 or 1, per row")
+        members = members.astype(bool)
         if not np.isfinite(rows).all():
             raise DataError(
                 f"row {int(np.argwhere(~np.isfinite(rows))[0, 0])} has a feature that is not finite; fill it in"
