@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
@@ -157,6 +157,41 @@ def test_labels_may_be_one_column(make_rows: Any, kind: str, uses_group: bool) -
             model.fit(rows.X, y, sensitive_features=rows.group)
         found.append(model.decision_function(rows.X, sensitive_features=rows.group))
     assert np.array_equal(*found)
+
+
+def test_maps_of_scores_forget_the_classifier(make_rows: Any) -> None:
+    rows = make_rows(600)
+    model = PartialFairPostProcessor(interval=BOTTOM, kappa=0.5).fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.feature_names_in_.tolist() == ["age", "hours", "degree"] and model.n_features_in_ == 3
+    model.fit(rows.X.to_numpy(), rows.y, sensitive_features=rows.group)
+    assert not hasattr(model, "feature_names_in_")
+    model.fit_scores(rows.X["age"], sensitive_features=rows.group)
+    with pytest.raises(NotFittedError, match="has no classifier yet; call fit, or map_scores"):
+        model.predict(rows.X, sensitive_features=rows.group)
+    assert not hasattr(model, "classes_") and not hasattr(model, "n_features_in_")
+    assert model.map_scores(rows.X["age"], sensitive_features=rows.group).shape == (600,)
+
+
+def test_scores_that_cannot_be_mapped_are_refused(make_rows: Any) -> None:
+    rows = make_rows(600)
+    scores = rows.X["age"].to_numpy()
+    maps = PartialFairPostProcessor(interval=BOTTOM, kappa=0.5).fit_scores(scores, sensitive_features=rows.group)
+    missing = np.where(np.arange(600) == 7, np.nan, scores)
+    for wrong, words in (
+        (scores[:, None], "scores have 2 dimensions; pass one number per row"),
+        (missing, "the score in row 7 is nan"),
+        (rows.y, "scores are no numbers"),
+    ):
+        for use in (maps.map_scores, PartialFairPostProcessor(interval=BOTTOM).fit_scores):
+            with pytest.raises(InputError, match=words):
+                use(wrong, sensitive_features=rows.group)
+    infinite = np.where(np.isnan(missing), np.inf, scores)
+    with pytest.raises(InputError, match="the score in row 7 is inf"):
+        PartialFairPostProcessor().fit_scores(infinite, sensitive_features=rows.group)
+    mapped = maps.map_scores(np.where(np.isnan(missing), -np.inf, scores), sensitive_features=rows.group)
+    assert mapped[7] == -np.inf and np.isfinite(np.delete(mapped, 7)).all()
+    with pytest.raises(InputError, match="uses_group is False, and maps of scores need the group"):
+        PartialFairPostProcessor(uses_group=False).fit_scores(scores, sensitive_features=rows.group)
 
 
 class OneClass:

@@ -16,7 +16,11 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from partialfair.estimators import DemographicParityRegressor, InputError, UnconstrainedWarning
@@ -231,6 +235,56 @@ def test_missing_values_are_for_the_regressor_to_take() -> None:
     assert np.isfinite(model.fit(X, y, sensitive_features=group).predict(X, sensitive_features=group)).all()
     with pytest.raises(ValueError, match="contains NaN"):
         DemographicParityRegressor(epsilon=0.1).fit(X, y, sensitive_features=group)
+
+
+def test_missing_values_are_for_a_pipeline_to_take() -> None:
+    X, y, group = drawn(400, 0)
+    missing = X.copy()
+    missing[::7, 1] = np.nan
+    imputed = make_pipeline(SimpleImputer(), LinearRegression())
+    model = DemographicParityRegressor(imputed, uses_group=True, epsilon=0.1)
+    assert np.isfinite(model.fit(missing, y, sensitive_features=group).predict(missing, sensitive_features=group)).all()
+    blind = DemographicParityRegressor(imputed, make_pipeline(SimpleImputer(), LogisticRegression()), epsilon=0.1)
+    assert np.isfinite(blind.fit(missing, y, sensitive_features=group).predict(missing)).all()
+    with pytest.raises(ValueError, match="contains NaN"):
+        DemographicParityRegressor(LinearRegression(), uses_group=True).fit(missing, y, sensitive_features=group)
+    with pytest.raises(InputError, match="the regressor predicts nan in row 0; use one"):
+        DemographicParityRegressor(FirstButOne(), prefit=True, uses_group=True).fit(
+            missing, y, sensitive_features=group
+        )
+
+
+class FirstButOne:
+    """A fitted regressor that predicts a column."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return X[:, 1]
+
+
+@pytest.mark.parametrize(
+    ("regressor", "takes"),
+    [
+        (None, False),
+        (LinearRegression(), False),
+        (HistGradientBoostingRegressor(), True),
+        (make_pipeline(SimpleImputer(), LinearRegression()), True),
+        (make_pipeline(StandardScaler(), LinearRegression()), False),
+        (make_pipeline(StandardScaler(), "passthrough", HistGradientBoostingRegressor()), True),
+        (FirstButOne(), False),
+    ],
+)
+def test_the_tag_of_missing_values_is_the_regressors(regressor: Any, takes: bool) -> None:
+    assert get_tags(DemographicParityRegressor(regressor)).input_tags.allow_nan is takes
+
+
+def test_with_fitted_models_the_range_of_the_labels_is_used_and_groups_are_not_asked_for() -> None:
+    X, y, group = drawn(500, 0)
+    models = LinearRegression().fit(X, y), LogisticRegression().fit(X, group)
+    found = [
+        DemographicParityRegressor(*models, prefit=True).fit(X, labels).predict(X)
+        for labels in (y, np.linspace(y.min(), y.max(), 500))
+    ]
+    assert np.array_equal(*found)
 
 
 def test_a_stream_of_unlabeled_rows_adapts_the_predictor() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -115,6 +116,21 @@ def numeric_columns(X: Matrix) -> NDArray[np.int64]:
     return found
 
 
+def takes_missing(model: Any) -> bool:
+    """Whether a model says that it takes missing values; of a pipeline, whether they reach a step that does not."""
+    for step in [own for _, own in model.steps] if isinstance(model, Pipeline) else [model]:
+        if step is None or step == "passthrough":
+            continue
+        own = _allows_missing(step)
+        if not own or type(step).__module__.startswith("sklearn.impute"):
+            return own
+    return model is not None
+
+
+def _allows_missing(model: Any) -> bool:
+    return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.allow_nan)
+
+
 def random_of(random_state: Any) -> np.random.RandomState:
     """The stream that a ``random_state`` stands for; ``None`` is the seed 0, so that every call gives the same result.
 
@@ -196,6 +212,29 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             f"{len(classes)} classes; merge them into two"
         )
     return classes, codes == 1
+
+
+def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
+    """Scores (n,) as numbers.
+
+    Args:
+        scores: what was passed.
+        finite: whether infinite ones are refused too; a map leaves them infinite.
+
+    Raises:
+        InputError: more than one dimension, or a score that is missing or infinite.
+    """
+    try:
+        found = np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores are no numbers ({error}); pass one number per row") from error
+    if found.ndim != 1:
+        raise InputError(f"scores have {found.ndim} dimensions; pass one number per row")
+    usable = np.isfinite(found) if finite else ~np.isnan(found)
+    if not usable.all():
+        row = int(np.flatnonzero(~usable)[0])
+        raise InputError(f"the score in row {row} is {found[row]}; pass numbers, or leave such rows out")
+    return found
 
 
 def same_classes(model: Any, classes: NDArray[Any]) -> None:

@@ -26,6 +26,7 @@ from partialfair.estimators.inputs import (
     known_codes,
     random_of,
     same_classes,
+    score_vector,
     stratified_rows,
     value_errors,
 )
@@ -35,6 +36,7 @@ from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import Interval
 
 Vector = NDArray[np.float64]
+FEATURES = ("n_features_in_", "feature_names_in_")
 SURE = 1e-9
 """Probabilities nearer to 0 or 1 count as this near."""
 
@@ -68,7 +70,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the mapped score is positive.
-        estimator_: the fitted classifier.
+        n_features_in_, feature_names_in_: of the fitted classifier, where it has them.
+        estimator_: the fitted classifier; this, ``classes_`` and the features are not there after ``fit_scores``.
         groups_: names of the groups; ``None`` without.
         map_: the maps; ``map_.save(path)`` writes them, :func:`partialfair.models.stored.load_model` reads them.
             ``None`` without.
@@ -132,8 +135,10 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             whole = kept.size == labels.size
             self.estimator_ = model.fit(*(part if whole else _safe_indexing(part, kept) for part in (X, y)))
         same_classes(self.estimator_, self.classes_)
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
+        for name in FEATURES:
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         scores = self._scores(X)
         if codes is None or math.isinf(self.kappa):
             self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
@@ -143,17 +148,30 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return self._correct(X, labels, codes, scores, kept, held)
 
     def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Self:
-        """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`."""
+        """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`.
+
+        A classifier that was fitted before is forgotten.
+
+        Raises:
+            InputError: scores, groups or settings that cannot be used; also a ValueError.
+        """
         self._check_settings()
-        found = np.asarray(scores, np.float64)
+        if not self.uses_group:
+            raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
+        found = score_vector(scores)
         codes, self.groups_ = group_codes(sensitive_features, found.size)
-        self.correction_ = None
+        for name in ("estimator_", "group_estimator_", "correction_", "classes_", *FEATURES):
+            self.__dict__.pop(name, None)
         return self._map(found, codes)
 
     def map_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Vector:
-        """Mapped scores (n,)."""
+        """Mapped scores (n,) of scores (n,).
+
+        Raises:
+            InputError: scores that are missing or in several columns, or groups missing or not among those of the maps.
+        """
         check_is_fitted(self, "status_")
-        found = np.asarray(scores, np.float64)
+        found = score_vector(scores, finite=False)
         if self.map_ is None:
             return found
         if sensitive_features is None:
@@ -163,7 +181,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
         """Mapped scores (n,): log-odds where the classifier gives probabilities."""
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self, "estimator_", msg="%(name)s has no classifier yet; call fit, or map_scores for scores")
         scores = self._scores(X)
         if self.correction_ is not None:
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair.algorithms.measure import OK
@@ -22,6 +21,7 @@ from partialfair.estimators.inputs import (
     group_codes,
     known_codes,
     random_of,
+    takes_missing,
     value_errors,
 )
 from partialfair.estimators.parity_settings import check_settings
@@ -66,7 +66,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         bounds: smallest and largest atom; by default those of the regressor's predictions within the labels' range,
             and with tolerance "atom" those of the labels.
         prediction: what ``predict`` returns without the group: "sample", "mean" or "mode".
-        prefit: whether the models are fitted already; without the group, ``fit`` then needs neither labels nor groups.
+        prefit: whether the models are fitted already; ``fit`` then uses of the labels only their range, and with a
+            fitted group_classifier it needs no groups.
         random_state: seed of the lots, and of the choice of rows that the fairness step is solved on; ``None`` for a
             fixed one, so that every call gives the same result.
         uses_group: whether prediction may use the group; ``predict`` then needs sensitive_features.
@@ -230,11 +231,16 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _features(self, X: Any) -> Vector:
         return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
 
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are the regressor's to take."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_missing(self.regressor)
+        return tags
+
     @property
     def _checks(self) -> dict[str, Any]:
-        """How features are checked: values may be missing where the regressor takes that."""
-        takes = hasattr(self.regressor, "__sklearn_tags__") and get_tags(self.regressor).input_tags.allow_nan
-        return {"dtype": np.float64, "ensure_all_finite": "allow-nan" if takes else True}
+        """How features are checked: whether values may be missing is for a regressor that was passed to say."""
+        return {"dtype": np.float64, "ensure_all_finite": True if self.regressor is None else "allow-nan"}
 
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
         """Codes of the labeled rows' groups; sets ``groups_``."""
@@ -286,7 +292,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return np.hstack([X, codes[:, None] == np.arange(1, len(self.groups_))])
 
     def _base(self, X: Vector, codes: Codes | None) -> Vector:
-        return np.asarray(self.regressor_.predict(self._with_group(X, codes)), np.float64).ravel()
+        found = np.asarray(self.regressor_.predict(self._with_group(X, codes)), np.float64).ravel()
+        if not np.isfinite(found).all():
+            row = int(np.flatnonzero(~np.isfinite(found))[0])
+            raise InputError(f"the regressor predicts {found[row]} in row {row}; use one that predicts finite numbers")
+        return found
 
     def _tau(self, X: Vector) -> Vector:
         return np.asarray(self.group_classifier_.predict_proba(X), np.float64)
