@@ -125,9 +125,10 @@ def named_groups(column: "pa.Array", name: str, first: int) -> tuple[NDArray[np.
     """
     codes, values = encoded(column)
     _refuse_missing(codes, values, name, first, blank=True)
-    occurring = np.unique(codes)
-    own, names = group_labels(np.array([values[j] for j in occurring], object), name)
-    return own[np.searchsorted(occurring, codes)], names
+    occurs = np.bincount(codes, minlength=len(values)) > 0
+    look = np.zeros(len(values), np.int64)
+    look[occurs], names = group_labels(np.array(values, object)[occurs], name)
+    return look[codes], names
 
 
 def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, first: int, blank: bool = False) -> None:
@@ -137,7 +138,7 @@ def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, firs
         InputError: naming the first row without a value.
     """
     missing = [j for j, value in enumerate(values) if _is_missing(value, blank)]
-    rows = np.flatnonzero(np.isin(codes, missing))
+    rows = np.flatnonzero(np.isin(codes, missing)) if missing else np.zeros(0, np.int64)
     if rows.size:
         raise InputError(
             f"column {name!r} has no value in row {first + int(rows[0])}; drop such rows, or give them a value"
