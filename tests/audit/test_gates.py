@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from partialfair.audit import audit_scores
 from partialfair.commands.cli import app
-from partialfair.errors import DataError
+from partialfair.errors import ConfigError, DataError
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,36 @@ def test_what_was_not_measured_does_not_pass(case: str, scores: Path, tmp_path: 
     assert stored["gates"] == content["gates"]
     page = html.unescape((tmp_path / "audit.html").read_text())
     assert "1 of 1 gate failed" in page and reason in re.sub(r"\s+", " ", page)
+
+
+@pytest.mark.parametrize(
+    ("options", "metric"),
+    [
+        (("--max-sp", "0", "--max", "sp=1"), "sp"),
+        (("--max", "sp=1", "--max-sp", "0"), "sp"),
+        (("--max-rank-gap", "0", "--max-rank-gap", "1"), "rank_gap"),
+        (("--max", "sp_full=0", "--max", " sp_full =1"), "sp_full"),
+        (("--max", "sp=0.9", "--max", "sp=0.9"), "sp"),
+        (("--min-selection-ratio", "1", "--min-selection-ratio", "0"), "selection_ratio"),
+    ],
+)
+def test_two_limits_on_one_metric_are_refused(options: tuple[str, ...], metric: str, scores: Path) -> None:
+    told = audited(str(scores), "--score", "s", "--group", "g", *options)
+    assert isinstance(told.exception, ConfigError) and not told.stdout
+    assert f"gate on {metric}: 2 limits are given" in str(told.exception)
+
+
+def test_the_smallest_ratio_is_not_given_as_a_largest_violation(scores: Path) -> None:
+    told = audited(str(scores), "--score", "s", "--group", "g", "--max", "selection_ratio=0")
+    assert isinstance(told.exception, ConfigError) and "write --min-selection-ratio" in str(told.exception)
+
+
+def test_of_many_gates_each_is_judged(scores: Path) -> None:
+    names = {"sp": "--max-sp", "rank_gap": "--max-rank-gap", "gauc": "--max-gauc"}
+    given = [word for flag in names.values() for word in (flag, "1")] + ["--max", "sp_full=1", "--max", "gauc_full=0"]
+    told = audited(str(scores), "--score", "s", "--group", "g", *given, "--json")
+    found = {gate["metric"]: gate["passed"] for gate in json.loads(told.stdout)["gates"]}
+    assert found == dict.fromkeys([*names, "sp_full"], True) | {"gauc_full": False} and told.exit_code == 1
 
 
 def test_without_labels_a_gate_that_needs_them_fails(scores: Path) -> None:

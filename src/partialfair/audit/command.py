@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.audit import audit_file
+from partialfair.audit.rates import RATIO
 from partialfair.audit.words import NOT_STATED, user
 from partialfair.errors import ConfigError
 
@@ -17,7 +18,7 @@ EXCEEDED = 1
 def run(
     source: Path,
     *,
-    limits: dict[str, float | None],
+    limits: Mapping[str, Sequence[float] | None],
     others: Sequence[str] = (),
     intervals: Sequence[str] = (),
     out: Path | None = None,
@@ -29,7 +30,7 @@ def run(
 
     Args:
         source: the score file.
-        limits: largest violation by metric; ``None`` for no gate.
+        limits: what was given as largest violation, by metric; ``None`` for no gate.
         others: further gates as texts ``metric=limit``.
         intervals: texts ``alpha,beta``, whose union is audited; none for the whole range.
         out: folder for the page and the JSON file.
@@ -39,8 +40,12 @@ def run(
 
     Returns:
         0 if every gate holds, else 1.
+
+    Raises:
+        ConfigError: a gate or an interval that cannot be read, or two gates on one metric.
     """
-    gates = {name: limit for name, limit in limits.items() if limit is not None} | dict(map(_gate, others))
+    given = [(name, limit) for name, several in limits.items() for limit in several or ()]
+    gates = _gates([*given, *map(_gate, others)])
     interval = [_pair(text) for text in intervals] or [(0.0, 1.0)]
     result = audit_file(source, gates=gates, interval=interval, by=user() if by is None else by, **options)
     result = replace(result, record={**result.record, "command": shlex.join(["partialfair", *sys.argv[1:]])})
@@ -61,9 +66,21 @@ def footer(record: Mapping[str, Any]) -> str:
     return f"make it again: {record['command']}\n{ties}"
 
 
+def _gates(given: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Gates by metric; two on one metric are refused, because only one of them would be judged."""
+    gates = dict(given)
+    for name in gates:
+        limits = [f"{limit:g}" for other, limit in given if other == name]
+        if len(limits) > 1:
+            raise ConfigError(f"gate on {name}: {len(limits)} limits are given ({', '.join(limits)}); give only one")
+    return gates
+
+
 def _gate(text: str) -> tuple[str, float]:
     """A gate written as ``metric=limit``; anything else is refused with the flag's name."""
     name, _, limit = text.partition("=")
+    if name.strip() == RATIO:
+        raise ConfigError(f"--max {text!r}: the limit of {RATIO} is a smallest value; write --min-selection-ratio")
     try:
         return name.strip(), float(limit)
     except ValueError:

@@ -10,7 +10,10 @@ from partialfair.commands.options import PairCommand
 
 app = typer.Typer()
 
-Limit = Annotated[float | None, typer.Option(min=0, max=1, help="Exit with status 1 if the violation is larger.")]
+Limit = Annotated[
+    list[float] | None,  # a list, so that a gate given twice is seen and refused: of one number, the last would count
+    typer.Option(metavar="LIMIT", min=0, max=1, help="Exit with status 1 if the violation is larger."),
+]
 
 
 @app.command(cls=PairCommand, rich_help_panel=SCORES)
@@ -44,18 +47,21 @@ def audit(
     max_eop: Limit = None,
     max_eod: Limit = None,
     min_selection_ratio: Annotated[
-        float | None,
+        list[float] | None,
         typer.Option(
-            min=0, max=1, help="Exit with status 1 if the ratio of selection rates is smaller: 0.8 for four fifths."
+            metavar="LIMIT",
+            min=0,
+            max=1,
+            help="Exit with status 1 if the ratio of selection rates is smaller: 0.8 for four fifths.",
         ),
     ] = None,
     max_other: Annotated[
-        list[str] | None, typer.Option("--max", help="A limit on any metric, METRIC=LIMIT; repeatable.")
+        list[str] | None, typer.Option("--max", metavar="METRIC=LIMIT", help="A limit on any other metric; repeatable.")
     ] = None,
 ) -> None:
     """Audit the scores of any model, as a page or as a gate.
 
-    Exit status 1 if a limit is exceeded or was not measured, 2 if the input cannot be used.
+    Exit status 1 if a limit is exceeded or was not measured, 2 if the input cannot be used or a metric has two limits.
     """
     from partialfair.audit.command import run
 
