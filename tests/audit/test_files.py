@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.audit import audit_file, audit_scores
+from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.cli import app
 from partialfair.commands.options import joined_pairs
 from partialfair.errors import DataError, PartialFairError
@@ -111,6 +112,20 @@ def test_missing_and_damaged_files(tmp_path: Path, write: Callable[..., Path]) -
         audit_file(tmp_path / "none.csv", score="s", group="g")
     with pytest.raises(DataError, match="not a readable parquet"):
         audit_file(write("PAR1 no", "scores.parquet"), score="s", group="g")
+
+
+def test_a_column_of_lists_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    several = [["x"]] * 3 + [["y", "z"]] * 3
+    nested = pd.DataFrame({"s": range(6), "g": list("ababab"), "lists": several, "maps": [{"a": 1}, {"a": 2}] * 3})
+    nested.to_parquet(path)
+    for options in ({"group": "lists"}, {"group": "g,maps"}, {"group": "g", "label": "lists"}):
+        name = options.get("label", options["group"].split(",")[-1])
+        message = rf"scores\.parquet: column '{name}' has a collection of values in row 1 after the header; write one"
+        with pytest.raises(DataError, match=message):
+            audit_file(path, score="s", **options)
+    with pytest.raises(DataError, match="groups: column 'lists' has a collection of values in row 0"):
+        suggest_for_file(path, score="s", group="lists")
 
 
 def test_bad_input_exits_with_status_two(csv: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -46,7 +46,8 @@ def audit_file(
         )
         return replace(result, record={**result.record, **record})
     except DataError as error:
-        text = str(error).replace("labels: column 'labels'", f"column {label!r}").replace("groups: column", "column")
+        text = str(error).replace("labels: column 'labels'", f"column {label!r}")
+        text = text.replace("labels: column", "column").replace("groups: column", "column")
         prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"))
         for prefix, replacement in (*prefixes, ("groups:", f"column {', '.join(groups)!r}:")):
             if text.startswith(prefix):

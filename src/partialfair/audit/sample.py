@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from partialfair.errors import DataError
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.groups import group_labels
+from partialfair.tables.groups import columns_of, group_labels
 from partialfair.tables.intervals import GroupPairs
 
 Counts = NDArray[np.int64]
@@ -147,11 +147,11 @@ def build_sample(
     """Check and encode the rows.
 
     Raises:
-        DataError: scores that are not finite numbers, missing groups, a single group, labels without exactly two
-            values, or lengths that differ.
+        DataError: scores that are not finite numbers, missing groups, lists as groups, a single group, labels without
+            exactly two values, or lengths that differ.
     """
     values = check_scores(scores)
-    codes, names = group_labels(groups)
+    codes, names = _encoded(groups, "groups")
     if len(codes) != len(values):
         raise DataError(f"groups: {len(codes)} rows, scores have {len(values)}; pass equal lengths")
     if len(names) < 2:
@@ -194,7 +194,7 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
         DataError: naming the values found.
     """
     try:
-        codes, names = group_labels(labels, "labels")
+        codes, names = _encoded(labels, "labels")
     except DataError as error:
         raise DataError(str(error).replace(" or name them, say 'unknown'", " or leave the labels out")) from None
     if len(codes) != n_rows:
@@ -212,6 +212,32 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
     if wanted not in names:
         raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
     return np.where(codes == names.index(wanted), 1.0, -1.0), wanted
+
+
+def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Codes and names of groups or labels; a column of lists or mappings is refused.
+
+    Raises:
+        DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection.
+    """
+    try:
+        return group_labels(source, what)
+    except TypeError:
+        for name, values in columns_of(source, what).items():
+            row = next((row for row, value in enumerate(values) if not _is_hashable(value)), None)
+            if row is not None:
+                raise DataError(
+                    f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
+                ) from None
+        raise
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:
