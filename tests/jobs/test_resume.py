@@ -130,6 +130,43 @@ def test_a_run_that_goes_on_is_not_touched(folder: Path):
     assert not (folder / "calls").exists()
 
 
+def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As on macOS, which has no /proc."""
+    monkeypatch.setattr(orphans, "PROCESSES", folder / "none")
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]) as alive:
+        try:
+            write_json(RECORD, read_json(RECORD) | {"pid": alive.pid})
+            with pytest.raises(PartialFairError, match=f"process {alive.pid}, .* its command cannot be read; look"):
+                resume()
+        finally:
+            alive.kill()
+    assert (folder / ".snakemake/locks/0.input.lock").exists()
+    with pytest.raises(PartialFairError, match="has ended, but its jobs cannot be seen"):
+        resume()
+    assert not (folder / "calls").exists()
+    assert resume(ended=True) == 7
+
+
+def test_a_process_of_another_command_with_the_number_of_the_run_is_no_hindrance(folder: Path):
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
+        try:
+            write_json(RECORD, read_json(RECORD) | {"pid": other.pid})
+            assert resume(say=lambda _: None) == 7
+        finally:
+            other.kill()
+
+
+def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch):
+    def forbid(pid: int, signal: int) -> None:
+        raise PermissionError(pid)
+
+    assert orphans.is_alive(os.getpid()) and not orphans.is_alive(ended_process())
+    monkeypatch.setattr(os, "kill", forbid)
+    assert orphans.is_alive(ended_process())
+
+
 def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
     """A pretended job: the words of its command line are those of a real one."""
     code = "import pathlib, time; time.sleep(2); pathlib.Path('done').touch()"

@@ -134,7 +134,7 @@ def new(
 def resume(
     context: typer.Context,
     ended: Annotated[
-        bool, typer.Option("--ended", help="The killed run was elsewhere; it and its jobs have ended.")
+        bool, typer.Option("--ended", help="The killed run cannot be seen from here; it and its jobs have ended.")
     ] = False,
 ) -> None:
     """Continue a killed run.

@@ -18,6 +18,8 @@ import yaml
 from partialfair.errors import PartialFairError
 
 LOGS = Path(".snakemake/log")
+PROCESSES = Path("/proc")
+"""A folder per process, with its command line; macOS has none."""
 RUN_ID = re.compile(r"SLURM run ID: (\S+)")
 SUBMITTED = re.compile(r"^Submitted .* with external jobid '([^'\n]+)'", re.MULTILINE)
 PROFILE = re.compile(r"--(?:workflow-)?profile")
@@ -78,25 +80,36 @@ def wait_for_local_jobs(say: Say = print) -> None:
         time.sleep(1.0)
 
 
-def local_jobs(processes: Path = Path("/proc")) -> list[int]:
+def local_jobs() -> list[int]:
     """Processes on this machine that work in this folder on a job of the workflow; none where there is no /proc."""
     folder, found = Path.cwd(), []
-    for process in processes.glob("[0-9]*"):
+    for process in PROCESSES.glob("[0-9]*"):
         try:
             working = Path(os.readlink(process / "cwd")) == folder
         except OSError:  # it has ended, or belongs to another user
             continue
-        if working and re.search(r"-m\0partialfair\0(?!resume\0)", command_line(process)):
+        if working and re.search(r"-m\0partialfair\0(?!resume\0)", command_line(int(process.name)) or ""):
             found.append(int(process.name))
     return sorted(found)
 
 
-def command_line(process: Path) -> str:
-    """The command line of a process, its parts separated by NUL; empty if it has ended."""
+def is_alive(pid: int) -> bool:
+    """Tell whether there is a process of this number, whoever owns it."""
     try:
-        return (process / "cmdline").read_text(errors="replace")
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
+
+
+def command_line(pid: int) -> str | None:
+    """The command line of a process, its parts separated by NUL; ``None`` if it cannot be read here or has ended."""
+    try:
+        return (PROCESSES / str(pid) / "cmdline").read_text(errors="replace")
     except OSError:
-        return ""
+        return None
 
 
 def run_ids() -> list[str]:

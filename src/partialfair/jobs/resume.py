@@ -14,7 +14,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from partialfair.errors import PartialFairError
-from partialfair.jobs.orphans import cancel_batch_jobs, cancel_slurm_jobs, command_line, wait_for_local_jobs
+from partialfair.jobs.orphans import (
+    PROCESSES,
+    cancel_batch_jobs,
+    cancel_slurm_jobs,
+    command_line,
+    is_alive,
+    wait_for_local_jobs,
+)
 from partialfair.tables.files import read_json, write_json
 
 RECORD = Path(".snakemake/partialfair-run.json")
@@ -78,11 +85,23 @@ def _with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]
 
 
 def _refuse_if_running(host: str, pid: int) -> None:
-    """Raise an error if the recorded run goes on, or may do so on another machine."""
+    """Raise an error if the recorded run or a job of it goes on here, or may do so where it cannot be seen."""
     if host != platform.node():
         raise PartialFairError(
             f"the last run here was started on {host} as process {pid}, which cannot be seen from {platform.node()}; "
             "resume there, or with --ended if it and its jobs have ended"
         )
-    if pid != os.getpid() and "snakemake" in command_line(Path(f"/proc/{pid}")):
-        raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")
+    if pid != os.getpid() and is_alive(pid):
+        command = command_line(pid)
+        if command is None:
+            raise PartialFairError(
+                f"the last run here was process {pid}, a process of this number is alive, and its command cannot be "
+                f"read; look with `ps -p {pid}`, and resume with --ended if it is no Snakemake and no job is left"
+            )
+        if "snakemake" in command:
+            raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")
+    if command_line(os.getpid()) is None:
+        raise PartialFairError(
+            f"the run of process {pid} has ended, but its jobs cannot be seen, because this system has no {PROCESSES}; "
+            "look with `ps -ax | grep partialfair`, and resume with --ended if none is left"
+        )
