@@ -62,17 +62,32 @@ def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
     settings = found["settings"]
     assert len(lines) <= 10 and f"and {len(settings) - 6} more settings" in lines[-3]
     assert not any(" 0 " in line for line in lines)
-    one = {"tolerance_missed": 0, "not_applicable": 0, "failed": 0}
-    assert _faults([one], ", ") == ""
-    assert _faults([one, one | {"failed": 2}], ", ") == ", 2 failed"
-    assert _faults([one | {"not_applicable": 3}], ", ") == ", 3 of a method that does not apply (fit.json says why)"
+    assert _faults([{"statuses": {}}], ", ") == ""
+    assert _faults([{"statuses": {"failed": 1}}, {"statuses": {"failed": 2}}], ", ") == ", 3 failed"
+    found_none = {"statuses": {"not_applicable": 3}}
+    assert _faults([found_none], ", ") == ", 3 of a method that does not apply (fit.json says why)"
+    others = {"infeasible": 1, "not stationary": 2, "not_run": 4}
+    assert _faults([{"statuses": others}], ", ") == ", 1 infeasible, 2 not stationary, 4 not run"
     runs = pd.read_parquet(ROOT / "reports/psp/runs.parquet")
     missed = int((runs["status"] == "tolerance missed").sum())
-    assert missed == sum(entry["tolerance_missed"] for entry in settings) > 0
+    assert missed == sum(entry["statuses"].get("tolerance missed", 0) for entry in settings) > 0
     test = pd.read_parquet(ROOT / "reports/psp/metrics.parquet").query("split == 'test' and metric == 'accuracy'")
     first = test[(test[["dataset", "algorithm"]] == [settings[0]["dataset"], settings[0]["algorithm"]]).all(axis=1)]
     kappa = np.inf if settings[0]["kappa"] is None else settings[0]["kappa"]
     assert settings[0]["accuracy"]["mean"] == pytest.approx(first[first["kappa"] == kappa]["value"].mean())
+
+
+def test_an_experiment_of_regression_has_its_risk_and_the_words_of_its_statuses():
+    found = read(ROOT / "params.yaml", "dp_frequencies", ROOT)
+    runs = pd.read_parquet(ROOT / "reports/dp_frequencies/runs.parquet")
+    infeasible = int((runs["status"] == "infeasible").sum())
+    assert sum(entry["statuses"].get("infeasible", 0) for entry in found["settings"]) == infeasible > 0
+    assert found["qualities"] == ["risk"] and "accuracy" not in found["settings"][0]
+    lines = list(summary(ROOT / "params.yaml", "dp_frequencies", ROOT))
+    assert "failed" not in "".join(lines) and "10 infeasible" in lines[1] and "risk" in lines[0].split()
+    places = [line.index(word) for line, word in zip(lines, ("method", *["dp_postproc"] * 6), strict=False)]
+    assert len(places) == 7 and len(set(places)) == 1
+    assert re.search(r"dp_communities_released +dp_postproc +0.015625 +0\.\d{4} ± 0\.\d{4}  0\.\d{4}", "\n".join(lines))
 
 
 def test_programs_can_read_what_came_out(monkeypatch):

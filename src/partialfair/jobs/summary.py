@@ -3,6 +3,7 @@
 import io
 import math
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEYS = ["dataset", "interval", "algorithm", "kappa"]
+QUALITIES = ("accuracy", "risk")  # of classification, of regression
 SHOWN = 7  # settings of one experiment that are printed
+STATUS_WORDS = {
+    "tolerance missed": "missed the tolerance in training",
+    "not_applicable": "of a method that does not apply (fit.json says why)",
+    "not_run": "not run",
+}
+"""Statuses in other words than their own."""
 LABELS = ["algorithm", "dataset", "interval", "kappa", "metric", "seed", "split"]
 
 
@@ -27,9 +35,9 @@ def summary(config_path: str | Path, experiment: str | None = None, root: str | 
 def read(config_path: str | Path, experiment: str | None = None, root: str | Path = ".") -> dict[str, Any]:
     """Return the results of one experiment, or the verdict of each paper, in plain types.
 
-    Fairness is 1 minus the metric that belongs to the experiment's kappa scale; means and standard
-    deviations are over the seeds, on the test rows; what is not estimable is ``None``, as kappa is without a
-    constraint.
+    Quality is the accuracy, of regressions the risk; fairness is 1 minus the metric that belongs to the experiment's
+    kappa scale. Means and standard deviations are over the seeds, on the test rows; what is not estimable is ``None``,
+    as kappa is without a constraint. Of the statuses other than ``ok``, the numbers of runs are given.
 
     Raises:
         ConfigError: there is no such experiment.
@@ -79,25 +87,25 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
         raise DataError(f"{path}: missing; run `snakemake {name}` first")
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     metrics = pd.read_parquet(path)
-    test = metrics[(metrics["split"] == "test") & metrics["metric"].isin(["accuracy", violation])]
+    test = metrics[(metrics["split"] == "test") & metrics["metric"].isin([*QUALITIES, violation])]
     values = test.pivot_table(index=[*KEYS, "seed"], columns="metric", values="value", dropna=False)
-    values = values.dropna(how="all").reindex(columns=["accuracy", violation])
+    values = values.dropna(how="all").reindex(columns=[*QUALITIES, violation])
+    qualities = [name for name in QUALITIES if values[name].notna().any()] or [QUALITIES[0]]
     values["fairness"] = 1 - values[violation]
     measured = dict(iter(values.groupby(KEYS)))
     settings = []
     for key, status in metrics.drop_duplicates([*KEYS, "seed"]).groupby(KEYS)["status"]:
-        rows, missed = measured.get(key, values.iloc[:0]), int((status == "tolerance missed").sum())
-        unfit = int(status.str.startswith("not_applicable").sum())
+        rows = measured.get(key, values.iloc[:0])
         settings.append(
             dict(zip(KEYS, key, strict=True))
             | {"kappa": None if math.isinf(key[-1]) else float(key[-1]), "seeds": len(rows)}
-            | {"accuracy": _spread(rows["accuracy"]), "fairness": _spread(rows["fairness"])}
-            | {"tolerance_missed": missed, "not_applicable": unfit}
-            | {"failed": int((status != "ok").sum()) - missed - unfit}
+            | {measure: _spread(rows[measure]) for measure in (*qualities, "fairness")}
+            | {"statuses": {str(word): int(count) for word, count in status[status != "ok"].value_counts().items()}}
         )
     return {
         "experiment": name,
         "title": experiment.title,
+        "qualities": qualities,
         "violation": violation,
         "settings": settings,
         "committed": _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value"),
@@ -110,26 +118,35 @@ def _table(found: Mapping[str, Any]) -> Iterator[str]:
     settings = found["settings"]
     shown = settings if len(settings) <= SHOWN else settings[: SHOWN - 1]
     rest = settings[len(shown) :]
-    yield f"{'dataset':<14}{'method':<16}{'kappa':>8}{'accuracy':>18}{'fairness':>18}  test rows, {found['title']}"
+    measures = [*found["qualities"], "fairness"]
+    lines = [["dataset", "method", "kappa", *measures, f"test rows, {found['title']}"]]
     for one in shown:
         kappa = "inf" if one["kappa"] is None else f"{one['kappa']:g}"
-        cells = f"{_shown(one['accuracy']):>18}{_shown(one['fairness']):>18}  {one['seeds']} seeds"
-        yield f"{one['dataset']:<14}{one['algorithm']:<16}{kappa:>8}{cells}{_faults([one], ', ')}"
+        last = f"{one['seeds']} seeds{_faults([one], ', ')}"
+        lines.append([one["dataset"], one["algorithm"], kappa, *(_shown(one[name]) for name in measures), last])
+    yield from _aligned(lines)
     if rest:
         yield f"and {len(rest)} more settings{_faults(rest, '; of their runs ')}"
     yield found["committed"]
     yield f"page: {found['page']}"
 
 
+def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield lines whose columns are as wide as their longest text: names at the left, numbers at the right."""
+    *columns, _ = zip(*lines, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    for *cells, last in lines:
+        names = map(str.ljust, cells[:2], widths[:2])
+        numbers = map(str.rjust, cells[2:], widths[2:])
+        yield "  ".join([*names, *numbers, last])
+
+
 def _faults(settings: Sequence[Mapping[str, Any]], lead: str) -> str:
     """Say of how many runs something is to be said, after the words that lead there; nothing if of none."""
-    words = {
-        "tolerance_missed": "missed the tolerance in training",
-        "not_applicable": "of a method that does not apply (fit.json says why)",
-        "failed": "failed",
-    }
-    counts = {text: sum(one[name] for one in settings) for name, text in words.items()}
-    said = [f"{count} {text}" for text, count in counts.items() if count]
+    counts = Counter[str]()
+    for one in settings:
+        counts.update(one["statuses"])
+    said = [f"{count} {STATUS_WORDS.get(status, status)}" for status, count in sorted(counts.items())]
     return lead + ", ".join(said) if said else ""
 
 
