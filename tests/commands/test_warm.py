@@ -1,7 +1,10 @@
 """What the executor and the scheduler ask: which runs make a block, blocks trained in one process, the rehearsal."""
 
 import json
+import os
+import signal
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from partialfair.commands import blocks, warm
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
+from partialfair.errors import ResourceError
 from partialfair.grid.config import Config, Job, load_config
 from partialfair.grid.paths import SPLIT, TABLE
 from partialfair.jobs.train import Files, train
@@ -114,3 +118,15 @@ def test_a_rehearsal_leaves_no_trace_but_the_mark_of_a_filled_cache(
     monkeypatch.setattr(warm.multiprocessing, "get_context", None)  # no other process is needed from now on
     warm.rehearse()
     assert len(here) == 2
+
+
+@pytest.mark.parametrize("death", [lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: os._exit(3)])
+def test_a_rehearsal_that_died_leaves_no_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, death: Callable[[], None]
+):
+    here = os.getpid()
+    monkeypatch.setattr(warm, "_rehearse", lambda: None if os.getpid() == here else death())
+    monkeypatch.setattr(warm, "_mark", lambda: tmp_path / "cache" / "mark")
+    with pytest.raises(ResourceError, match=r"ended with exit code (-9|3); each job compiles what it needs"):
+        warm.rehearse()
+    assert not any(tmp_path.iterdir())

@@ -23,7 +23,7 @@ from partialfair.commands import runs
 from partialfair.commands.masking import masked
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.errors import PartialFairError
+from partialfair.errors import PartialFairError, ResourceError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config, Job, load_config
 from partialfair.grid.params import ParamsModel
@@ -102,12 +102,19 @@ def rehearse() -> None:
 
     The first rehearsal after a change of the kernels' sources is another process's, which fills the cache: what the
     compiler takes of memory would else be inherited by every job.
+
+    Raises:
+        ResourceError: that process died; nothing says then that the cache is full, and jobs do without a rehearsal.
     """
     mark = _mark()
     if not mark.exists():
         process = multiprocessing.get_context("fork").Process(target=_rehearse_alone)
         process.start()
         process.join()
+        if process.exitcode:
+            raise ResourceError(
+                f"the process that rehearses ended with exit code {process.exitcode}; each job compiles what it needs"
+            )
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
     _rehearse()
