@@ -308,6 +308,32 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def test_runs_of_methods_that_do_not_apply_are_told_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    config = load_config(ROOT / "params.yaml")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: config)
+    Path("Snakefile").touch()
+    statuses = {"psp": ["ok", "not_applicable", "not_applicable"], "pdp": ["ok", "infeasible"]}
+    for name, found in statuses.items():
+        Path("reports", name).mkdir(parents=True)
+        pd.DataFrame({"status": found}).to_parquet(f"reports/{name}/runs.parquet")
+    said = ["psp: in 2 of 3 runs the method does not apply; `reason` in reports/psp/runs.parquet says why"]
+    assert "psp" in config.params.exhibits["figure2"].experiments
+    for targets, status, expected in (
+        (["psp", "pdp", "demo"], 0, said),
+        (["figure2"], 0, said),
+        ([], 0, said),
+        (["pdp"], 0, []),
+        (["data/processed/a9a/table.npz"], 0, []),
+        (["psp"], 1, []),
+    ):
+        monkeypatch.setattr(runner, "follow", lambda *_, status=status, **__: status)
+        assert runner.run_workflow(targets, Path("params.yaml")) == status
+        assert capsys.readouterr().out.splitlines() == expected, targets
+
+
 def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     named: list[str] = []
 

@@ -1,14 +1,18 @@
 """Everything that is checked of a grid before anything runs: settings, exhibits and claims."""
 
+import ast
 import hashlib
 
+from partialfair import plugins
+from partialfair.datasets.named import module_name
+from partialfair.errors import ConfigError
 from partialfair.grid import memo, papers
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import Config
 
 
 def check_grid(config: Config) -> None:
-    """Import the algorithms and kinds of exhibits of a grid and refuse settings, exhibits and claims that cannot be.
+    """Import the plug-ins of a grid and refuse settings, datasets, exhibits and claims that cannot be.
 
     Raises:
         ConfigError: one sentence that names the key, the value and the remedy.
@@ -16,7 +20,44 @@ def check_grid(config: Config) -> None:
     from partialfair.reporting.exhibit import check_exhibits
 
     check_settings(config)
+    check_labels(config)
     check_exhibits(config)
+
+
+def check_labels(config: Config) -> None:
+    """Refuse to constrain tables whose label is a number where the violation is one of classes.
+
+    No such run could be made. Methods without a constraint are let through.
+
+    Raises:
+        ConfigError: naming dataset and constraint.
+    """
+    from partialfair.jobs.evaluate import REGRESSION
+
+    for name, experiment in config.experiments.items():
+        violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
+        if violation in (*REGRESSION, *experiment.metrics):
+            continue
+        for dataset, run in experiment.runs.items():
+            chosen = [plugins.load("algorithms", algorithm).ALGORITHM for algorithm in run.algorithms]
+            constrained = any(getattr(algorithm, "constrained", True) for algorithm in chosen)
+            if constrained and label_is_number(config, dataset):
+                raise ConfigError(
+                    f"{config.source}: experiments.{name}.runs.{dataset}: the label of {dataset} is a number, and "
+                    f"{experiment.constraint} needs two classes; use distribution_parity, or a table with classes"
+                )
+
+
+def label_is_number(config: Config, dataset: str) -> bool:
+    """Tell whether the entry of a dataset, or the text of its module, says that the label is a number."""
+    options = config.dataset_options(dataset)
+    module = module_name(dataset, options)
+    if "task" in (plugins.parameters("datasets", module, "load") or ()):
+        return options.get("task") == "regression"
+    tree = ast.parse(plugins.file_of("datasets", module).read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Dataset"]
+    tasks = [{word.arg: ast.unparse(word.value) for word in call.keywords}.get("task") for call in calls]
+    return bool(tasks) and all(task == repr("regression") for task in tasks)
 
 
 def check_grid_once(config: Config) -> None:

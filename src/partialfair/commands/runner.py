@@ -5,9 +5,10 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,6 +16,7 @@ from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError
+from partialfair.grid import paths
 
 if TYPE_CHECKING:
     from partialfair.grid.config import Config
@@ -82,7 +84,31 @@ def run_workflow(
         options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
-    return follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
+    status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
+    for line in () if status else idle(grid, targets):
+        print(line)
+    return status
+
+
+def idle(config: "Config", targets: Sequence[str]) -> Iterator[str]:
+    """Yield a line per experiment with runs of methods that do not apply, as its collected table has them.
+
+    Args:
+        config: the experiment grid.
+        targets: experiments and exhibits, whose experiments are meant; none for all.
+    """
+    from pyarrow import ArrowException, parquet
+
+    shown = [config.params.exhibits[name].experiments for name in targets if name in config.params.exhibits]
+    wanted = {*targets, *chain.from_iterable(shown)}
+    for name in (name for name in config.experiments if name in wanted or not targets):
+        try:
+            path = paths.COLLECTED.format(experiment=name, table="runs")
+            found = parquet.read_table(path, columns=["status"]).column("status").to_pylist()
+        except (ArrowException, KeyError, OSError):  # not collected yet
+            continue
+        if count := found.count("not_applicable"):
+            yield f"{name}: in {count:,} of {len(found):,} runs the method does not apply; `reason` in {path} says why"
 
 
 def make_recorded(path: Path, config: Path) -> bool:
