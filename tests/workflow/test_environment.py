@@ -84,6 +84,17 @@ def test_every_package_that_is_imported_is_declared():
         assert re.search(comes_with, lock, re.MULTILINE), f"{part} does not come with {whole}"
 
 
+def test_mypy_is_told_of_imported_packages_alone():
+    used = set().union(*map(imported, (ROOT / "src").rglob("*.py")), {"partialfair"})
+    named = {module.partition(".")[0] for entry in PYPROJECT["tool"]["mypy"]["overrides"] for module in entry["module"]}
+    assert len(named) > 10 and not named - used
+
+
+def test_every_package_of_the_wheel_offers_its_types():
+    packages = [ROOT / package for package in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
+    assert len(packages) == 3 and all((package / "py.typed").is_file() for package in packages)
+
+
 def test_the_entry_point_is_the_command_line():
     entry = PYPROJECT["project"]["scripts"]["partialfair"]
     assert EntryPoint("partialfair", entry, "console_scripts").load() is main
@@ -99,6 +110,11 @@ def test_citation_has_the_version_of_the_package():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == PYPROJECT["project"]["version"]
     assert citation["license"] == PYPROJECT["project"]["license"]
+
+
+def test_the_authors_are_those_of_the_citation():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["authors"] == PYPROJECT["project"]["authors"] != []
 
 
 def test_make_targets_of_the_readme_exist():
