@@ -117,6 +117,7 @@ def test_nothing_is_shown_on_hovering_alone_and_intervals_stand_beside_their_num
     result = audited(6)
     text = html.unescape(result.to_html()).replace("\N{NO-BREAK SPACE}", " ")
     pairs = text[text.index('id="pairs"') :].partition("</section>")[0]
+    assert len(result.measured.pairs) == 15
     for metrics in result.measured.pairs.values():
         for found in (metrics[name] for name in PARTIAL):
             if found.value is not None:

@@ -204,6 +204,7 @@ def test_rates_of_groups_are_those_of_scikit_learn(scores: Path) -> None:
 
     frame = pd.read_csv(scores)
     result = audit_scores(frame["s"], frame["g"], frame["y"], threshold=0.7, replicates=0)
+    assert len(result.groups) == 2
     for line in result.groups:
         own = frame[frame["g"] == line.name]
         decided = own["s"] > 0.7
@@ -263,6 +264,7 @@ def test_pairs_of_many_groups_are_those_of_two() -> None:
     many = audit_scores(score, group, interval=[(0.1, 0.5)], threshold=0.0, replicates=50)
     two = group < 2
     alone = audit_scores(score[two], group[two], interval=[(0.1, 0.5)], threshold=0.0, replicates=0)
+    assert set(many.measured.pairs[0, 1]) == set(alone.measured.pairs[0, 1]) >= {"sp", "dp", "gauc"}
     for name, found in many.measured.pairs[0, 1].items():
         other = alone.measured.pairs[0, 1][name]
         assert (found.value is None) == (other.value is None), name

@@ -119,7 +119,9 @@ def test_every_group_has_its_rates(rows: Any) -> None:
     stored = load_model(out / "model.npz")
     test = data.take(split.test)
     decided = stored.scores(test.X, test.group).astype(np.float32) > 0
-    for code, (name, count, inside, selected, base, *rates) in enumerate(lines_of(render(out), "Groups")):
+    lines = lines_of(render(out), "Groups")
+    assert len(lines) == 2
+    for code, (name, count, inside, selected, base, *rates) in enumerate(lines):
         own, positive = test.group == code, test.y > 0
         assert (name, int(count)) == ("AB"[code], own.sum()) and int(inside) == pytest.approx(0.3 * own.sum(), abs=1)
         expected = [

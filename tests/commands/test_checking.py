@@ -61,7 +61,9 @@ def test_a_label_that_is_a_number_is_refused_under_constraints_on_classes(
 
 @pytest.mark.parametrize(("dataset", "own"), [("law_school", {}), ("mine", OWN), ("simulated", {})])
 def test_classes_are_not_refused(tmp_path: Path, dataset: str, own: dict[str, Any]):
-    check_labels(grid(tmp_path, dataset, "partial_statistical_parity", **own))
+    config = grid(tmp_path, dataset, "partial_statistical_parity", **own)
+    assert not label_is_number(config, dataset)
+    check_labels(config)
 
 
 def test_what_is_said_of_labels_is_so_where_data_can_be_drawn(tmp_path: Path):
@@ -71,5 +73,8 @@ def test_what_is_said_of_labels_is_so_where_data_can_be_drawn(tmp_path: Path):
         assert label_is_number(config, name) == (task == "regression")
 
 
-def test_the_shipped_grid_has_nothing_to_refuse():
-    check_labels(load_config(ROOT / "params.yaml"))
+def test_the_shipped_grid_has_such_labels_and_nothing_to_refuse():
+    config = load_config(ROOT / "params.yaml")
+    numbers = {dataset for dataset in config.datasets if label_is_number(config, dataset)}
+    assert len(numbers) > 5 and "dp_law" in numbers and "a9a" not in numbers
+    check_labels(config)

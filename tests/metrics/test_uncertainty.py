@@ -77,7 +77,9 @@ class TestResampling:
 
     def test_strata_keep_their_sizes(self):
         scores, y, group = oracles.sample(4, n=100)
-        for sample in resample(scores, y, group, INTERVAL, np.random.default_rng(0), 20):
+        drawn = list(resample(scores, y, group, INTERVAL, np.random.default_rng(0), 20))
+        assert sum(sample.above.shape[0] for sample in drawn) == 20
+        for sample in drawn:
             expected = [[np.sum((group == k) & (y == c)) for c in (-1, 1)] for k in (0, 1)]
             assert np.array_equal(sample.sizes, expected)
             assert (sample.above <= np.sum(expected, axis=1)[None, :, None]).all()
@@ -137,6 +139,7 @@ class TestBootstrap:
     def test_interval_of_a_violation_is_within_range_and_near_the_estimate(self):
         scores, y, group = oracles.sample(2, n=400)
         found = bootstrap(scores, y, group, INTERVAL, np.random.default_rng(0), only=EVERY)
+        assert len(found) > 10
         for name, (low, high) in found.items():
             estimate = metrics.get(name)(scores, y, group, INTERVAL)
             assert 0 <= low <= estimate <= high <= 1, name

@@ -78,6 +78,7 @@ def test_population_values_equal_those_of_a_large_sample():
     scored = model(0)
     interval = ((0.1, 0.4),)
     exact = closed_form.population(closed_form.group_weights(scored, simulated.DIMENSION), interval)
+    assert len(exact) > 3
     scores = scored.scores(data.X, data.group)
     measured, _ = metrics.evaluate_all(scores, data.y, data.group, interval, only=list(exact))
     for name, value in exact.items():

@@ -103,7 +103,9 @@ class TestFigure:
 
     def test_equal_numbers_give_equal_files(self, project, files, tmp_path):
         root, config = project
-        for path in report.render_exhibit(config, "figure1", tmp_path, root):
+        again = report.render_exhibit(config, "figure1", tmp_path, root)
+        assert {path.name for path in again} == {path.name for path in files}
+        for path in again:
             assert path.read_bytes() == next(f for f in files if f.name == path.name).read_bytes(), path.name
 
     def test_lines_start_at_the_unconstrained_point_and_tighten(self, context, tmp_path, monkeypatch):

@@ -32,6 +32,7 @@ def shown(tmp_path_factory):
 def test_metrics_are_those_of_the_runs(shown):
     found = pd.DataFrame(mean_std_table.lines(shown))
     found = found[found["split"] == "test"]
+    assert set(found["metric"]) == set(METRICS)
     tidy = shown.results.metrics[shown.results.metrics["split"] == "test"]
     for key, own in found.groupby(["dataset", "algorithm", "metric"]):
         rows = tidy[(tidy[["dataset", "algorithm", "metric"]] == list(key)).all(axis=1)]

@@ -47,6 +47,7 @@ def test_what_is_printed_has_no_idle_digits(text, said):
 
 def test_every_exhibit_of_every_paper_has_a_row():
     project = Project(ROOT)
+    assert len(project.exhibits) > 20
     for shown in project.exhibits.values():
         found = rows.of(project, shown)
         assert "_" not in re.sub(r"\w+_\w+", "", found.published)

@@ -61,4 +61,7 @@ def entry(test="better", **more):
 
 
 def decided(context, *claims):
-    return list(claim_tests.lines(context, claims))
+    """Lines of the scorecard, of which every claim has at least one."""
+    found = list(claim_tests.lines(context, claims))
+    assert len(found) >= len(claims) > 0
+    return found

@@ -55,7 +55,7 @@ def test_columns_of_a_batch_equal_single_runs(problem_factory):
 @pytest.mark.parametrize("family", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_every_iterate_is_feasible_within_its_tolerance(problem_factory, family):
     problem, *_ = problem_factory(family, interval=((0.0, 0.4),))
-    for found in run(problem, CONFIGURATIONS, 15):
+    for found, _ in zip(run(problem, CONFIGURATIONS, 15), CONFIGURATIONS, strict=True):
         assert all(record.violation <= found.configuration.tolerance + 1e-5 for record in found.history)
         assert found.history[-1].objective < found.history[0].objective
 
