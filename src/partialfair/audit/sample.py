@@ -220,16 +220,14 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
     Raises:
         DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection.
     """
-    try:
-        return group_labels(source, what)
-    except TypeError:
-        for name, values in columns_of(source, what).items():
-            row = next((row for row, value in enumerate(values) if not _is_hashable(value)), None)
-            if row is not None:
-                raise DataError(
-                    f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
-                ) from None
-        raise
+    for name, values in columns_of(source, what).items():
+        mixed = values if getattr(values, "dtype", object) == object else ()
+        row = next((row for row, value in enumerate(mixed) if not _is_hashable(value)), None)
+        if row is not None:
+            raise DataError(
+                f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
+            )
+    return group_labels(source, what)
 
 
 def _is_hashable(value: Any) -> bool:
