@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -88,6 +89,16 @@ def test_an_experiment_of_regression_has_its_risk_and_the_words_of_its_statuses(
     places = [line.index(word) for line, word in zip(lines, ("method", *["dp_postproc"] * 6), strict=False)]
     assert len(places) == 7 and len(set(places)) == 1
     assert re.search(r"dp_communities_released +dp_postproc +0.015625 +0\.\d{4} ± 0\.\d{4}  0\.\d{4}", "\n".join(lines))
+
+
+def test_the_page_is_that_of_the_grid_unless_an_experiment_is_named(tmp_path):
+    """A grid of one experiment has a page of its own, as one of several has."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    del content["include"], content["exhibits"]
+    grid = tmp_path / "mine.yaml"
+    grid.write_text(yaml.safe_dump(content))
+    assert read(grid, None, ROOT)["page"] == "reports/mine/index.html"
+    assert read(grid, "demo", ROOT)["page"] == "reports/demo/index.html"
 
 
 def test_programs_can_read_what_came_out(monkeypatch):

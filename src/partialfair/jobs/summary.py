@@ -46,7 +46,9 @@ def read(config_path: str | Path, experiment: str | None = None, root: str | Pat
     config = load_config(config_path)
     if experiment is None and len(config.experiments) > 1:
         return _papers(Path(root), config_path)
-    return _experiment(config, experiment or next(iter(config.experiments)), Path(root))
+    name = experiment or next(iter(config.experiments))
+    page = config.reports if experiment is None else config.restricted(name).reports  # of a grid, or of one experiment
+    return _experiment(config, name, Path(root)) | {"page": str(page / "index.html")}
 
 
 def _papers(root: Path, params: str | Path) -> dict[str, Any]:
@@ -109,7 +111,6 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
         "violation": violation,
         "settings": settings,
         "committed": _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value"),
-        "page": str(config.restricted(name).reports / "index.html"),
     }
 
 
