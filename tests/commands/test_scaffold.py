@@ -48,7 +48,7 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
     created, tests = zip(*files, strict=True)
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "8 passed" in done.stdout
+    assert "9 passed" in done.stdout
     for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
         done = run(checkout, *words, *created, *tests)
         assert done.returncode == 0, done.stdout
@@ -132,6 +132,27 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"metrics/mine.py exists already"):
         create("metric", "mine", tmp_path)
     assert (tmp_path / made.files[0]).read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_the_table_of_a_new_dataset_follows_its_file(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    (project.folder / "tests").mkdir()
+    create("dataset", "mine", project.folder)
+    run = {"interval": [[0.0, 0.3]], "algorithms": {"alm": [0.2]}}
+    demo = {**TINY["experiments"]["demo"], "runs": {"mine": run}}
+    project.write_params({**TINY, "datasets": {"mine": {}}, "experiments": {"demo": demo}, "exhibits": {}})
+    table, raw = "data/processed/mine/table.npz", project.folder / "data/raw/mine/mine.csv"
+    raw.parent.mkdir(parents=True)
+    rows = [f"{20 + row % 40},{30 + row % 11},{('female', 'male')[row % 2]},{row // 2 % 2}" for row in range(200)]
+    raw.write_text("\n".join(["age,hours,sex,label", *rows]) + "\n")
+    project.snakemake(table)
+    assert not project.planned(table)
+    raw.write_text("\n".join(["age,hours,sex,label", *rows, "30,30,male,1"]) + "\n")
+    assert project.planned(table) == {"prepare": 1}
+    raw.unlink()
+    done = project.snakemake(table, check=False)
+    assert done.returncode and "put the file there" in done.stdout + done.stderr
 
 
 @pytest.mark.slow

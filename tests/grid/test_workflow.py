@@ -1,6 +1,7 @@
 """What the rules ask of the grid."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -45,6 +46,23 @@ def test_make_data_brings_every_raw_file_that_dvc_tracks():
     assert tracked and tracked <= declared
     assert set(grid.raw()) <= tracked
     assert grid.raw(["bank"]) == ["data/raw/bank/bank-additional-full.csv"]
+
+
+def test_files_beside_a_module_that_declares_none_are_its_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    grid = Grid(load_config(ROOT / "params.yaml"))
+    monkeypatch.chdir(tmp_path)
+    before = {dataset: grid.raw_files(dataset) for dataset in grid.config.datasets}
+    declared = {Path(name).parent for files in before.values() for name in files}
+    assert before["simulated"] == [] and len(declared) > 5
+    for folder in (*declared, Path("data/raw/simulated")):
+        folder.mkdir(parents=True)
+        for name in ("own.csv", "own.csv.dvc", ".gitignore"):
+            (folder / name).touch()
+    assert grid.raw_files("simulated") == ["data/raw/simulated/own.csv"]
+    assert grid.dataset_of("data/raw/simulated/own.csv") == "simulated"
+    assert {dataset: grid.raw_files(dataset) for dataset in before if dataset != "simulated"} == {
+        dataset: files for dataset, files in before.items() if dataset != "simulated"
+    }
 
 
 class Wildcards(dict[str, str]):

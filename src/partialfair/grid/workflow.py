@@ -199,13 +199,14 @@ class Grid:
         """Return the raw files that a table is built from.
 
         None are declared where the options choose another source than the declared files: which files it
-        reads is then for the dataset's module to find out.
+        reads is then for the dataset's module to find out. Of a module that declares none, they are the files
+        in its folder.
         """
         named = self._named(dataset)
         if hasattr(named.module, "download") and "source" in named.options:
             return []
         folder = named.spec.directory(paths.RAW).as_posix()
-        own = [] if named.file is None else [named.file.as_posix()]
+        own = _undeclared(named) if named.file is None else [named.file.as_posix()]
         return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
 
     def raw(self, datasets: Iterable[str] = ()) -> list[str]:
@@ -223,8 +224,8 @@ class Grid:
             named = self._named(dataset)
             folder = named.spec.directory(paths.RAW).as_posix()
             needed = {f"{folder}/{file.name}": file.needed for file in named.spec.files}
-            if named.file is not None:
-                needed[named.file.as_posix()] = True
+            own = _undeclared(named) if named.file is None else [named.file.as_posix()]
+            needed |= dict.fromkeys(own, True)
             if needed.get(raw_file):
                 return dataset
             declared += [dataset] if raw_file in needed else []
@@ -342,6 +343,15 @@ class Grid:
     def _named(self, dataset: str) -> NamedDataset:
         """Return a dataset with its options."""
         return named_dataset(dataset, self.config.dataset_options(dataset))
+
+
+def _undeclared(named: NamedDataset) -> list[str]:
+    """Return the files in the folder of a module that declares no files, without those of DVC and git."""
+    folder = named.spec.directory(paths.RAW)
+    if named.module.SPEC.files or named.spec.files or not folder.is_dir():
+        return []
+    files = (path for path in folder.iterdir() if path.is_file())
+    return sorted(path.as_posix() for path in files if path.suffix != ".dvc" and not path.name.startswith("."))
 
 
 @cache
