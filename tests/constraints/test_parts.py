@@ -67,8 +67,22 @@ def surrogates_of(name):
 CASES = [(name, surrogate) for name in FAMILIES for surrogate in surrogates_of(name)]
 
 
+RATES = {"partial_demographic_parity": [0], "partial_equal_opportunity": [1], "partial_equalized_odds": [-1, 1]}
+"""The labels of the rows whose positive rates are compared; 0 stands for all rows."""
+DEFINED = {
+    *(f"auc_gap_{name}" for name in auc_sets.PRESETS),
+    "loss_parity",
+    "loss_equal_opportunity",
+    "loss_equalized_odds",
+    "intersectional_loss",
+}
+DEFINED |= {"partial_group_auc", *RANKS, *RATES}
+
+
 def direct(name, scores, group, y, aux, surrogate, interval, slack):
     """The constraint values by the definitions, pair by pair and row by row."""
+    if name not in DEFINED:
+        pytest.skip(f"{name}: its definition is not written here; test its values in a test of its own")
     sigma = make(surrogate)
     n_groups = int(group.max()) + 1
     intervals = for_groups(interval, n_groups)
@@ -107,10 +121,9 @@ def direct(name, scores, group, y, aux, surrogate, interval, slack):
         own = np.broadcast_to(slack, n_groups)
         pairs = [(c, ranks[k][j], own[k]) for j, row in enumerate(shares) for k, c in enumerate(row)]
         return [v for c, p, s in pairs for v in (p - c, c - p - s)]
-    labels = {"partial_demographic_parity": [0], "partial_equal_opportunity": [1]}.get(name, [-1, 1])
     lengths = np.array([sum(b - a for a, b in pairs) for pairs in intervals])
     out = []
-    for label in labels:
+    for label in RATES[name]:
         rates = []
         for k in range(n_groups):
             c = value(sigma, scores[(group == k) & ((y == label) | (label == 0))]).mean()
