@@ -55,7 +55,7 @@ def dataset(name: str) -> str:
     ]
     text = table(("fact", "value"), facts)
     if not spec.files:
-        return text + "\nThere are no raw files.\n"
+        return text + "\nThe module declares no raw files.\n"
     files = [
         (f"`{file.name}`", f"{file.bytes:,}", f"`{file.sha256[:16]}…`", _address(file), "yes" if file.needed else "no")
         for file in spec.files

@@ -45,7 +45,10 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
         result = CliRunner().invoke(app, ["new", kind, f"my_{kind}", "--project", str(checkout)])
         assert result.exit_code == 0 and f"test_my_{kind}.py" in result.output, result.output
     files = [tuple(path.format(name=f"my_{kind}") for path in KINDS[kind].files.values()) for kind in PLUGINS]
-    created, tests = zip(*files, strict=True)
+    created, tests = zip(*(paths[:2] for paths in files), strict=True)
+    for kind in ("dataset", "algorithm"):
+        page = checkout / "docs" / f"{kind}s" / f"my_{kind}.md"
+        assert page.read_text(encoding="utf-8").startswith(f"# my_{kind}\n")
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "9 passed" in done.stdout
@@ -125,6 +128,14 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     for name in ("Mine", "my-metric", "2nd", "", "a/b"):
         with pytest.raises(ConfigError, match="lower case letters"):
             create("metric", name, tmp_path)
+    for name in ("accuracy", "auc_gap_group"):
+        with pytest.raises(ConfigError, match=f"metric '{name}' exists already; choose another name"):
+            create("metric", name, tmp_path)
+    (tmp_path / "src/partialfair/algorithms/linear").mkdir(parents=True)
+    (tmp_path / "src/partialfair/algorithms/linear/alm.py").touch()
+    with pytest.raises(ConfigError, match="algorithms/linear/alm.py exists already; choose another name than 'alm'"):
+        create("algorithm", "alm", tmp_path)
+    assert not list(tmp_path.rglob("*alm.md")) and not list(tmp_path.rglob("*accuracy*"))
     with pytest.raises(ConfigError, match="did you mean 'metric'"):
         create("metrics", "mine", tmp_path)
     made = create("metric", "mine", tmp_path)

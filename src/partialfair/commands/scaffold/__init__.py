@@ -1,4 +1,4 @@
-"""Skeletons: of a plug-in, a documented module that works, and its test; of a paper, a folder that runs."""
+"""Skeletons: of a plug-in, a documented module that works, its test and its page; of a paper, a folder that runs."""
 
 import re
 from collections.abc import Mapping
@@ -15,19 +15,27 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 @dataclass(frozen=True)
 class Kind:
-    """The files of a kind of skeleton by their templates, what the project must have, and what to do next."""
+    """The files of a kind of skeleton by their templates, what to do next, what the project must have, and its room.
+
+    The room is the folder of ``src/partialfair`` in which plug-ins of that kind are; a paper has none.
+    """
 
     files: Mapping[str, str]
     next_steps: tuple[str, ...]
     needs: tuple[str, ...] = ("src/partialfair", "tests")
+    folder: str = ""
 
 
-def _plugin(kind: str, folder: str, *next_steps: str) -> Kind:
-    """A plug-in: a module and its test."""
+def _plugin(kind: str, folder: str, *next_steps: str, has_page: bool = True) -> Kind:
+    """A plug-in: a module, its test and, of some kinds, its page of the documentation."""
     module, test = f"src/partialfair/{folder}/{{name}}.py", f"tests/{folder}/test_{{name}}.py"
-    last = f"run `pytest {test}`, and `partialfair check` once params.yaml names it"
-    steps = (*(step.replace("{module}", module) for step in next_steps), last)
-    return Kind({f"{kind}.txt": module, f"{kind}_test.txt": test}, steps)
+    files = {f"{kind}.txt": module, f"{kind}_test.txt": test}
+    steps = [step.replace("{module}", module) for step in next_steps]
+    if has_page:
+        page = files[f"{kind}_page.txt"] = f"docs/{folder}/{{name}}.md"
+        steps.append(f"describe it in {page}, its page of the documentation")
+    steps.append(f"run `pytest {test}`, and `partialfair check` once params.yaml names it")
+    return Kind(files, tuple(steps), folder=folder)
 
 
 _PAPER_FILES = ("paper.yaml", "grid.yaml", "published.csv", "claims.yaml", "README.md")
@@ -44,9 +52,13 @@ KINDS = {
         "algorithms",
         "replace the solver in {module} by your own",
         "add `{name}: [0.1, 0.05]` under the algorithms of an experiment in params.yaml",
+        "add a row for it to the table in docs/algorithms/index.md",
     ),
     "metric": _plugin(
-        "metric", "metrics", "replace the formula in {module}; the evaluation reports it without further ado"
+        "metric",
+        "metrics",
+        "replace the formula in {module}; the evaluation reports it without further ado",
+        has_page=False,
     ),
     "paper": Kind(
         {f"paper/{file}": f"papers/{{name}}/{file}" for file in _PAPER_FILES},
@@ -76,7 +88,7 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
         project: root of the checkout.
 
     Raises:
-        ConfigError: another kind, a name that cannot be one, a file that exists, or no checkout.
+        ConfigError: another kind, a name that cannot be one or is taken, a file that exists, or no checkout.
     """
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}; {plugins.did_you_mean(kind, KINDS)}")
@@ -92,9 +104,23 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
     for path in files.values():
         if (root / path).exists():
             raise ConfigError(f"{path} exists already; choose another name, or move the file away")
+    _refuse_taken(kind, name, root)
     for template, path in files.items():
         _write(root / path, template, name)
     return Created(tuple(files.values()), tuple(step.format(name=name) for step in skeleton.next_steps))
+
+
+def _refuse_taken(kind: str, name: str, root: Path) -> None:
+    """Refuse the name of a plug-in of that kind that exists: with two of one name, every command would fail."""
+    folder = KINDS[kind].folder
+    for path in sorted((root / "src/partialfair" / folder).rglob(f"{name}.py")) if folder else ():
+        raise ConfigError(f"{path.relative_to(root)} exists already; choose another name than {name!r}")
+    if kind != "metric":
+        return
+    from partialfair.metrics import registry
+
+    if name in registry.registry() or name in registry.on_request():
+        raise ConfigError(f"metric {name!r} exists already; choose another name")
 
 
 def _write(target: Path, template: str, name: str) -> None:
