@@ -167,6 +167,9 @@ def test_another_batch_system_gives_the_same_bytes(project: Project):
     folder.mkdir()
     gate = folder / "wait"
     gate.touch()
+    submit = project.folder / "workflow/profiles/cluster-generic/submit.sh"
+    noting = submit.read_text().replace("set -euo pipefail\n", 'set -euo pipefail\necho "$@" >> timed/asked\n')
+    submit.write_text(noting)
     quick = ("--seconds-between-status-checks", "1")  # `resume` repeats it with the rest of the command
     profile = ("--workflow-profile", "workflow/profiles/cluster-generic")
     with background(project, "snakemake", *profile, *quick, "demo") as run:
@@ -188,12 +191,47 @@ def test_another_batch_system_gives_the_same_bytes(project: Project):
     assert told and set(told.group(1).split()) == orphans, output
     assert orphans <= detached_jobs(project, "failed")
     assert len(list(folder.glob("?.json"))) == 2 and len(detached_jobs(project, "success")) >= 4
+    asked = [line.split() for line in (folder / "asked").read_text().splitlines()]
+    assert {len(words) for words in asked} == {5} and [words[3] for words in asked].count("1") >= 2
+    assert {words[3] for words in asked} == {"0", "1"}
     # The jobs of a group ran one after another.
     logs = [path.read_text() for path in (project.folder / ".snakemake/detached-jobs").glob("*.log")]
     (log,) = [log for log in logs if "localrule evaluate" in log]
     events = re.findall(r"^localrule evaluate|^Finished jobid", log, re.MULTILINE)
     assert events == ["localrule evaluate", "Finished jobid"] * 4
     assert {path: path.read_bytes() for path in local} == local
+
+
+SUBMITTED = {
+    "PBS": "qsub -l select=1:ncpus=2:mem=1500mb{gpu} -l walltime=2:5:00 job.sh",
+    "LSF": "bsub -n 2 -M 1500 -W 125{gpu}",
+    "SGE": "qsub -terse -cwd -pe smp 2 -l h_vmem=1500M,h_rt=7500{gpu} job.sh",
+}
+"""What the examples make of 2 processors, 1500 MB and 125 minutes."""
+GPU = {"PBS": ":ngpus=1", "LSF": " -gpu num=1", "SGE": ",gpu=1"}
+
+
+@pytest.mark.parametrize("system", SUBMITTED)
+def test_the_examples_of_other_systems_pass_time_and_gpus_on(tmp_path: Path, system: str):
+    script = (ROOT / "workflow/profiles/cluster-generic/submit.sh").read_text(encoding="utf-8")
+    page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
+    examples = [
+        re.findall(rf"^# {system}.*:\n#   (.*)$", script, re.M),
+        re.findall(rf"^\| {system} \| `(.*?)`", page, re.M),
+    ]
+    assert [len(found) for found in examples] == [1, 1]
+    for name in ("qsub", "bsub"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "job.sh").touch()
+    before = script[script.index("set -euo") : script.index("jobs=")]
+    for (example,) in examples:
+        (tmp_path / "submit.sh").write_text(before + example)
+        for gpus in ("0", "1"):
+            command = ["bash", "submit.sh", "2", "1500", "125", gpus, "job.sh"]
+            path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+            done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
+            assert done.stdout.strip() == SUBMITTED[system].format(gpu=GPU[system] if gpus == "1" else "")
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
