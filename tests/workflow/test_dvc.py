@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from dvc.utils.hydra import apply_overrides
 
+from partialfair.grid.config import load_config
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project, share_kernels
 
 pytestmark = pytest.mark.slow
@@ -220,3 +223,16 @@ def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Pa
     assert fit["settings"]["tolerance"] == 0.003
     assert "tolerance" in clone.run("dvc", "params", "diff").stdout
     clone.run("dvc", "metrics", "diff")
+
+
+def test_the_experiment_that_the_page_shows_changes_the_grid(tmp_path: Path):
+    page = (ROOT / "docs/audit-trail.md").read_text(encoding="utf-8")
+    command = re.search(r"dvc exp run ((?:.*\\\n)*.*)", page)
+    words = shlex.split(command.group(1).replace("\\\n", " "))
+    assert words[::2] == ["-S", "-S"]
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    shutil.copytree(ROOT / "papers", tmp_path / "papers")
+    apply_overrides(tmp_path / "params.yaml", words[1::2])
+    config = load_config(tmp_path / "params.yaml")
+    assert {job.seed for job in config.jobs("demo")} == {0, 1}
+    assert config.experiment("demo").algorithms["alm"]["tolerance"] == 0.001
