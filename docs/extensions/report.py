@@ -156,6 +156,15 @@ def pages(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def first_page(app: Sphinx, name: str, source: list[str]) -> None:
+    """Write into the source of the first page how many papers there are, and name their pages in the grid's order."""
+    if name != "index":
+        return
+    listed = "\n".join(f"{papers.short(paper)} <papers/{paper}>" for paper in project().papers)
+    number = home.count(len(project().papers))
+    source[0] = source[0].replace("{papers}", listed).replace("{number}", number)
+
+
 def outdated(app: Sphinx, env: Any, added: Any, changed: Any, removed: Any) -> list[str]:
     """Name the pages whose numbers may have changed though their sources have not."""
     made = {"index", "results", "gallery", "comparisons", "scorecard-explorer", "runs-explorer"}
@@ -211,6 +220,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs", "verdicts"):
         app.add_directive(name, Report)
     app.connect("builder-inited", pages)
+    app.connect("source-read", first_page)
     app.connect("env-get-outdated", outdated)
     app.connect("build-finished", files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,8 @@
-"""The home page says which of the committed results are not of the present grid and code."""
+"""The home page says which of the committed results are not of the present grid and code, and names every paper."""
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -55,3 +56,14 @@ def test_runs_of_older_code_and_runs_that_are_not_there_are_counted(report):
     (folder / first / "runs.parquet").unlink()
     module.standing.cache_clear()
     assert f"present code yet, {len(config.jobs(first))} of them not at all; " in module.standing()
+
+
+def test_the_first_page_counts_the_papers_and_names_their_pages(report, monkeypatch):
+    """A further paper needs no change of a page, in the grid's order."""
+    module, _, _ = report
+    monkeypatch.setattr(module, "project", lambda: SimpleNamespace(papers={"plada": None, "my_paper": None}))
+    source = [(ROOT / "docs/index.md").read_text(encoding="utf-8")]
+    module.first_page(None, "index", source)
+    assert "# Do these two papers reproduce?\n" in source[0]
+    assert "Home <self>\nPLADA <papers/plada>\nMy paper <papers/my_paper>\nFigures" in source[0]
+    assert "<papers/" not in (ROOT / "docs/index.md").read_text(encoding="utf-8")

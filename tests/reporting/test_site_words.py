@@ -42,3 +42,10 @@ def test_counted_outcomes_agree_with_their_number():
     page = environment().from_string('{% import "site/parts.html.j2" as parts %}{{ parts.tally(counts, {}) }}')
     chips = page.render(counts={"differs from the paper": 2, "fails": 1})
     assert ">2 differ from the paper<" in chips and ">1 fails<" in chips
+
+
+def test_a_paper_that_is_not_in_the_verdicts_says_how_it_gets_there():
+    project = SimpleNamespace(papers={"p": None}, verdicts={"q": {}})
+    assert papers.Verdict.of(project, "p").because == (
+        "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
+    )

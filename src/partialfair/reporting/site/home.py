@@ -46,14 +46,15 @@ def lead(verdicts: list[papers.Verdict]) -> str:
         "does not hold": "does not hold",
         "cannot tell": "is undecided",
     }
-    parts = [f"of {_count(found[word])} it {said}" for word, said in words.items() if found[word]]
+    parts = [f"of {count(found[word])} it {said}" for word, said in words.items() if found[word]]
     if len(parts) == 1:
-        return f"We re-ran {_count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word]}."
+        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word]}."
     listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
-    return f"We re-ran {_count(len(verdicts))} papers and tested each one's central claim: {listed}."
+    return f"We re-ran {count(len(verdicts))} papers and tested each one's central claim: {listed}."
 
 
-def _count(number: int) -> str:
+def count(number: int) -> str:
+    """Return a number as it stands in a sentence."""
     return NUMBERS[number - 1] if 0 < number <= len(NUMBERS) else str(number)
 
 

@@ -25,7 +25,7 @@ def short(name: str) -> str:
     return SHORT.get(name, name.replace("_", " ").capitalize())
 
 
-NOT_YET = "reports/verdicts.json has not been written yet."
+NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Verdict:
 
     @classmethod
     def of(cls, project: Project, name: str) -> "Verdict":
-        """Gather it; undecided as long as there is no such file."""
+        """Gather it; undecided as long as the paper is not in that file."""
         about, found = project.papers[name], project.verdicts.get(name)
         if found is None:
             return cls(name, about, "cannot tell", NOT_YET, "", {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
