@@ -97,6 +97,19 @@ def test_a_fault_is_told_with_its_reason():
     )
 
 
+def test_a_fault_of_the_snakefile_is_told_with_its_reason():
+    seen = Progress(0.0)
+    for line in (
+        'WorkflowError in file "/project/Snakefile", line 30:\n',
+        "algorithms/mine.py, line 43: invalid syntax; correct it\n",
+        '  File "/project/Snakefile", line 30, in <module>\n',
+    ):
+        seen.take(line)
+    assert seen.faults == [
+        'WorkflowError in file "/project/Snakefile", line 30: algorithms/mine.py, line 43: invalid syntax; correct it'
+    ]
+
+
 PLANNED = """
 Job stats:
 job         count

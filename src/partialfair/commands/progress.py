@@ -25,10 +25,12 @@ JOB_FAULT = "Error in rule"
 LOCKED = "LockException:"
 RESUME = "`partialfair resume` (`make resume`)"
 FAULT = re.compile(
-    rf"^(?:{JOB_FAULT}|partialfair: |WorkflowError|MissingRuleException|MissingInputException|LockException"
-    r"|\w*Exception\b.*:)"
+    rf"^(?:{JOB_FAULT}|partialfair: |WorkflowError|\w+Error in file |MissingRuleException|MissingInputException"
+    r"|LockException|\w*Exception\b.*:)"
 )
-UNSAID = re.compile(r"^(?:WorkflowError:|InputFunctionException .*:)(?: Error:)?$")  # the next line says why
+UNSAID = re.compile(
+    r"^(?:WorkflowError:|\w+Error in file .*:|InputFunctionException .*:)(?: Error:)?$"
+)  # the next line says why
 INTERRUPTED = re.compile(r"^(?:Terminating processes on user request|KeyboardInterrupt)")
 _EVERY = 0.3  # seconds between two looks at the log
 _PLAIN = 30.0  # seconds between two lines where the output is no terminal
