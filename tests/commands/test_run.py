@@ -110,6 +110,13 @@ def test_a_fault_of_the_snakefile_is_told_with_its_reason():
     ]
 
 
+def test_a_run_with_nothing_to_do_says_so(tmp_path):
+    script = 'print("Nothing to be done (all requested files are present and up to date).", end="")'
+    stream = io.StringIO()
+    assert follow([sys.executable, "-c", script], tmp_path / "run.log", stream) == 0
+    assert stream.getvalue().splitlines()[-1].endswith("  nothing to do")
+
+
 PLANNED = """
 Job stats:
 job         count

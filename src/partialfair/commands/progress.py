@@ -31,6 +31,7 @@ FAULT = re.compile(
 UNSAID = re.compile(
     r"^(?:WorkflowError:|\w+Error in file .*:|InputFunctionException .*:)(?: Error:)?$"
 )  # the next line says why
+NOTHING = "Nothing to be done"
 INTERRUPTED = re.compile(r"^(?:Terminating processes on user request|KeyboardInterrupt)")
 _EVERY = 0.3  # seconds between two looks at the log
 _PLAIN = 30.0  # seconds between two lines where the output is no terminal
@@ -43,7 +44,7 @@ class Progress:
 
     Attributes:
         done, total: steps; 0 before Snakemake has counted them.
-        doing: rule and wildcards of the job that was started last.
+        doing: rule and wildcards of the job that was started last, or that there is nothing to do.
         faults: the first line of each error, with the next one where it only names the kind; a job's own sentence.
         failed: how many of them are a job's.
         interrupted: whether Snakemake ends its jobs because it was told to.
@@ -86,6 +87,8 @@ class Progress:
         elif FAULT.match(line):
             self.faults.append(line.strip())
             self.failed += line.startswith(JOB_FAULT)
+        elif line.startswith(NOTHING):
+            self.doing = "nothing to do"
         elif INTERRUPTED.match(line):
             self.interrupted = True
 
