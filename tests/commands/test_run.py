@@ -2,6 +2,7 @@
 
 import io
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -19,8 +20,10 @@ from partialfair.commands.cli import app
 from partialfair.commands.forecast import Forecast, recorded
 from partialfair.commands.progress import Progress, at_times, follow
 from partialfair.commands.runner import require_targets
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid.config import load_config
+from partialfair.jobs.resume import RECORD
+from partialfair.tables.files import write_json
 from tests.workflow.project import ROOT
 
 LOG = """
@@ -382,3 +385,26 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
         "make demo",
         f"cd {tmp_path} && partialfair resume",
     ]
+
+
+def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "recorded", lambda *_: None)
+    Path("Snakefile").touch()
+    runner.LOG.parent.mkdir()
+    runner.LOG.write_text("3 of 12 steps (25%) done\n")
+    command = [sys.executable, "-c", "import time; time.sleep(600)", "snakemake"]
+    with subprocess.Popen(command) as alive:
+        record = {"host": platform.node(), "pid": alive.pid, "arguments": []}
+        write_json(RECORD, record)
+        try:
+            with pytest.raises(PartialFairError, match=f"still runs here as process {alive.pid}; wait for it"):
+                runner.run_workflow(["demo"], Path("params.yaml"))
+            assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
+        finally:
+            alive.kill()
+    monkeypatch.setattr(runner, "follow", lambda *_, **__: 0)
+    assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
+    write_json(RECORD, record | {"host": "elsewhere"})
+    assert runner.run_workflow(["demo"], Path("params.yaml")) == 0

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import platform
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError
 from partialfair.grid import paths
+from partialfair.tables.files import read_json
 
 if TYPE_CHECKING:
     from partialfair.grid.config import Config
@@ -54,6 +56,7 @@ def run_workflow(
 
     Raises:
         ConfigError: there is no workflow here, no such target or profile, or ``cores`` is no number.
+        PartialFairError: Snakemake runs in this folder already.
     """
     if not Path("Snakefile").is_file():
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
@@ -84,6 +87,7 @@ def run_workflow(
         options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
+    _refuse_beside_another()
     status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
     for line in () if status else idle(grid, targets):
         print(line)
@@ -109,6 +113,20 @@ def idle(config: "Config", targets: Sequence[str]) -> Iterator[str]:
             continue
         if count := found.count("not_applicable"):
             yield f"{name}: in {count:,} of {len(found):,} runs the method does not apply; `reason` in {path} says why"
+
+
+def _refuse_beside_another() -> None:
+    """Refuse to run beside a Snakemake of this folder, which may have outlived its command: its log would be lost.
+
+    Raises:
+        PartialFairError: one runs on this machine; of one on another machine the lock tells.
+    """
+    from partialfair.jobs.resume import RECORD, _refuse_if_running
+
+    if RECORD.exists():
+        record = read_json(RECORD)
+        if record["host"] == platform.node():
+            _refuse_if_running(record["host"], record["pid"])
 
 
 def make_recorded(path: Path, config: Path) -> bool:
