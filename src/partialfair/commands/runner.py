@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import paths
 from partialfair.tables.files import read_json
 
@@ -121,12 +121,15 @@ def _refuse_beside_another() -> None:
     Raises:
         PartialFairError: one runs on this machine; of one on another machine the lock tells.
     """
-    from partialfair.jobs.resume import RECORD, _refuse_if_running
+    from partialfair.jobs.orphans import command_line, is_alive
+    from partialfair.jobs.resume import RECORD
 
-    if RECORD.exists():
-        record = read_json(RECORD)
-        if record["host"] == platform.node():
-            _refuse_if_running(record["host"], record["pid"])
+    record = read_json(RECORD) if RECORD.exists() else {}
+    if record.get("host") == platform.node() and is_alive(record["pid"]):
+        if "snakemake" in (command_line(record["pid"]) or ""):
+            raise PartialFairError(
+                f"Snakemake still runs here as process {record['pid']}; wait for it, or stop it with Ctrl-C"
+            )
 
 
 def make_recorded(path: Path, config: Path) -> bool:
