@@ -405,6 +405,7 @@ def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.
         finally:
             alive.kill()
     monkeypatch.setattr(runner, "follow", lambda *_, **__: 0)
+    monkeypatch.setattr(runner, "idle", lambda *_: ())
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
     write_json(RECORD, record | {"host": "elsewhere"})
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0

@@ -125,11 +125,9 @@ def _refuse_beside_another() -> None:
     from partialfair.jobs.resume import RECORD
 
     record = read_json(RECORD) if RECORD.exists() else {}
-    if record.get("host") == platform.node() and is_alive(record["pid"]):
-        if "snakemake" in (command_line(record["pid"]) or ""):
-            raise PartialFairError(
-                f"Snakemake still runs here as process {record['pid']}; wait for it, or stop it with Ctrl-C"
-            )
+    pid = record["pid"] if record.get("host") == platform.node() else None
+    if pid is not None and is_alive(pid) and "snakemake" in (command_line(pid) or ""):
+        raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")
 
 
 def make_recorded(path: Path, config: Path) -> bool:
