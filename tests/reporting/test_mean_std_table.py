@@ -1,5 +1,7 @@
 """Means over runs stand on the lines of their own dataset, and are measured on the interval of the run."""
 
+import re
+
 import pandas as pd
 import pytest
 import run_files
@@ -58,3 +60,71 @@ def test_every_dataset_has_lines_and_stars_of_its_own(shown, monkeypatch):
         own = next(row for row in texts if f"{found[dataset, 'idca', 'sp']['mean']:.4f}" in row[4])
         assert own[1] == "IDCA"
     assert len({row[4] for row in texts if row[2] != "published"}) == 3, "no number stands on two lines"
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """The exhibit of one experiment that runs IDCA at three tolerances."""
+    root = tmp_path_factory.mktemp("several")
+    content = run_files.params_of("figure2")
+    (name,) = content["experiments"]
+    run = {"interval": [[0.05, 0.3]], "algorithms": {"unconstrained": [float("inf")], "idca": [0.1, 0.05, 0.02]}}
+    content["experiments"][name]["runs"] = {"a9a": run}
+    entry = {"kind": "mean_std_table", "title": "t", "experiments": [name], "metrics": METRICS}
+    content["exhibits"] = {"means": entry}
+    return exhibit.context(run_files.project(root, content), "means", root)
+
+
+def number(context, setting, value=0.9, interval="", algorithm="idca", metric="accuracy"):
+    return Published(context.paper, "means", "a9a", algorithm, "", interval, setting, metric, value, line=7)
+
+
+def test_a_number_is_judged_by_the_run_at_its_own_kappa(several):
+    gaps = several.results.metrics.query("split == 'test' and metric == 'rank_gap' and algorithm == 'idca'")
+    means = gaps.groupby("kappa")["value"].mean()
+    for kappa in (0.1, 0.05, 0.02):
+        row = number(several, f"split=test;statistic=mean;kappa={kappa}", metric="rank_gap")
+        assert mean_std_table.reproduce(several, row).estimate.mean == pytest.approx(means[kappa])
+    assert means[0.02] < means[0.05] < means[0.1]
+
+
+@pytest.mark.parametrize(
+    ("more", "interval", "reason"),
+    [
+        (";kappa=0.77", "", r"runs idca on a9a at kappa 0\.1, 0\.05, 0\.02, not at 0\.77"),
+        ("", "", r"runs idca on a9a at kappa 0\.1, 0\.05, 0\.02; state the number's own"),
+        (";kappa=0.02", "0.1-0.2", r"constrains I = 0\.05-0\.3 on a9a, not I = 0\.1-0\.2"),
+    ],
+)
+def test_a_number_without_a_run_of_its_own_is_not_run(several, more, interval, reason):
+    row = number(several, f"split=test;statistic=mean{more}", interval=interval)
+    outcome = mean_std_table.reproduce(several, row)
+    assert outcome.estimate is None and re.search(reason, outcome.note)
+
+
+def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several, monkeypatch):
+    rows = [
+        number(several, f"split=test;statistic={what};kappa={kappa}", value, "0.05-0.3")
+        for kappa, mean in ((0.1, 0.8), (0.02, 0.7))
+        for what, value in (("std", kappa), ("mean", mean))
+    ]
+    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
+    lines = mean_std_table.lines(several)
+    found = {e["kappa"]: e for e in lines if (e["split"], e["metric"]) == ("test", "accuracy")}
+    assert [found[kappa].get("published_mean") for kappa in (0.1, 0.05, 0.02, float("inf"))] == [0.8, None, 0.7, None]
+    assert [found[kappa]["published_std"] for kappa in (0.1, 0.02)] == [0.1, 0.02]
+    _, table = mean_std_table.tables(several, lines)
+    assert table.columns[:4] == ["runs of", "method", "κ", "runs"] and {len(row) for row in table.rows} == {7}
+    assert [row[2].text for row in table.rows if row[3].text != "published"] == ["∞", "0.1", "0.05", "0.02"]
+
+
+def test_one_tolerance_for_each_algorithm_needs_no_column(shown):
+    _, table = mean_std_table.tables(shown, mean_std_table.lines(shown))
+    assert table.columns[:3] == ["runs of", "method", "runs"]
+
+
+def test_null_models_are_those_of_the_same_dataset_at_each_tolerance(several, shown):
+    row = number(several, "split=test;statistic=mean", algorithm="unconstrained")
+    names = set(mean_std_table.reproduce(several, row).nulls)
+    assert names == {"IDCA at 0.1", "IDCA at 0.05", "IDCA at 0.02"}
+    assert set(mean_std_table.reproduce(shown, row).nulls) == {"IDCA"}, "the one of law_school is none of a9a"

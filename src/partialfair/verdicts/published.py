@@ -2,7 +2,7 @@
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class Published:
         split: part of the data it speaks of, in the paper's word.
         spread, spread_kind: what is printed behind a plus-minus sign, and whether it is a ``std``; NaN if nothing.
         seeds: what the printed mean is of; ``None`` if the paper's folder does not say.
+        line: where it stands in the file.
     """
 
     paper: str
@@ -36,6 +37,13 @@ class Published:
     spread: float = math.nan
     spread_kind: str = ""
     seeds: int | None = None
+    line: int | None = field(default=None, compare=False)
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        file = papers.file(self.paper, papers.PUBLISHED)
+        return f"{file}, line {self.line}" if self.line else str(file)
 
     @property
     def options(self) -> dict[str, str]:
@@ -83,6 +91,7 @@ def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> 
             spread=float(line.get("spread") or math.nan),
             spread_kind=line.get("spread_kind") or "",
             seeds=seeds,
+            line=number,
         )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise DataError(f"{path}, line {number}: {error}; correct the line") from error

@@ -1,6 +1,7 @@
 """Tables of means and standard deviations over runs, published beside reproduced."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -11,7 +12,8 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import runs, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts import run_scores, scorecard
+from partialfair.tables.intervals import format_interval
+from partialfair.verdicts import run_scores, scorecard, setting_parts
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
@@ -22,7 +24,9 @@ COLUMNS = (
 )  # fmt: skip
 STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
 SPREAD_RATIO = 2.56  # of two standard deviations of ten runs each: the 99% range of their F distribution
-SPLITS = ("train", "test")
+SPLITS, STATISTICS = ("train", "test"), ("mean", "std")
+KEYS = ("split", "statistic", "kappa")
+"""What the setting of a published number may state."""
 NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
@@ -38,10 +42,36 @@ class MeanStdTable(Options):
 Shown = Context[MeanStdTable]
 
 
-def setting_of(context: Shown, row: Published) -> Setting | None:
-    """The setting of the exhibit's first experiment that has the number's dataset and algorithm."""
-    wanted = (context.experiments[0], row.dataset, row.algorithm)
-    return next((setting for setting in runs.settings(context) if setting[:3] == wanted), None)
+def stated(row: Published) -> tuple[str, str, float | None]:
+    """Split, statistic and tolerance in a number's setting: ``split=test;statistic=mean;kappa=0.1``.
+
+    Raises:
+        DataError: the setting says something else.
+    """
+    given = setting_parts.parts(row, KEYS)
+    split = setting_parts.one_of(row, given, "split", SPLITS)
+    return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
+
+
+def setting_of(context: Shown, row: Published) -> tuple[Setting | None, str]:
+    """The setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
+
+    It has the number's dataset and algorithm, and its interval and kappa where the number states them.
+    """
+    experiment, (_, _, kappa) = context.experiments[0], stated(row)
+    own = [one for one in runs.settings(context) if one[:3] == (experiment, row.dataset, row.algorithm)]
+    if not own:
+        return None, f"no run of {row.algorithm} on {row.dataset} in {experiment}"
+    interval = format_interval(context.config.experiment(experiment).runs[row.dataset].interval)
+    if row.interval and row.interval != interval:
+        return None, f"{experiment} constrains I = {interval} on {row.dataset}, not I = {row.interval}"
+    found = [one for one in own if kappa is None or math.isclose(one.kappa, kappa)]
+    if len(found) == 1:
+        return found[0], ""
+    runs_at = f"{experiment} runs {row.algorithm} on {row.dataset} at kappa {', '.join(f'{s.kappa:g}' for s in own)}"
+    if kappa is not None:
+        return None, f"{runs_at}, not at {kappa:g}"
+    return None, f"{runs_at}; state the number's own in its setting, as in kappa={own[0].kappa:g}"
 
 
 def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
@@ -49,9 +79,10 @@ def band(context: Shown, row: Published, spread: float | None) -> tuple[float, f
 
     For a standard deviation, the range that its ratio to another of ten runs has in 99 of 100 cases.
     """
-    if row.options["statistic"] == "std":
+    split, statistic, _ = stated(row)
+    if statistic == "std":
         return row.value / SPREAD_RATIO, row.value * SPREAD_RATIO
-    entry = context.options.bands.get(row.options["split"], {}).get(row.algorithm, {}).get(row.metric)
+    entry = context.options.bands.get(split, {}).get(row.algorithm, {}).get(row.metric)
     if entry is not None:
         return entry[0], entry[1]
     n = len(context.config.seeds(context.experiments[0]))
@@ -61,18 +92,18 @@ def band(context: Shown, row: Published, spread: float | None) -> tuple[float, f
 
 def reproduce(context: Shown, row: Published) -> Outcome:
     """Mean, or standard deviation, over the runs of the number's method."""
-    setting = setting_of(context, row)
+    setting, reason = setting_of(context, row)
     if setting is None:
-        return Outcome(None, f"no run of {row.algorithm} on {row.dataset} in {context.experiments[0]}")
-    split = row.options["split"]
+        return Outcome(None, reason)
+    split, statistic, _ = stated(row)
     estimate, spread = run_scores.mean_and_spread(context, setting, row.metric, split)
     if not estimate.n:
         return Outcome(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
-    limits = band(context, row, _spread(context, row))
+    limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
     note = f"{excluded} runs without a value are left out" if excluded else ""
-    if row.options["statistic"] == "std":
+    if statistic == "std":
         found = run_scores.spread_interval(spread, estimate.n, context.results.level)
         spreads, source = _of_others(context, setting, row), f"standard deviation over runs, {where}"
         return Outcome(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
@@ -88,28 +119,36 @@ def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | Non
 
 
 def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, float]:
-    """What the other methods of the same experiment got: if one of them agrees as well, the number has no power."""
+    """What the other methods of the same dataset got: if one of them agrees as well, the number has no power."""
+    split, statistic, _ = stated(row)
+    every = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
+    counts = Counter(one.algorithm for one in every)
     found = {}
-    for other in runs.settings(context):
-        if other.experiment == setting.experiment and other.algorithm != setting.algorithm:
-            estimate, spread = run_scores.mean_and_spread(context, other, row.metric, row.options["split"])
-            found[style.look(other.algorithm).label] = spread if row.options["statistic"] == "std" else estimate.mean
+    for other in every:
+        estimate, spread = run_scores.mean_and_spread(context, other, row.metric, split)
+        at = f" at {other.kappa:.3g}" if counts[other.algorithm] > 1 else ""
+        found[style.look(other.algorithm).label + at] = spread if statistic == "std" else estimate.mean
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
-def _place(row: Published) -> tuple[str, ...]:
-    return row.dataset, row.algorithm, row.metric, row.options["split"], row.options["statistic"]
+Place = tuple[Setting | None, str, str, str]
 
 
-def _spread(context: Shown, row: Published) -> float | None:
+def _place(context: Shown, row: Published) -> Place:
+    """Where a number stands: setting, metric, split and statistic."""
+    split, statistic, _ = stated(row)
+    return setting_of(context, row)[0], row.metric, split, statistic
+
+
+def _spread(context: Shown, row: Published, setting: Setting) -> float | None:
     """The published standard deviation that stands beside a published mean."""
-    place = (*_place(row)[:-1], "std")
-    return next((other.value for other in context.published if _place(other) == place), None)
+    place = (setting, row.metric, stated(row)[0], "std")
+    return next((other.value for other in context.published if _place(context, other) == place), None)
 
 
 def lines(context: Shown) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
-    known = {_place(row): row for row in context.published}
+    known = {_place(context, row): row for row in context.published}
     found = []
     for setting in runs.settings(context):
         for split in SPLITS:
@@ -117,9 +156,9 @@ def lines(context: Shown) -> list[Line]:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
                 line: Line = setting._asdict() | {"split": split, "metric": metric, "mean": estimate.mean}
                 line |= {"std": spread, "ci_low": estimate.low, "ci_high": estimate.high, "n_runs": estimate.n}
-                mean = known.get((setting.dataset, setting.algorithm, metric, split, "mean"))
-                if mean is not None and setting.experiment == context.experiments[0]:
-                    line |= {"published_mean": mean.value, "published_std": _spread(context, mean)}
+                mean = known.get((setting, metric, split, "mean"))
+                if mean is not None:
+                    line |= {"published_mean": mean.value, "published_std": _spread(context, mean, setting)}
                     line["band_low"], line["band_high"] = band(context, mean, line["published_std"])
                     line["verdict"] = scorecard.compare(context, mean, reproduce)["verdict"]
                 found.append(line)
@@ -146,6 +185,7 @@ def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
     metrics = context.options.metrics
     rows: list[list[Cell]] = []
     breaks, previous = set(), ""
+    kappas = has_several_kappas(found)
     for key, group in groupby(found, key=lambda line: tuple(line[name] for name in Setting._fields)):
         setting, own = Setting(*key), {line["metric"]: line for line in group}
         title = _title(context, setting)
@@ -153,14 +193,22 @@ def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
             breaks.add(len(rows))
         count = max(line["n_runs"] for line in own.values())
         head = [Cell(title if title != previous else "", "text wrap"), cells.text(style.look(setting.algorithm).label)]
+        head += [Cell(style.kappa_symbol(setting.kappa))] if kappas else []
         rows.append([*head, Cell(str(count)), *(_cell(own[metric]) for metric in metrics)])
         if any("published_mean" in line for line in own.values()):
             published = [_published(own[metric]) for metric in metrics]
-            rows.append([cells.text(""), cells.text(""), Cell("published", "published"), *published])
+            rows.append([*(cells.text("") for _ in head), Cell("published", "published"), *published])
         previous = title
-    columns = ["runs of", "method", "runs", *(short(metric) for metric in metrics)]
-    groups = [("", 3), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
+    first = ["runs of", "method", *(["κ"] if kappas else []), "runs"]
+    columns = [*first, *(short(metric) for metric in metrics)]
+    groups = [("", len(first)), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
     return Table(groups, columns, rows, frozenset(breaks))
+
+
+def has_several_kappas(found: Sequence[Line]) -> bool:
+    """Whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
+    settings = {tuple(line[name] for name in Setting._fields) for line in found}
+    return len({setting[:3] for setting in settings}) < len(settings)
 
 
 def _title(context: Shown, setting: Setting) -> str:
