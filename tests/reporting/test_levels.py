@@ -1,6 +1,7 @@
 """Published levels without kappas: the nearest run stands for each, chosen on validation rows."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -100,6 +101,18 @@ class TestMatching:
     def test_every_level_has_the_nearest_run(self, context):
         found = [levels.setting_of(context, row("idca", f"row={i}")) for i in (1, 2, 3, 4)]
         assert [(s.algorithm, s.kappa) for s in found] == [("idca", k) for k in (0.15, 0.1, 0.07, 0.03)]
+
+    def test_a_number_of_training_rows_takes_no_run(self, context, monkeypatch):
+        rows = published.of_exhibit("partial_fairness", "table2", ROOT)
+        of_training = replace(row("idca", "row=1"), split="train", setting="row=9", value=0.91)
+        monkeypatch.setattr(published, "of_exhibit", lambda *_: (of_training, *rows))
+        assert levels.setting_of(context, row("idca", "row=2")).kappa == 0.1
+        lines = list(levels.lines(context))
+        assert (
+            lines[0]["verdict"] == "not run"
+            and "train rows" in lines[0]["note"]
+            and len(levels.table(context, lines).rows) == len(rows) // 2
+        )
 
     def test_both_numbers_of_a_level_come_from_one_run(self, context):
         for algorithm in ("idca", "group_auc"):

@@ -79,10 +79,7 @@ def _published(context: Context[FairnessPoints], experiment: str) -> list[Line]:
     """Published (fairness, accuracy) pairs of the datasets and intervals of one experiment."""
     if not context.options.published_points:
         return []
-    runs, metric = (
-        context.config.experiment(experiment).runs,
-        f"{context.convention(experiment).title.lower()}_fairness",
-    )
+    runs, metric = context.config.experiment(experiment).runs, context.convention(experiment).fairness
     pairs: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in context.published_of(context.options.published_points):
         run = runs.get(row.dataset)

@@ -42,6 +42,11 @@ class Convention:
     absolute: str
     relative: str
 
+    @property
+    def fairness(self) -> str:
+        """What published.csv calls 1 - violation by the absolute convention, as in ``psp_fairness``."""
+        return f"{self.title.lower().replace(' ', '_')}_fairness"
+
 
 def convention(constraint: str) -> Convention:
     """Return the metrics that show a constraint, as its module declares them.

@@ -13,7 +13,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.reporting.kinds.pairs import COLUMNS, outcome_of, pair_line, side_cells
+from partialfair.reporting.kinds.pairs import COLUMNS, not_in_pair, outcome_of, pair_line, side_cells
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, is_estimated
@@ -63,7 +63,9 @@ def setting_of(context: Shown, row: Published) -> Setting | None:
     levels = [
         one
         for one in context.published
-        if (one.dataset, one.algorithm) == (row.dataset, row.algorithm) and one.metric.endswith("_fairness")
+        if (one.dataset, one.algorithm) == (row.dataset, row.algorithm)
+        and one.metric.endswith("_fairness")
+        and not not_in_pair(context, one, found[0])
     ]
     metric = context.convention(found[0].experiment).absolute
     measured = [context.results.estimate(setting, metric, MATCH_ON).mean for setting in found]
@@ -77,7 +79,7 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        return Outcome(None, _why_none(context, row))
+        return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
     found = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
     return replace(found, source=found.source + nearest)
@@ -100,7 +102,7 @@ def lines(context: Shown) -> Iterator[Line]:
 
 def table(_: Shown, found: list[Line]) -> Table:
     """Lay the pairs out with one line per method and level."""
-    rows = []
+    rows, found = [], [line for line in found if line["in_pair"]]
     for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in found):
         own = [e for e in found if (e["algorithm"], e["setting"]) == (algorithm, setting)]
         pair = [next((e for e in own if (e["metric"] == "accuracy") == right), None) for right in (False, True)]

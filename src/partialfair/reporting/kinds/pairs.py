@@ -10,7 +10,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import nulls, scorecard
+from partialfair.verdicts import nulls, scorecard, setting_parts
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
@@ -21,12 +21,32 @@ COLUMNS = (
 )  # fmt: skip
 
 
+KEYS = ("row", "kappa", "grid")
+"""What the setting of a published number may state."""
+ACCURACY, TEST = "accuracy", "test"
+
+
 class Pairs(Options):
     """Published pairs of accuracy and fairness beside ours, in two blocks."""
 
     sides: Literal["range", "grid"] = Field(
         description="range: constrained on [0, 1] beside on the interval, by level; grid: sizes of the grid, by kappa"
     )
+
+
+def stated(row: Published) -> tuple[int | None, int | None, float | None]:
+    """Size of the grid, place and tolerance in a number's setting: ``row=2``, or ``kappa=0.1;grid=20``.
+
+    Raises:
+        DataError: the setting says something else, or a constrained model has not one of place and tolerance.
+    """
+    given = setting_parts.parts(row, KEYS)
+    grid, place = (setting_parts.whole(row, given, key) for key in ("grid", "row"))
+    kappa = setting_parts.kappa(row, given)
+    if not row.unconstrained and (place is None) == (kappa is None):
+        what = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
+        raise setting_parts.refused(row, f"{what}; write row=1 for the loosest tolerance, or kappa=0.1")
+    return grid, place, kappa
 
 
 def setting_of(context: Context[Any], row: Published) -> Setting | None:
@@ -36,41 +56,56 @@ def setting_of(context: Context[Any], row: Published) -> Setting | None:
     number. ``row=i`` is the i-th kappa of the grid from the loosest on, ``kappa=x`` that kappa. The unconstrained
     model is one and the same for every interval, so any experiment's will do.
     """
+    return _setting_or_reason(context, row)[0]
+
+
+def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
+    grid, place, kappa = stated(row)
     for name in context.experiments:
         experiment = context.config.experiment(name)
         run = experiment.runs.get(row.dataset)
         if run is None or row.algorithm not in run.algorithms:
             continue
         if row.unconstrained:
-            return Setting(name, row.dataset, row.algorithm, math.inf)
-        grid = row.options.get("grid")
-        if format_interval(run.interval) != row.interval or (grid and int(grid) != (run.grid or experiment.grid)):
+            return Setting(name, row.dataset, row.algorithm, math.inf), ""
+        if format_interval(run.interval) != row.interval or (grid and grid != (run.grid or experiment.grid)):
             continue
         kappas = sorted(run.algorithms[row.algorithm], reverse=True)
-        if "row" in row.options:
-            place = int(row.options["row"]) - 1
-            return Setting(name, row.dataset, row.algorithm, kappas[place]) if place < len(kappas) else None
-        kappa = float(row.options["kappa"])
-        return Setting(name, row.dataset, row.algorithm, kappa) if kappa in kappas else None
-    return None
+        if place is not None:
+            kappa = kappas[place - 1] if place <= len(kappas) else None
+        if kappa in kappas:
+            return Setting(name, row.dataset, row.algorithm, kappa), ""
+        shown = ", ".join(f"{one:g}" for one in kappas)
+        return None, f"{name} runs {row.algorithm} on {row.dataset} at kappa {shown}, which is no {row.setting}"
+    where = f"I = {row.interval}" + (f" and {grid} ranks" if grid else "")
+    return None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
 
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
-    setting = setting_of(context, row)
-    if setting is None:
-        size = row.options.get("grid")
-        where = f"I = {row.interval}" + (f" and {size} ranks" if size else "")
-        return Outcome(
-            None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
-        )
-    return outcome_of(context, row, setting)
+    setting, reason = _setting_or_reason(context, row)
+    return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
+
+
+def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
+    """Why a number is no part of a pair of accuracy and fairness on test rows; empty if it is one."""
+    if row.split not in ("", TEST):
+        return f"pairs are of {TEST} rows, and this number is of {row.split} rows"
+    experiments = context.experiments if setting is None else [setting.experiment]
+    shown = {convention.fairness: convention.absolute for convention in map(context.convention, experiments)}
+    if row.metric == ACCURACY or row.metric in shown:
+        return ""
+    names = ", ".join(f"{name} (1 - {violation})" for name, violation in shown.items())
+    return f"{row.metric} is not compared here: pairs are of {ACCURACY} and {names}"
 
 
 def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of a run."""
+    reason = not_in_pair(context, row, setting)
+    if reason:
+        return Outcome(None, reason)
     metric = _metric(context, row, setting)
-    label = "accuracy" if metric == "accuracy" else f"1 - {metric}"
+    label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
     source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
@@ -78,11 +113,13 @@ def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outco
 
 
 def _metric(context: Context[Any], row: Published, setting: Setting) -> str:
-    return "accuracy" if row.metric == "accuracy" else context.convention(setting.experiment).absolute
+    return ACCURACY if row.metric == ACCURACY else context.convention(setting.experiment).absolute
 
 
 def pair_line(context: Context[Any], row: Published, setting: Setting | None, reproduce: scorecard.Reproduce) -> Line:
-    """Return ``PAIR_COLUMNS`` of a published number, with the relative convention beside the absolute one.
+    """Return ``COLUMNS`` of a published number, with the relative convention beside the absolute one.
+
+    ``in_pair`` says whether the table shows it: a number that is no part of a pair has a line, with the reason.
 
     Args:
         context: of the exhibit.
@@ -94,8 +131,9 @@ def pair_line(context: Context[Any], row: Published, setting: Setting | None, re
         "half_width": math.nan,
         "relative_scale": math.nan,
         "kappa": math.nan,
+        "in_pair": not not_in_pair(context, row, setting),
     }
-    if setting is None:
+    if setting is None or not line["in_pair"]:
         return line
     metric = _metric(context, row, setting)
     estimate = context.results.estimate(setting, metric)
@@ -115,6 +153,7 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
         sides: (key, title) of the blocks.
         show_kappa: whether each block begins with its kappa.
     """
+    lines = [line for line in lines if line["in_pair"]]
     found = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
     labels = list(dict.fromkeys((e["dataset"], e["label"]) for e in lines))
     fairness = next((e["metric"] for e in lines if e["metric"] != "accuracy"), "psp_fairness")
@@ -145,19 +184,31 @@ def _reproduced(line: Line) -> Cell:
 
 def lines(context: Context[Pairs]) -> list[Line]:
     """Lines with their ``side`` and ``label``, in the table's order."""
-    found = [pair_line(context, row, setting_of(context, row), reproduce) for row in context.published]
-    if context.options.sides == "range":
-        for line in found:
-            line["side"] = "full" if line["interval"] == "0-1" else "partial"
-            line["label"] = line["setting"].replace("row=", "level ")
-        return found
-    order = {}
+    found, order = [], {}
     datasets = list(dict.fromkeys(row.dataset for row in context.published))
-    for line, row in zip(found, context.published, strict=True):
-        kappa = row.options.get("kappa")
-        line["side"], line["label"] = row.options["grid"], f"κ = {kappa}" if kappa else "unconstrained"
-        order[row.dataset, line["label"]] = (datasets.index(row.dataset), -float(kappa or math.inf))
-    return sorted(found, key=lambda line: order[line["dataset"], line["label"]])
+    for row in context.published:
+        setting = setting_of(context, row)
+        side, label = _side_and_label(context.options.sides, row)
+        found.append(pair_line(context, row, setting, reproduce) | {"side": side, "label": label})
+        order[row.dataset, row.setting] = (datasets.index(row.dataset), -(stated(row)[2] or math.inf))
+    if context.options.sides == "range":
+        return found
+    return sorted(found, key=lambda line: order[line["dataset"], line["setting"]])
+
+
+def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
+    """The block that a number stands in, and what it has in common with the number beside it.
+
+    Raises:
+        DataError: the setting does not say it.
+    """
+    if sides == "range":
+        return "full" if row.interval == "0-1" else "partial", row.setting.replace("row=", "level ")
+    grid, _, kappa = stated(row)
+    if grid is None or (kappa is None and not row.unconstrained):
+        missing = "grid" if grid is None else "kappa"
+        raise setting_parts.refused(row, f"{missing} is missing; write kappa=0.1;grid=20, as `sides: grid` needs")
+    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.parts(row, KEYS)['kappa']}"
 
 
 def table(context: Context[Pairs], found: list[Line]) -> Table:
