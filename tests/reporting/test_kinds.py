@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 import synthetic
+import yaml
 
 from partialfair import plugins
-from partialfair.errors import ConfigError, PluginError
+from partialfair.errors import ConfigError, DataError, PluginError
+from partialfair.grid.config import load_config
 from partialfair.reporting import exhibit
 
 
@@ -100,3 +102,49 @@ def test_every_option_is_described():
     for (name, _), kind in exhibit.kinds().items():
         for key, field in kind.options.model_fields.items():
             assert field.description, f"{name}: say what {key} is"
+
+
+HEAD = "paper,exhibit,dataset,algorithm,constraint,interval,setting,metric,split,value,spread,spread_kind"
+
+
+@pytest.mark.parametrize(
+    ("entry", "line", "sentence"),
+    [
+        ({"kind": "pairs", "sides": "range"}, "row=0,accuracy,test", "row is '0'; give a whole number from 1 on"),
+        ({"kind": "pairs", "sides": "grid"}, "kappa=0.1,accuracy,test", "grid is missing; write kappa=0.1;grid=20"),
+        ({"kind": "mean_std_table", "metrics": ["sp"]}, "kappa=0.1,sp,test", "split is missing; write split=train or"),
+        (
+            {"kind": "mean_std_table", "metrics": ["sp"]},
+            "split=test;statistic=median,sp,test",
+            "statistic is 'median'; write statistic=mean or statistic=std",
+        ),
+        (
+            {"kind": "mean_std_table", "metrics": ["sp"]},
+            "split=test;statistic=mean,sp,train",
+            "the column split says 'train'; write the same in both",
+        ),
+        (
+            {"kind": "scatter", "source": "risk", "series": {}, "datasets": ["a9a"]},
+            "kappa=0.1,risk,test",
+            "it states no tolerance; write eps=2^-8, or unconstrained",
+        ),
+        (
+            {"kind": "scatter", "source": "risk", "series": {}, "datasets": ["a9a"]},
+            "eps=2^x,risk,test",
+            "it states no tolerance; write eps=2^-8, or unconstrained",
+        ),
+    ],
+)
+def test_a_setting_that_a_kind_cannot_read_is_refused_with_file_and_line(tmp_path, monkeypatch, entry, line, sentence):
+    folder = tmp_path / "papers" / "mine"
+    folder.mkdir(parents=True)
+    setting = line.partition(",")[0]
+    (folder / "published.csv").write_text(f"{HEAD}\nmine,figure2,a9a,idca,,0.05-0.3,{line},0.5,,\n")
+    content = synthetic.params()
+    content["experiments"] = {"psp": content["experiments"]["psp"] | {"paper": "mine"}}
+    content["exhibits"] = {"figure2": {"title": "x", "experiments": ["psp"], **entry}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError) as caught:
+        exhibit.check_exhibits(load_config("params.yaml"))
+    assert str(caught.value).startswith(f"papers/mine/published.csv, line 2: setting {setting!r}: {sentence}")

@@ -98,6 +98,7 @@ class Kind:
         render: writes the files of the exhibit, one of them ``{name}.csv``, and returns their paths.
         fragment: the exhibit as a piece of HTML for the page; figures are those that ``render`` has written.
         reproduce: what was reproduced of one published number; ``None`` for kinds that have none.
+        refuse: raises DataError for a published number whose setting it cannot read.
         claims: lines of the scorecard that have no published number (see ``scorecard``).
         needs_results: whether there is nothing to show before an experiment has run.
         options: what its entries take.
@@ -108,6 +109,7 @@ class Kind:
     render: Callable[[Context[Any]], list[Path]]
     fragment: Callable[[Context[Any]], str]
     reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    refuse: Callable[[Evidence[Any], Published], Any] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
     options: type[Options] = Options
@@ -226,14 +228,24 @@ def options_of(config: Config, name: str) -> Any:
     return validated(entry, model, config.source, ("exhibits", name))
 
 
+def _check_published(config: Config, name: str, options: Any) -> None:
+    """Refuse published numbers whose setting the kind of their exhibit cannot read."""
+    refuse = kind_of(config, name).refuse
+    if refuse is not None:
+        evidence = Evidence(config, name, options, Results.load(Path("reports"), ()), Path())
+        for row in evidence.published:
+            refuse(evidence, row)
+
+
 def check_exhibits(config: Config) -> None:
     """Refuse an exhibit whose kind is unknown or whose options its kind does not take, and claims about neither.
 
     Raises:
         ConfigError: one sentence that names the key, the value and the remedy.
+        DataError: the same of a line of ``published.csv``.
     """
     for name in config.params.exhibits:
-        options_of(config, name)
+        _check_published(config, name, options_of(config, name))
     claim.check(config, lambda name: kind_of(config, name).columns)
 
 

@@ -67,9 +67,19 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
     return replace(outcome, repeats=_repeats(context, one, setting, metric))
 
 
+def refuse(_: Any, row: Published) -> None:
+    """Refuse a number of a figure whose setting states no tolerance.
+
+    Raises:
+        DataError: see :func:`tolerance_of`.
+    """
+    if row.algorithm != CLASSIFIER and row.metric in PUBLISHED_METRICS:
+        tolerance_of(row)
+
+
 def _setting(context: Context[Any], one: Series, row: Published) -> Setting | None:
     """The runs that stand for a published number."""
-    eps = tolerance_of(row.setting)
+    eps = tolerance_of(row)
     for setting in context.results.settings(one.of(row.dataset)):
         if setting.algorithm == one.algorithm and published_name(setting.dataset) == row.dataset:
             same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
+from partialfair.verdicts import setting_parts
+from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -85,10 +87,21 @@ def published_name(dataset: str) -> str:
     return next((name for own, name in DATASETS.items() if dataset.startswith(own)), dataset)
 
 
-def tolerance_of(setting: str) -> float:
-    """The tolerance in a published setting, ``eps=2^-8``; NaN if it has none."""
-    _, found, power = setting.partition("eps=2^")
-    return 2.0 ** float(power) if found else math.nan
+def tolerance_of(row: Published) -> float:
+    """The tolerance in a published setting, ``eps=2^-8``; NaN of the unconstrained model.
+
+    Raises:
+        DataError: the setting says neither.
+    """
+    word, found, power = row.setting.partition("eps=2^")
+    try:
+        if not word and found:
+            return 2.0 ** float(power)
+    except ValueError:
+        pass
+    if not row.setting.startswith(setting_parts.UNCONSTRAINED):
+        raise setting_parts.refused(row, "it states no tolerance; write eps=2^-8, or unconstrained")
+    return math.nan
 
 
 def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
@@ -123,7 +136,7 @@ def published_points(context: Context[Any]) -> Iterator[dict[str, Any]]:
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in context.published:
         if row.algorithm in wanted and row.metric in PUBLISHED_METRICS:
-            eps = tolerance_of(row.setting)
+            eps = tolerance_of(row)
             key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)
             line = found.setdefault(key, {"series": row.algorithm, "dataset": row.dataset, "source": "published"})
             line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": eps}

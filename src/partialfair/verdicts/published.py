@@ -64,7 +64,7 @@ def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
         DataError: a line of the file has no number, or no readable interval.
     """
     path = papers.file(paper, papers.PUBLISHED, root)
-    return _read(path, papers.paper(paper, root).seeds) if path.is_file() else ()
+    return _read(path, path.stat().st_mtime_ns, papers.paper(paper, root).seeds) if path.is_file() else ()
 
 
 def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
@@ -73,7 +73,7 @@ def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published
 
 
 @cache
-def _read(path: Path, seeds: int | None) -> tuple[Published, ...]:
+def _read(path: Path, changed: int, seeds: int | None) -> tuple[Published, ...]:  # ``changed`` makes a new entry
     with path.open(encoding="utf-8", newline="") as stream:
         return tuple(_parse(line, path, number, seeds) for number, line in enumerate(csv.DictReader(stream), start=2))
 

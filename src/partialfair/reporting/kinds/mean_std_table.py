@@ -50,6 +50,8 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     """
     given = setting_parts.parts(row, KEYS)
     split = setting_parts.one_of(row, given, "split", SPLITS)
+    if row.split not in ("", split):
+        raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
     return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
 
 
@@ -246,4 +248,4 @@ def body(context: Shown, found: Sequence[Line]) -> str:
     return "\n".join(cells.html(table) for table in tables(context, found))
 
 
-KIND = Kind.of(MeanStdTable, COLUMNS, lines, table=body, reproduce=reproduce)
+KIND = Kind.of(MeanStdTable, COLUMNS, lines, table=body, reproduce=reproduce, refuse=lambda _, row: stated(row))

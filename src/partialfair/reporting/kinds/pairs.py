@@ -11,7 +11,7 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import nulls, scorecard, setting_parts
-from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
@@ -219,4 +219,14 @@ def table(context: Context[Pairs], found: list[Line]) -> Table:
     return pair_table(found, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
 
 
-KIND = Kind.of(Pairs, COLUMNS, lines, table=table, reproduce=reproduce)
+def refuse(evidence: Evidence[Pairs], row: Published) -> None:
+    """Refuse a number whose setting names no run, or no block of the table.
+
+    Raises:
+        DataError: see :func:`stated`.
+    """
+    stated(row)
+    _side_and_label(evidence.options.sides, row)
+
+
+KIND = Kind.of(Pairs, COLUMNS, lines, table=table, reproduce=reproduce, refuse=refuse)

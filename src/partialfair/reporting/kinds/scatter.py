@@ -11,7 +11,7 @@ KIND = {
     "auc_gap": Kind.of(auc_points.AUCPoints, auc_points.COLUMNS, auc_points.lines, draw=auc_points.draw),
     "risk": Kind.of(
         regression_points.RegressionPoints, regression_points.COLUMNS, regression_points.lines,
-        draw=regression_points.draw, reproduce=regression_numbers.reproduce,
+        draw=regression_points.draw, reproduce=regression_numbers.reproduce, refuse=regression_numbers.refuse,
     ),
 }  # fmt: skip
 """By source: accuracy against 1 - violation, AUC against its gap, risk against the distance of distributions."""
