@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import run_files
 
-from partialfair.reporting import exhibit
+from partialfair.reporting import answers, exhibit
 from partialfair.reporting.kinds import mean_std_table
 from partialfair.verdicts import published
 from partialfair.verdicts.published import Published
@@ -100,6 +100,18 @@ def test_a_number_without_a_run_of_its_own_is_not_run(several, more, interval, r
     row = number(several, f"split=test;statistic=mean{more}", interval=interval)
     outcome = mean_std_table.reproduce(several, row)
     assert outcome.estimate is None and re.search(reason, outcome.note)
+
+
+def test_a_metric_that_is_not_computed_leaves_the_other_numbers_their_lines(several, monkeypatch):
+    root = several.root
+    rows = [
+        number(several, "split=test;statistic=mean;kappa=0.1", metric=name) for name in ("accuracy", "f1", "rank_gap")
+    ]
+    monkeypatch.setattr(published, "load", lambda *_: tuple(rows))
+    found = [line for line in answers.lines(several.config, root) if line["kind"] == "number"]
+    assert [line["metric"] for line in found] == ["accuracy", "f1", "rank_gap"]
+    assert [line["verdict"] == "not run" for line in found] == [False, True, False]
+    assert found[1]["note"] == "no metric 'f1' is computed here"
 
 
 def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several, monkeypatch):

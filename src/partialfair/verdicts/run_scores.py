@@ -12,7 +12,7 @@ from pyarrow import ArrowException, parquet
 
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.grid import paths
-from partialfair.metrics import get
+from partialfair.metrics import get, registry
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.tables import intervals
 from partialfair.tables.dataset import Dataset, Split
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from partialfair.verdicts.evidence import Evidence
 
 BOTH = "train_and_validation"
+
+
+def is_metric(name: str) -> bool:
+    """Whether some module computes a metric of this name, of every run or on request."""
+    return name in registry.registry() or name in registry.on_request()
 
 
 def folder(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path | None, str]:

@@ -97,6 +97,8 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     setting, reason = setting_of(context, row)
     if setting is None:
         return Outcome(None, reason)
+    if not run_scores.is_metric(row.metric):
+        return Outcome(None, f"no metric {row.metric!r} is computed here")
     split, statistic, _ = stated(row)
     estimate, spread = run_scores.mean_and_spread(context, setting, row.metric, split)
     if not estimate.n:
