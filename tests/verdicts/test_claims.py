@@ -13,7 +13,7 @@ from partialfair.errors import ConfigError
 from partialfair.grid.config import load_config
 from partialfair.reporting import exhibit
 from partialfair.reporting.exhibit import Context
-from partialfair.verdicts import claim, claim_tests
+from partialfair.verdicts import claim, claim_checks, claim_tests
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
 from partialfair.verdicts.line import COLUMNS, counts
@@ -372,7 +372,7 @@ class TestRefusals:
         written = entry(against=["group_auc"]).model_dump(exclude_defaults=True) | more
         (tmp_path / "papers/partial_fairness/claims.yaml").write_text(yaml.safe_dump([written]))
         with pytest.raises(ConfigError, match=said):
-            claim.check(config, lambda name: ("loss",), tmp_path)
+            claim_checks.check(config, lambda name: ("loss",), tmp_path)
 
     def test_faulty_file(self, tmp_path):
         (tmp_path / "papers" / "p").mkdir(parents=True)

@@ -12,15 +12,22 @@ from partialfair.grid.config import Config
 
 
 def check_grid(config: Config) -> None:
-    """Import the plug-ins of a grid and refuse settings, datasets, exhibits and claims that cannot be.
+    """Refuse settings, exhibits, claims and published numbers that cannot be, before anything runs.
+
+    The algorithms and the kinds of exhibits of the grid are imported for it.
 
     Raises:
         ConfigError: one sentence that names the key, the value and the remedy.
+        DataError: the same of a line of ``published.csv``.
     """
     from partialfair.reporting.exhibit import check_exhibits
+    from partialfair.verdicts import published
 
     check_settings(config)
     check_labels(config)
+    for paper in config.papers:
+        papers.paper(paper)
+        published.load(paper)
     check_exhibits(config)
 
 
@@ -60,6 +67,19 @@ def label_is_number(config: Config, dataset: str) -> bool:
     return bool(tasks) and all(task == repr("regression") for task in tasks)
 
 
+def without_folder(config: Config) -> list[str]:
+    """Return a sentence on each paper of a grid that has no folder: nothing is held against its results."""
+    found, known = [], papers.folders()
+    for paper in config.papers:
+        if paper not in known:
+            names = ", ".join(name for name, one in config.experiments.items() if one.paper == paper)
+            near = plugins.nearest(paper, known)
+            hint = f"did you mean {near!r}?" if near else f"`partialfair new paper {paper}` writes one"
+            about = papers.file(paper, papers.ABOUT)
+            found.append(f"{config.source}: no numbers or claims for the paper of {names}: no {about}; {hint}")
+    return found
+
+
 def check_grid_once(config: Config) -> None:
     """The same, unless this source has found nothing to refuse in the same grid and papers before.
 
@@ -67,7 +87,7 @@ def check_grid_once(config: Config) -> None:
         ConfigError: see :func:`check_grid`.
     """
     digest = hashlib.sha256(repr((config.name, config.source, config.whole, config.params)).encode())
-    for path in sorted(papers.FOLDER.rglob("*.yaml")):
+    for path in sorted([*papers.FOLDER.rglob("*.yaml"), *papers.FOLDER.rglob("*.csv")]):
         digest.update(f"\0{path.as_posix()}\0".encode() + path.read_bytes())
 
     def check() -> str:

@@ -24,13 +24,15 @@ class Kind(StrEnum):
 @app.command(rich_help_panel=PROJECT)
 def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
     """Validate the experiment grid and count its jobs."""
-    from partialfair.commands.checking import check_grid
+    from partialfair.commands.checking import check_grid, without_folder
     from partialfair.grid.checks import check_files
     from partialfair.grid.config import load_config
 
     grid = load_config(config)
     check_grid(grid)
     check_files(grid)
+    for note in without_folder(grid):
+        print(f"note: {note}", file=sys.stderr)
     if as_json:
         print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
         return

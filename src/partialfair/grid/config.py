@@ -85,6 +85,11 @@ class Config:
         return self.params.experiments
 
     @property
+    def papers(self) -> list[str]:
+        """Papers that the experiments belong to, in their order."""
+        return list(dict.fromkeys(experiment.paper for experiment in self.experiments.values()))
+
+    @property
     def reports(self) -> Path:
         """Folder of the scorecard and the page, relative to the project's root."""
         return paths.summary_folder(self.name)

@@ -82,6 +82,11 @@ def files(paper: str, root: Path = Path()) -> list[str]:
     return [file(paper, name).as_posix() for name in names if file(paper, name, root).is_file()]
 
 
+def folders(root: Path = Path()) -> list[str]:
+    """Return the papers that have a folder with a ``paper.yaml``."""
+    return sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{ABOUT}"))
+
+
 def paper(name: str, root: Path = Path()) -> Paper:
     """Return what a paper's folder says of it; a paper without one is called by its name.
 
@@ -89,11 +94,11 @@ def paper(name: str, root: Path = Path()) -> Paper:
         ConfigError: ``paper.yaml`` cannot be read or says something else.
     """
     path = file(name, ABOUT, root)
-    return _read(path) if path.is_file() else Paper(title=name.replace("_", " "))
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else Paper(title=name.replace("_", " "))
 
 
 @cache
-def _read(path: Path) -> Paper:
+def _read(path: Path, changed: int) -> Paper:  # ``changed`` makes a rewritten file a new entry
     try:
         content: Any = parse(path.read_text(encoding="utf-8"))
         return Paper.model_validate(content)

@@ -20,13 +20,15 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.reporting import canvas, style
-from partialfair.verdicts import claim
+from partialfair.verdicts import claim_checks
 from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.numbers import Constructed, Noise
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Convention, Results, convention
+from partialfair.verdicts.run_scores import is_metric
 
 FOLDER = "reporting/kinds"
+FAIRNESS = "fairness"  # in a tolerance, it stands for every metric but accuracy
 
 
 class Options(BaseModel):
@@ -228,13 +230,19 @@ def options_of(config: Config, name: str) -> Any:
     return validated(entry, model, config.source, ("exhibits", name))
 
 
-def _check_published(config: Config, name: str, options: Any) -> None:
-    """Refuse published numbers whose setting the kind of their exhibit cannot read."""
+def _check_published(config: Config, name: str, options: Options) -> None:
+    """Refuse published numbers whose setting the kind of their exhibit cannot read, and tolerances of no metric."""
+    evidence = Evidence(config, name, options, Results.load(Path("reports"), ()), Path())
     refuse = kind_of(config, name).refuse
     if refuse is not None:
-        evidence = Evidence(config, name, options, Results.load(Path("reports"), ()), Path())
         for row in evidence.published:
             refuse(evidence, row)
+    known = {FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
+    for key in ("tolerance", "tolerance_later"):
+        for metric in getattr(options, key):
+            if metric not in known and not is_metric(metric):
+                where = f"{config.source}: exhibits.{name}.{key}.{metric}"
+                raise ConfigError(f"{where}: unknown metric; {did_you_mean(metric, known)}")
 
 
 def check_exhibits(config: Config) -> None:
@@ -246,7 +254,7 @@ def check_exhibits(config: Config) -> None:
     """
     for name in config.params.exhibits:
         _check_published(config, name, options_of(config, name))
-    claim.check(config, lambda name: kind_of(config, name).columns)
+    claim_checks.check(config, lambda name: kind_of(config, name).columns)
 
 
 def body(context: Context[Any]) -> str:

@@ -1,19 +1,15 @@
 """What a paper claims in words, and the test that decides each sentence: ``papers/<paper>/claims.yaml``."""
 
-from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import yaml
 from pydantic import Field, model_validator
 
-from partialfair import plugins
 from partialfair.errors import ConfigError, PluginError
 from partialfair.grid import papers
 from partialfair.grid.checks import validated
-from partialfair.grid.config import Config
 from partialfair.grid.params import StrictModel
 from partialfair.grid.reading import parse
 from partialfair.metrics import get
@@ -209,58 +205,6 @@ def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a
     if twice:
         raise ConfigError(f"{path}: {', '.join(twice)}: two claims have this id; rename one")
     return tuple(one for claim in found for one in claim.each())
-
-
-def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = Path()) -> None:
-    """Refuse claims that name what the grid does not have, before anything runs.
-
-    Claims of a paper are left alone where a grid has only some of its experiments: they are not run there.
-
-    Args:
-        config: the grid.
-        columns: of an exhibit's CSV, by its name; empty where they are not known beforehand.
-        root: the project's root.
-
-    Raises:
-        ConfigError: one sentence with file, claim, name and remedy.
-    """
-    for paper in dict.fromkeys(experiment.paper for experiment in config.experiments.values()):
-        own = papers.experiments(paper, root)
-        for claim in load(paper, root) if own <= config.experiments.keys() else ():
-            where = f"{papers.file(paper, papers.CLAIMS)}: {claim.id}"
-            _check_names(config, claim, where)
-            if claim.table is None:
-                continue
-            known = columns(claim.table.exhibit)
-            for name in claim.table.columns if known else ():
-                if name not in known:
-                    hint = plugins.did_you_mean(name, known)
-                    raise ConfigError(f"{where}: {claim.table.exhibit}.csv has no column {name!r}; {hint}")
-
-
-def _check_names(config: Config, claim: Claim, where: str) -> None:
-    if not claim.absent and needs_direction(claim):
-        raise ConfigError(
-            f"{where}: {claim.metric or 'a table'} does not say which is better; add `better: smaller` or larger"
-        )
-    used = [*claim.experiments, *(side.experiment for side in claim.sides() if side.experiment)]
-    datasets = {name for experiment in config.experiments.values() for name in experiment.runs}
-    methods = [
-        claim.method,
-        claim.start,
-        *(side.method for side in claim.sides() if side.method),
-        *chain(*claim.order),
-        *claim.nulls,
-    ]
-    for what, names, known in (
-        ("experiment", used, tuple(config.experiments)),
-        ("exhibit of a table", [claim.table.exhibit] if claim.table else [], tuple(config.params.exhibits)),
-        ("dataset", claim.datasets if not claim.table else [], tuple(datasets)),
-        ("algorithm", [] if claim.table else [name for name in methods if name], plugins.names("algorithms")),
-    ):
-        for name in names:
-            if name not in known:
-                raise ConfigError(f"{where}: unknown {what} {name!r}; {plugins.did_you_mean(name, known)}")
 
 
 def needs_direction(claim: Claim) -> bool:

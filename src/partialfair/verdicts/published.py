@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -61,7 +62,7 @@ def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
     """Return all published numbers of a paper below the project's ``root``; none if it has no such file.
 
     Raises:
-        DataError: a line of the file has no number, or no readable interval.
+        DataError: the file has no such columns, a line stands twice or has no number or no readable interval.
     """
     path = papers.file(paper, papers.PUBLISHED, root)
     return _read(path, path.stat().st_mtime_ns, papers.paper(paper, root).seeds) if path.is_file() else ()
@@ -72,26 +73,63 @@ def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published
     return tuple(row for row in load(paper, root) if row.exhibit == exhibit)
 
 
+PLACE = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
+NEEDED = (*PLACE, "value")
+"""Columns without which a file cannot be read."""
+
+
 @cache
 def _read(path: Path, changed: int, seeds: int | None) -> tuple[Published, ...]:  # ``changed`` makes a new entry
-    with path.open(encoding="utf-8", newline="") as stream:
-        return tuple(_parse(line, path, number, seeds) for number, line in enumerate(csv.DictReader(stream), start=2))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            _check_head(path, reader.fieldnames or ())
+            found = tuple(_parse(line, path, reader.line_num, seeds) for line in reader)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: it is no text in UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
+    seen: dict[tuple[str, ...], Published] = {}
+    for row in found:
+        place = (*(getattr(row, name) for name in PLACE), row.split)
+        if place in seen:
+            raise DataError(f"{path}, line {row.line}: the number of line {seen[place].line} once more; remove one")
+        seen[place] = row
+    return found
+
+
+def _check_head(path: Path, names: Sequence[str]) -> None:
+    for name in NEEDED:
+        if name not in names:
+            raise DataError(f"{path}: there is no column {name!r}; the first line names {', '.join(NEEDED)}")
 
 
 def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> Published:
-    names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "setting", "metric")
+    where = f"{path}, line {number}"
+    if None in line or None in line.values():
+        raise DataError(f"{where}: it has not as many columns as the first line; put text with a comma in quotes")
+    if line["paper"] != path.parent.name:
+        raise DataError(f"{where}: paper is {line['paper']!r}; write the name of the folder, {path.parent.name}")
     try:
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
-        texts = {name: line[name] for name in names}
-        return Published(
-            **texts,
-            interval=interval,
-            value=float(line["value"]),
-            split=line.get("split") or "",
-            spread=float(line.get("spread") or math.nan),
-            spread_kind=line.get("spread_kind") or "",
-            seeds=seeds,
-            line=number,
-        )
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise DataError(f"{path}, line {number}: {error}; correct the line") from error
+    except ConfigError as error:
+        raise DataError(f"{where}: {error}; correct the line") from error
+    texts = {name: line[name] for name in PLACE} | {"interval": interval, "split": line.get("split", "")}
+    spread = _number(line, "spread", where) if line.get("spread") else math.nan
+    return Published(
+        **texts,
+        value=_number(line, "value", where),
+        spread=spread,
+        spread_kind=line.get("spread_kind", ""),
+        seeds=seeds,
+        line=number,
+    )
+
+
+def _number(line: dict[str, str], name: str, where: str) -> float:
+    """A finite number in a column."""
+    try:
+        value = float(line[name])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{where}: {name} is {line[name]!r}; give a number")
+    return value

@@ -75,7 +75,7 @@ def build(
 
 def papers_of(config: Config) -> list[str]:
     """Papers that the experiments of a grid belong to."""
-    return list(dict.fromkeys(experiment.paper for experiment in config.experiments.values()))
+    return config.papers
 
 
 def of_claims(config: Config, paper: str, root: Path, evidence: type[Evidence] = Evidence) -> list[dict[str, Any]]:

@@ -1,0 +1,131 @@
+"""`partialfair check` refuses claims, numbers and tolerances that name what the grid does not have."""
+
+import json
+
+import pytest
+import synthetic
+import yaml
+from typer.testing import CliRunner
+
+from partialfair.commands import checking
+from partialfair.commands.cli import app
+from partialfair.errors import ConfigError, DataError
+from partialfair.grid.config import load_config
+
+RIGHT = {
+    "id": "ahead", "section": "7.2", "sentence": "It is ahead", "test": "better", "method": "idca", "against": ["alm"],
+    "experiments": ["psp"], "metric": "accuracy", "kappa": 0.1, "exhibit": "table3",
+}  # fmt: skip
+HEAD = "paper,exhibit,dataset,algorithm,constraint,interval,setting,metric,split,value,spread,spread_kind"
+LINE = "mine,table3,a9a,idca,,0.05-0.3,row=1,accuracy,test,0.8,,"
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch):
+    """A function that checks a grid with a paper of one claim and one number, each changed a little."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "papers" / "mine"
+    folder.mkdir(parents=True)
+
+    def run(claim=None, numbers=f"{HEAD}\n{LINE}\n", about="title: Mine\n", paper="mine", exhibit=None):
+        (folder / "paper.yaml").write_text(about)
+        (folder / "published.csv").write_text(numbers)
+        (folder / "claims.yaml").write_text(yaml.safe_dump([RIGHT | (claim or {})]))
+        content = synthetic.params()
+        for experiment in content["experiments"].values():
+            experiment["paper"] = paper
+        content["exhibits"]["own_table"] = content["exhibits"].pop("table3") | {"published": "table3"} | (exhibit or {})
+        del content["exhibits"]["figure1"], content["exhibits"]["kappa_scale"]
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
+        checking.check_grid(load_config("params.yaml"))
+
+    return run
+
+
+def test_what_the_grid_has_is_left_alone(check):
+    check()
+    check({"exhibit": "own_table"})
+    check({"metric": "cpu_seconds", "better": "smaller"})
+    check({"metric": "accuracy_repeat_mean", "better": "larger"})
+    check({"kappa": None, "at_equal": {"levels": 5}})
+    check({"against": [{"kappa": 0.2}, {"experiment": "psp_full"}, {"method": "unconstrained"}]})
+    check({"test": "bound", "against": [], "kappa": None, "limit": 0.5, "without_nulls": "none"})
+    check({"absent": "no such data", "method": "ssg", "kappa": 0.77})
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({"exhibit": "tabel3"}, "unknown exhibit 'tabel3'; did you mean 'table3'?"),
+        ({"method": "ssg"}, "psp has no run of ssg; it runs alm, idca, unconstrained"),
+        ({"method": "", "methods": ["idca", "ssg"]}, "psp has no run of ssg; it runs"),
+        ({"against": ["ssg"]}, "psp has no run of ssg; it runs"),
+        ({"against": [{"method": "alm", "experiment": "psp_full"}]}, "psp_full has no run of alm; it runs idca"),
+        ({"experiments": ["psp", "psp_full"]}, "psp_full has no run of alm; it runs idca, unconstrained"),
+        ({"test": "ordered", "against": [], "order": [["idca"], ["ssg"]]}, "psp has no run of ssg; it runs"),
+        ({"kappa": 0.77}, "psp has no run of idca at kappa 0.77; its tolerances are 0.28, 0.2, 0.15, 0.1"),
+        ({"against": [{"method": "alm", "kappa": 0.77}]}, "psp has no run of alm at kappa 0.77; its tolerances are"),
+        ({"kappa": 0.28, "datasets": ["law_school"]}, "psp has no run of idca at kappa 0.28; its tolerances are 0.2,"),
+        ({"kappa": None}, "psp runs idca at several tolerances (0.28, 0.2"),
+        ({"metric": "acuracy"}, "unknown metric 'acuracy'; did you mean 'accuracy'?"),
+        ({"metric": "f1", "better": "larger"}, "unknown metric 'f1'; name a metric, or a column of runs.parquet"),
+        ({"kappa": None, "at_equal": {"metric": "rank_gapp"}}, "unknown metric 'rank_gapp'; did you mean 'rank_gap'?"),
+        ({"against": ["idca"]}, "against compares idca with itself; name another method or kappa"),
+        ({"against": [{"kappa": 0.1}]}, "against compares idca with itself; name another method or kappa"),
+        ({"against": [{"experiment": "psp"}]}, "against compares idca with itself; name another method or kappa"),
+    ],
+)
+def test_a_claim_about_runs_that_the_grid_does_not_have_is_refused(check, claim, said):
+    with pytest.raises(ConfigError) as caught:
+        check(claim)
+    assert str(caught.value).startswith(f"papers/mine/claims.yaml: ahead: {said}")
+
+
+def test_a_table_has_one_row_of_numbers_for_a_method(check):
+    table = {"exhibit": "own_table", "value": "reproduced", "seed": None}
+    more = {"metric": "", "table": table, "better": "larger", "kappa": None}
+    check(more)
+    with pytest.raises(ConfigError, match="against compares idca with itself"):
+        check(more | {"against": [{"experiment": "psp_full"}]})
+
+
+def test_the_numbers_of_a_paper_and_what_is_said_of_it_are_read(check):
+    with pytest.raises(DataError, match=r"papers/mine/published\.csv: there is no column 'value'"):
+        check(numbers=f"{HEAD.replace('value', 'number')}\n{LINE}\n")
+    with pytest.raises(DataError, match=r"line 3: the number of line 2 once more"):
+        check(numbers=f"{HEAD}\n{LINE}\n{LINE}\n")
+    with pytest.raises(ConfigError, match=r"papers/mine/paper\.yaml: sedes"):
+        check(about="title: Mine\nsedes: 5\n")
+
+
+@pytest.mark.parametrize("key", ["tolerance", "tolerance_later"])
+def test_a_tolerance_of_no_metric_is_refused(check, key):
+    check(exhibit={key: dict.fromkeys(["accuracy", "fairness", "rank_gap"], 0.1 if key == "tolerance" else "why")})
+    with pytest.raises(ConfigError, match=rf"exhibits\.own_table\.{key}\.acuracy: unknown metric; did you mean 'acc"):
+        check(exhibit={key: {"acuracy": 0.1 if key == "tolerance" else "why"}})
+
+
+def test_a_paper_without_a_folder_is_named_with_the_nearest(check):
+    check()
+    check(paper="mime")
+    (note,) = checking.without_folder(load_config("params.yaml"))
+    assert note == (
+        "params.yaml: no numbers or claims for the paper of pdp, psp, psp_full, psp_grid20: no papers/mime/paper.yaml; "
+        "did you mean 'mine'?"
+    )
+    found = CliRunner().invoke(app, ["check", "--json"])
+    assert found.exit_code == 0 and note in found.stderr and "psp" in json.loads(found.stdout)
+    check(paper="other_one")
+    (note,) = checking.without_folder(load_config("params.yaml"))
+    assert note.endswith("`partialfair new paper other_one` writes one")
+
+
+def test_a_changed_file_of_numbers_is_checked_again(check, monkeypatch):
+    check()
+    asked = []
+    monkeypatch.setattr(checking.memo, "answer", lambda question, compute: asked.append(question))
+    for value in ("0.8", "0.7", "0.7"):
+        with open("papers/mine/published.csv", "w") as file:
+            file.write(f"{HEAD}\n{LINE.replace('0.8', value)}\n")
+        checking.check_grid_once(load_config("params.yaml"))
+    assert asked[0] != asked[1] == asked[2]
