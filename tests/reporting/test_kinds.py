@@ -27,6 +27,10 @@ def config(tmp_path: Path, **entry: object):
         ({}, r"exhibits\.figure2\.kappas: the key is missing; add it"),
         ({"kappas": {}, "algoritm": "idca"}, r"figure2\.algoritm: unknown key; did you mean 'algorithm'\?"),
         ({"kappas": {"a9a": [0.1]}, "seed": "0"}, r"figure2\.seed is '0': input should be a valid integer"),
+        (
+            {"kind": "mean_std_table", "metrics": ["sp"], "tolerance": {"sp": 0.1}},
+            r"figure2\.tolerance is \{'sp': 0\.1\}: numbers of this kind are judged by bands; write bands: \{test: ",
+        ),
         ({"kappas": {"a9a": 0.1}}, r"figure2\.kappas\.a9a is 0\.1: input should be a valid list"),
     ],
 )

@@ -4,8 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from partialfair.metrics import get
 from partialfair.pages import cells
@@ -37,6 +38,14 @@ class MeanStdTable(Options):
     bands: dict[str, dict[str, dict[str, list[float]]]] = Field(
         {}, description="by split, algorithm and metric: [low, high] of a mean that counts as reproduced"
     )
+
+    @field_validator("tolerance")
+    @classmethod
+    def _judged_by_bands(cls, value: Any) -> Any:
+        """Refuse a tolerance, which no number here would be judged by."""
+        if value:
+            raise ValueError("numbers of this kind are judged by bands; write bands: {test: {idca: {sp: [0.1, 0.2]}}}")
+        return value
 
 
 Shown = Context[MeanStdTable]
