@@ -126,3 +126,15 @@ def test_settings_of_another_file_are_taken_where_it_is_asked_for(files):
     content = {"include": ["asking.yaml"], "experiments": {"one": EXPERIMENT}}
     whole = load_config(write(files.parent, "whole.yaml", seeds=[1], **content))
     assert whole.algorithm_settings("three", "alm") == {"tolerance": 0.01} and whole.seeds("three") == [0]
+
+
+def test_a_key_that_stands_twice_is_named_with_the_path_of_its_file(files):
+    folder = files.parent / "papers" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "grid.yaml").write_text("seeds: [0]\nseeds: [1]\n")
+    path = write(
+        files.parent, "params.yaml", include=["papers/*/grid.yaml"], seeds=[0], experiments={"one": EXPERIMENT}
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert str(caught.value).startswith("papers/mine/grid.yaml: not valid YAML: line 2: key 'seeds' stands twice")

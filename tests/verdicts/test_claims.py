@@ -342,6 +342,9 @@ class TestFamilies:
         assert holm([0.01, math.nan, 0.04, 0.03]) == pytest.approx([0.03, math.nan, 0.06, 0.06], nan_ok=True)
 
 
+WHOLE = "{id: x, section: s, sentence: S, method: idca, against: [alm], experiments: [psp], metric: accuracy"
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("more", "said"),
@@ -377,8 +380,36 @@ class TestRefusals:
     def test_faulty_file(self, tmp_path):
         (tmp_path / "papers" / "p").mkdir(parents=True)
         (tmp_path / "papers/p/claims.yaml").write_text("- {id: x, exhibit: y}\n")
-        with pytest.raises(ConfigError, match="papers/p/claims.yaml: claims.0.section"):
+        with pytest.raises(ConfigError, match=r"papers/p/claims\.yaml: x\.section: the key is missing; add it$"):
             claim.load("p", tmp_path)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("- {exhibit: y}\n", "claims.0.id: the key is missing; add it"),
+            (f"- {WHOLE}, test: similar, margn: 1}}\n", "x.margn: unknown key; did you mean 'margin'?"),
+            (f"- {WHOLE}, test: similar}}\n", "x: test similar needs margin (above 0, stated before the run)"),
+            (
+                f"- {WHOLE.replace('method: idca, ', '')}, test: better}}\n",
+                "x: test better needs method (what the sentence is about)",
+            ),
+            (
+                f"- {WHOLE}, test: better, margin: 0.1}}\n",
+                "x: test better looks at no margin (given: 0.1); leave it out",
+            ),
+            ("- text\n", "claims.0 is 'text': input should be"),
+            ("id: x\n", "holds dict, not a list; begin each claim with `- id:`"),
+            ("- id: x\n  id: y\n", "not readable as YAML (line 2: key 'id' stands twice; remove one of them)"),
+        ],
+    )
+    def test_faulty_entry_is_named_by_its_id_and_key(self, tmp_path, text, said):
+        path = tmp_path / "papers/p/claims.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            claim.load("p", tmp_path)
+        assert str(caught.value).startswith(f"{path}: {said}")
+        assert "'sentence'" not in str(caught.value), "the whole entry is no help"
 
 
 class TestLines:

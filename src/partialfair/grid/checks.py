@@ -49,6 +49,8 @@ def _sentence(error: ValidationError, model: type[BaseModel], prefix: tuple[str,
         return f"{path}: the key is missing; add it"
     message = first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
+    if not location and first["type"] == "value_error":  # of the block as a whole, which is too long to print
+        return f"{path}: {message}"
     if "[key]" in location:
         return f"{path}: the name must be lower case letters, digits and underscores, beginning with a letter"
     return f"{path} is {value!r}: {message}"

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from partialfair.errors import ConfigError
 from partialfair.grid.params import StrictModel
-from partialfair.grid.reading import parse
+from partialfair.grid.reading import parse, parse_strictly
 
 FOLDER = Path("papers")
 WHOLE = "params.yaml"
@@ -100,7 +100,7 @@ def paper(name: str, root: Path = Path()) -> Paper:
 @cache
 def _read(path: Path, changed: int) -> Paper:  # ``changed`` makes a rewritten file a new entry
     try:
-        content: Any = parse(path.read_text(encoding="utf-8"))
+        content: Any = parse_strictly(path.read_text(encoding="utf-8"))
         return Paper.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error

@@ -68,7 +68,7 @@ def _settings(common: dict[str, Any], own: Any) -> Any:
 def _named(names: Any, key: str, path: Path) -> list[str]:
     """The texts of a list under a key; anything else is refused."""
     if not isinstance(names or [], list):
-        raise ConfigError(f"{path.name}: {key} is {names!r}: give a list of files")
+        raise ConfigError(f"{_shown(path)}: {key} is {names!r}: give a list of files")
     return [str(name) for name in names or []]
 
 
@@ -138,14 +138,29 @@ class _UniqueKeyLoader(_SafeLoader):  # type: ignore[misc, valid-type]
         return super().construct_mapping(node, deep=deep)
 
 
+def _shown(path: Path) -> str:
+    """A file as messages name it: one of a paper with its folder, since each paper has a ``grid.yaml``."""
+    parts = path.absolute().parts[-3:]
+    return "/".join(parts) if parts[0] == "papers" else path.name
+
+
+def parse_strictly(text: str) -> Any:
+    """Return what a YAML text says, whose mappings must not have a key twice.
+
+    Raises:
+        yaml.YAMLError: it is not valid YAML, or a key stands twice.
+    """
+    return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+
+
 def _read(path: Path) -> dict[str, Any]:
     """Return the content of a YAML file."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+        content = parse_strictly(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a params.yaml") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{_shown(path)}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{path.name}: holds {type(content).__name__}, not keys and values; see the one shipped")
+        raise ConfigError(f"{_shown(path)}: holds {type(content).__name__}, not keys and values; see the one shipped")
     return content

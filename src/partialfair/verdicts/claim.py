@@ -11,7 +11,7 @@ from partialfair.errors import ConfigError, PluginError
 from partialfair.grid import papers
 from partialfair.grid.checks import validated
 from partialfair.grid.params import StrictModel
-from partialfair.grid.reading import parse
+from partialfair.grid.reading import parse_strictly
 from partialfair.metrics import get
 
 Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
@@ -180,10 +180,6 @@ class Claim(StrictModel):
         return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
 
 
-class _Claims(StrictModel):
-    claims: list[Claim]
-
-
 def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
     """Return the claims of a paper below the project's ``root``; none if it has no such file.
 
@@ -197,14 +193,22 @@ def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
 @cache
 def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a rewritten file a new entry
     try:
-        content = parse(path.read_text(encoding="utf-8")) or []
+        content = parse_strictly(path.read_text(encoding="utf-8")) or []
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
-    found = validated({"claims": content}, _Claims, str(path), ()).claims
+    if not isinstance(content, list):
+        raise ConfigError(f"{path}: holds {type(content).__name__}, not a list; begin each claim with `- id:`")
+    found = [_claim(entry, number, path) for number, entry in enumerate(content)]
     twice = sorted({one.id for one in found if sum(other.id == one.id for other in found) > 1})
     if twice:
         raise ConfigError(f"{path}: {', '.join(twice)}: two claims have this id; rename one")
     return tuple(one for claim in found for one in claim.each())
+
+
+def _claim(entry: Any, number: int, path: Path) -> Claim:
+    """An entry of the file as a claim; what is wrong of it is said by its id, or its place where it has none."""
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return validated(entry, Claim, str(path), (str(name) if name else f"claims.{number}",))
 
 
 def needs_direction(claim: Claim) -> bool:
