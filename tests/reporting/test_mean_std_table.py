@@ -1,13 +1,14 @@
 """Means over runs stand on the lines of their own dataset, and are measured on the interval of the run."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import run_files
 
 from partialfair.reporting import answers, exhibit
-from partialfair.reporting.kinds import mean_std_table
+from partialfair.reporting.kinds import bars, mean_std_table
 from partialfair.verdicts import published
 from partialfair.verdicts.published import Published
 
@@ -128,6 +129,15 @@ def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several,
     _, table = mean_std_table.tables(several, lines)
     assert table.columns[:4] == ["runs of", "method", "κ", "runs"] and {len(row) for row in table.rows} == {7}
     assert [row[2].text for row in table.rows if row[3].text != "published"] == ["∞", "0.1", "0.05", "0.02"]
+
+
+def test_bars_mark_a_number_at_its_own_kappa(several, monkeypatch):
+    rows = [number(several, "statistic=mean;split=test;kappa=0.05", 0.8)]
+    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
+    options = bars.MetricBars(kind="bars", source="metrics", metrics=["accuracy"], experiments=several.experiments)
+    lines = list(bars.metric_lines(replace(several, options=options)))
+    assert [line["kappa"] for line in lines if line["published"] == 0.8 and line["split"] == "test"] == [0.05]
+    assert sum(line["published"] is not None for line in lines) == 1
 
 
 def test_one_tolerance_for_each_algorithm_needs_no_column(shown):

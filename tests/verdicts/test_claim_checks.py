@@ -34,7 +34,8 @@ def check(tmp_path, monkeypatch):
         content = synthetic.params()
         for experiment in content["experiments"].values():
             experiment["paper"] = paper
-        content["exhibits"]["own_table"] = content["exhibits"].pop("table3") | {"published": "table3"} | (exhibit or {})
+        entry = content["exhibits"].pop("table3") | {"published": "table3"} | (exhibit or {})
+        content["exhibits"]["own_table"] = {key: value for key, value in entry.items() if value is not None}
         del content["exhibits"]["figure1"], content["exhibits"]["kappa_scale"]
         (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
         checking.check_grid(load_config("params.yaml"))
@@ -103,6 +104,13 @@ def test_a_tolerance_of_no_metric_is_refused(check, key):
     check(exhibit={key: dict.fromkeys(["accuracy", "fairness", "rank_gap"], 0.1 if key == "tolerance" else "why")})
     with pytest.raises(ConfigError, match=rf"exhibits\.own_table\.{key}\.acuracy: unknown metric; did you mean 'acc"):
         check(exhibit={key: {"acuracy": 0.1 if key == "tolerance" else "why"}})
+
+
+def test_a_column_of_no_metric_is_refused(check):
+    table = {"kind": "mean_std_table", "published": None, "tolerance": {}, "sides": None, "metrics": ["accuracy"]}
+    check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table)
+    with pytest.raises(ConfigError, match=r"exhibits\.own_table\.metrics: unknown metric 'acuracy'; did you mean 'acc"):
+        check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table | {"metrics": ["acuracy"]})
 
 
 def test_a_paper_without_a_folder_is_named_with_the_nearest(check):

@@ -16,6 +16,7 @@ from partialfair import plugins
 from partialfair.errors import ConfigError
 from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
+from partialfair.metrics import names as metric_names
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
@@ -231,12 +232,16 @@ def options_of(config: Config, name: str) -> Any:
 
 
 def _check_published(config: Config, name: str, options: Options) -> None:
-    """Refuse published numbers whose setting the kind of their exhibit cannot read, and tolerances of no metric."""
+    """Refuse numbers whose setting the kind of their exhibit cannot read, and metrics that there are not."""
     evidence = Evidence(config, name, options, Results.load(Path("reports"), ()), Path())
     refuse = kind_of(config, name).refuse
     if refuse is not None:
         for row in evidence.published:
             refuse(evidence, row)
+    for metric in getattr(options, "metrics", []):
+        if not is_metric(metric):
+            hint = did_you_mean(metric, metric_names())
+            raise ConfigError(f"{config.source}: exhibits.{name}.metrics: unknown metric {metric!r}; {hint}")
     known = {FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
     for key in ("tolerance", "tolerance_later"):
         for metric in getattr(options, key):

@@ -12,6 +12,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.kinds import mean_std_table
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import run_scores, statements
 from partialfair.verdicts.results import Setting
@@ -265,7 +266,7 @@ def _words(group: str) -> str:
 
 def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
     """One line of ``METRIC_COLUMNS`` per method, split and metric."""
-    known = {(row.algorithm, row.metric, row.setting): row.value for row in context.published}
+    known = {mean_std_table.place_of(context, row): row.value for row in context.published}
     for setting in runs.settings(context, context.options.algorithms):
         for split in SPLITS:
             for metric in context.options.metrics:
@@ -274,7 +275,7 @@ def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
                     "experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa,
                     "split": split, "metric": metric, "mean": estimate.mean, "n_runs": estimate.n,
                     "mean_low": estimate.low, "mean_high": estimate.high,
-                    "published": known.get((setting.algorithm, metric, f"split={split};statistic=mean")),
+                    "published": known.get((setting, metric, split, "mean")),
                 }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
 
 
-def setting_of(context: Shown, row: Published) -> tuple[Setting | None, str]:
+def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
     """The setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
 
     It has the number's dataset and algorithm, and its interval and kappa where the number states them.
@@ -147,7 +147,7 @@ def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, fl
 Place = tuple[Setting | None, str, str, str]
 
 
-def _place(context: Shown, row: Published) -> Place:
+def place_of(context: Context[Any], row: Published) -> Place:
     """Where a number stands: setting, metric, split and statistic."""
     split, statistic, _ = stated(row)
     return setting_of(context, row)[0], row.metric, split, statistic
@@ -156,12 +156,12 @@ def _place(context: Shown, row: Published) -> Place:
 def _spread(context: Shown, row: Published, setting: Setting) -> float | None:
     """The published standard deviation that stands beside a published mean."""
     place = (setting, row.metric, stated(row)[0], "std")
-    return next((other.value for other in context.published if _place(context, other) == place), None)
+    return next((other.value for other in context.published if place_of(context, other) == place), None)
 
 
 def lines(context: Shown) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
-    known = {_place(context, row): row for row in context.published}
+    known = {place_of(context, row): row for row in context.published}
     found = []
     for setting in runs.settings(context):
         for split in SPLITS:
