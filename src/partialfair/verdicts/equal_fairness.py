@@ -68,15 +68,17 @@ def _without_levels(
     pairs: Sequence[tuple[Points, Points]],
     empty: Sample,
 ) -> Sample:
-    """A comparison of two methods that share no range of fairness: does one dominate the other?"""
+    """A comparison without a level: where the methods share no range of fairness, one may dominate the other."""
     words = empty.note
-    if all(_beaten(two, one) for one, two in pairs):
+    low, high = common_range(pairs)
+    apart = low > high
+    if apart and all(_beaten(two, one) for one, two in pairs):
         start = _points(evidence, claim, place, Side(method=claim.start), _violation(evidence, claim, place))
         by = [start[seed] for seed in seeds if seed in start]
         trivial = len(by) == len(pairs) and all(_beaten(two, one) for one, (_, two) in zip(by, pairs, strict=True))
         null = evidence.label(claim.start) if trivial else ""
         return replace(empty, reason=f"every model is beaten; {words}", note="", dominance=1, beaten_by=null)
-    if all(_beaten(one, two) for one, two in pairs):
+    if apart and all(_beaten(one, two) for one, two in pairs):
         return replace(empty, reason=f"every model of the method is beaten; {words}", note="", dominance=-1)
     where = f"no level of fairness {_cut(claim)}at which both were trained"
     return replace(empty, reason=f"{where}: {words}", note="")
