@@ -133,8 +133,7 @@ def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
         OK,
         None,
     )
-    unknown = found.asked is None and algorithm.kappa == "tolerance"
-    status, reason = _status(found, witness, fit, unknown)
+    status, reason = _status(found, witness, fit)
     return dataclasses.replace(found, status=status, reason=reason)
 
 
@@ -163,22 +162,12 @@ def _certificate(witness: Witness) -> Certificate | None:
     return found if found is not None and math.isfinite(found.value) else None
 
 
-def _status(found: Measured, witness: Witness, fit: Fit, unknown: bool) -> tuple[str, str | None]:
-    """Status, and the reason for it.
-
-    Args:
-        found, witness, fit: what was measured, and of what.
-        unknown: whether a tolerance was asked for, and the constraint cannot be estimated on the training rows.
-    """
+def _status(found: Measured, witness: Witness, fit: Fit) -> tuple[str, str | None]:
+    """Status, and the reason for it."""
     if fit.failure:
         return FAILED, fit.failure
     if not math.isfinite(found.objective):
         return FAILED, f"the training loss is {found.objective}; reduce the step sizes"
-    if unknown:
-        return MISSED, (
-            "the constraint cannot be estimated on the training rows, as a group has too few of them; "
-            "merge it with another, or leave its rows out"
-        )
     if not found.solved:
         return MISSED, (
             f"largest constraint value {found.max_violation:.2g}, accepted {found.accepted:.2g}; {witness.remedy}"

@@ -265,7 +265,7 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
-    with value_errors():
+    with value_errors(), _usable_groups():
         codes, names = group_labels(sensitive_features, "sensitive_features")
     _one_per_row(codes, n_rows)
     if len(names) < least:
@@ -279,7 +279,7 @@ def known_codes(sensitive_features: Any, names: NDArray[Any], n_rows: int) -> ND
     Raises:
         InputError: another number of rows, or a group that is not among the names.
     """
-    with value_errors():
+    with value_errors(), _usable_groups():
         codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)
     return codes
@@ -288,3 +288,16 @@ def known_codes(sensitive_features: Any, names: NDArray[Any], n_rows: int) -> ND
 def _one_per_row(codes: NDArray[np.int64], n_rows: int) -> None:
     if codes.size != n_rows:
         raise InputError(f"sensitive_features has {codes.size} rows, X has {n_rows}; pass one group per row")
+
+
+@contextmanager
+def _usable_groups() -> Iterator[None]:
+    """Say what groups may be, where pandas only says that values cannot be compared."""
+    try:
+        yield
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise InputError(
+            f"sensitive_features: values cannot be compared ({error}); pass one text or number per row and column"
+        ) from error

@@ -19,9 +19,9 @@ from partialfair.tables.intervals import Interval
 
 SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
-"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 EXPENSIVE = ("ks_noise_floor",)
 """Metrics that are not computed again for repeats of a fit: they are about the test rows."""
+"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 
 
 def evaluate(

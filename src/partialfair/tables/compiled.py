@@ -1,7 +1,7 @@
-"""How kernels are compiled: numba behind plain functions, with the constants that all of them share.
+"""The few hot loops, compiled by numba behind plain functions.
 
-The kernels of linear scores work on rows sorted by subset (see :class:`partialfair.models.design.GroupedDesign`)
-and on scores stored one column per configuration. All are single-threaded: jobs are what runs in parallel.
+Everything here works on rows sorted by subset (see :class:`partialfair.models.design.GroupedDesign`),
+on scores stored one column per configuration, and is single-threaded: jobs are what runs in parallel.
 Sums over rows are taken in float32 over blocks and added up in float64, in an order that the code
 states, so that a result depends on neither the processor nor the compiler nor the machine's load.
 """

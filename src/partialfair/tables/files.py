@@ -10,7 +10,6 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 from partialfair.errors import StorageError
@@ -31,7 +30,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
         StorageError: the disk is full, or the folder cannot be written to.
     """
     target = Path(target)
-    temporary = target.with_name(f"{_stem(target)}{os.getpid()}-{get_ident()}.partial{target.suffix}")
+    temporary = target.with_name(f"{_stem(target)}{os.getpid()}.partial{target.suffix}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target)
@@ -80,7 +79,7 @@ def _seal(content: Mapping[str, Any]) -> str:
 
 
 def _stem(target: Path) -> str:
-    """What the temporary names of a target begin with on this machine, up to the numbers of process and thread."""
+    """What the temporary names of a target begin with on this machine, up to the process number."""
     return f".{target.stem}.{platform.node()}-"
 
 
@@ -88,8 +87,7 @@ def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of processes of this machine that no longer exist."""
     begin, end = _stem(target), f".partial{target.suffix}"
     for name in os.listdir(target.parent):
-        writer = name[len(begin) : -len(end)] if name.startswith(begin) and name.endswith(end) else ""
-        process = writer.partition("-")[0]
+        process = name[len(begin) : -len(end)] if name.startswith(begin) and name.endswith(end) else ""
         if process.isdigit() and not _is_alive(int(process)):
             with suppress(OSError):
                 target.with_name(name).unlink()

@@ -106,13 +106,7 @@ def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[
     array = values if isinstance(values, pd.Series) else np.asarray(values)
     if np.ndim(array) != 1:
         raise DataError(f"{what}: column {name!r} has {np.ndim(array)} dimensions; pass one value per row")
-    try:
-        codes, levels = pd.factorize(array)
-    except TypeError:
-        first = next(value for value in array if isinstance(value, (list, dict, set, np.ndarray)))
-        raise DataError(
-            f"{what}: column {name!r} has values that are no text or number, such as {first!r}; pass one value per row"
-        ) from None
+    codes, levels = pd.factorize(array)
     texts = [_text(level) for level in levels]
     missing = codes < 0
     empty = [code for code, text in enumerate(texts) if not text.strip()]
@@ -134,6 +128,6 @@ def _quoted(part: str) -> str:
 
 def _text(value: Any) -> str:
     """Text of a group's value; 1.0 reads like 1, because a missing value elsewhere turns integers into floats."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
