@@ -65,6 +65,7 @@ REFUSED = [
     ("device", "gpu", ["device is 'gpu'", "'cuda'"]),
     ("bootstrap/level", 1.5, ["bootstrap.level is 1.5", "less than 1"]),
     ("seeds", [], ["seeds is []", "at least 1 item"]),
+    ("experiments/demo/between", "dmo", ["experiments.demo.between: unknown experiment 'dmo'", "'demo'"]),
     ("experiments/demo/seeds", [], ["experiments.demo.seeds is []", "at least 1 item"]),
     ("seeds", [0, 1, 0], ["seeds is [0, 1, 0]", "0 stands twice"]),
     ("seeds", [-1], ["seeds.0 is -1"]),

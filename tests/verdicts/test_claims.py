@@ -10,7 +10,7 @@ import synthetic
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid.config import load_config
+from partialfair.grid.config import Config, load_config
 from partialfair.reporting import exhibit
 from partialfair.reporting.exhibit import Context
 from partialfair.verdicts import claim, claim_checks, claim_tests
@@ -144,6 +144,23 @@ class TestBetter:
         assert (line.verdict, line.power, line.nulls) == ("dominated", "no", "Unconstrained passes")
         (line,) = decided(apart(0.0), claimed)
         assert line.verdict == "not run" and line.power == ""
+
+    def test_models_between_the_tolerances_close_a_gap(self, config):
+        """Those of an experiment of ours count with the experiment's own, in claims and where a lead is drawn."""
+        (first, *_, last) = synthetic.KAPPAS["a9a"]
+
+        def ends(job):
+            return job.algorithm != "group_auc" or job.experiment != "psp" or job.kappa in (first, last)
+
+        claimed = entry(against=["group_auc"], at_equal={"levels": [0.2, 0.25]}, datasets=["a9a"])
+        (line,) = decided(context(config, gain(0.01, algorithm="idca"), ends), claimed)
+        assert line.verdict == "not run"
+        experiments = dict(config.params.experiments)
+        experiments["ours"] = experiments["psp"].model_copy(update={"between": "psp"})
+        joined = Config(config.params.model_copy(update={"experiments": experiments}), config.source)
+        assert joined.with_between(["psp"]) == ["psp", "ours"] and joined.with_between(["pdp"]) == ["pdp"]
+        (line,) = decided(context(joined, gain(0.01, algorithm="idca"), ends), claimed)
+        assert line.verdict == "holds" and "2 levels of fairness" in line.note
 
     def test_levels_far_from_any_model_are_not_compared(self, config):
         """Group AUC has models at fairness .65 and .89 alone, the method at .65, .71, ...; or at these two as well."""
