@@ -55,8 +55,9 @@ def test_regularization_spreads_as_the_card_says():
 def test_the_lead_in_auc_is_as_the_card_says():
     lines = pd.read_csv(ROOT / "reports" / "scorecard.csv")
     own = lines[lines["claim"].astype(str).str.startswith("frontier_") & (lines["paper"] == "auc_fairness")]
-    small, text = (own["reproduced"].abs() < 0.001).sum(), why("AUC")
-    assert f"half of the {len(own)} differences in AUC are below .001" in text and 2 * small == len(own)
+    known, text = own[own["verdict"] != "not run"], why("AUC")
+    small = (known["reproduced"].abs() < 0.001).sum()
+    assert f"{small} of the {len(known)} differences in AUC that can be compared are below .001" in text
     assert f"{(own['verdict'] == 'undecided').sum()} are undecided over fifteen seeds" in text and own["n"].max() == 15
     other = {verdict: set() for verdict in ("holds", "fails")}
     for line in own.itertuples():
@@ -67,6 +68,7 @@ def test_the_lead_in_auc_is_as_the_card_says():
     assert {line for line in other["holds"] if line[0] == "Post-processing"} == behind
     # "trails post-processing on group AUC, except on bank with linear scores; there it trails the proxy-Lagrangian"
     groups = {("auc_linear_group", "a9a"), ("auc_network_group", "a9a"), ("auc_network_group", "bank")}
+    groups |= {("auc_linear_inter_group", "bank")}  # "trails it on bank's with linear scores"
     assert {line[1:] for line in other["fails"] if line[0] == "Post-processing"} == groups
     assert ("Proxy-Lagrangian", "auc_linear_group", "bank") in other["fails"]
 

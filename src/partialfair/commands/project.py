@@ -120,7 +120,7 @@ def new(
     name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
     project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
 ) -> None:
-    """Write the skeleton of something new, with its test and its page of the documentation.
+    """Write the skeleton of something new, its test and its page.
 
     It is that of a dataset, an algorithm or a metric, or of a paper, which runs at once.
     """
