@@ -65,3 +65,13 @@ def decided(context, *claims):
     found = list(claim_tests.lines(context, claims))
     assert len(found) >= len(claims) > 0
     return found
+
+
+def words(context, *claims):
+    """Verdicts, without repetition."""
+    return {line.verdict for line in decided(context, *claims)}
+
+
+def gain(by, **fields):
+    """Accuracy that is larger by a number for jobs with these attributes."""
+    return lambda job, _: by * all(getattr(job, name) == value for name, value in fields.items())

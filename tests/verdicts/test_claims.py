@@ -10,7 +10,7 @@ import synthetic
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid.config import Config, load_config
+from partialfair.grid.config import load_config
 from partialfair.reporting import exhibit
 from partialfair.reporting.exhibit import Context
 from partialfair.verdicts import claim, claim_checks, claim_tests
@@ -18,22 +18,12 @@ from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
 from partialfair.verdicts.line import COLUMNS, counts
 from partialfair.verdicts.results import Results
-from tests.verdicts.planted import BASELINES, SEEDS, accuracy, context, decided, entry
+from tests.verdicts.planted import BASELINES, SEEDS, accuracy, context, decided, entry, gain, words
 from tests.workflow.project import ROOT
 
 EQUAL = {"levels": 10}
 GRID20 = {"method": "idca", "against": [{"experiment": "psp_grid20"}], "kappa": 0.1, "margin": 0.01}
 CURVES = {"exhibit": "curves", "value": "loss", "method": "series", "x": "step"}
-
-
-def words(context, *claims):
-    """Verdicts, without repetition."""
-    return {line.verdict for line in decided(context, *claims)}
-
-
-def gain(by, **fields):
-    """Accuracy that is larger by a number for jobs with these attributes."""
-    return lambda job, _: by * all(getattr(job, name) == value for name, value in fields.items())
 
 
 class TestBetter:
@@ -107,72 +97,6 @@ class TestBetter:
         assert by_other["Group AUC"].verdict == "not run"
         assert by_other["Group AUC"].note == "group_auc in psp: 5 of 5 seeds without a value: it diverged"
         assert by_other["Inter-group"].verdict != "not run"
-
-    def test_the_unconstrained_model_is_no_end_of_the_compared_range(self, config):
-        low = context(config, kept=lambda job: job.algorithm != "group_auc" or job.kappa < 0.09)
-        (line,) = (one for one in decided(low, self.claim) if (one.dataset, one.against) == ("a9a", "Group AUC"))
-        assert "levels of fairness from 0.83" in line.note  # where the least fair model of Group AUC was trained
-
-    def test_without_a_common_range_dominance_decides_in_either_direction(self, config):
-        def apart(**shift):
-            fairer = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
-            return context(
-                config, lambda job, _: shift.get(job.algorithm, 0.0),
-                lambda job: fairer.get(job.algorithm, lambda k: True)(job.kappa) and job.dataset == "a9a",
-            )  # fmt: skip
-
-        claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
-        mirrored = entry(method="group_auc", against=["idca"], at_equal=EQUAL, datasets=["a9a"])
-        opposite = {"test": "worse"}
-        assert words(apart(), claimed) == words(apart(), mirrored) == {"not run"}
-        for found in (apart(group_auc=-0.03), apart(group_auc=-0.1)):
-            assert words(found, claimed) == words(found, mirrored.model_copy(update=opposite)) == {"dominated"}
-            assert words(found, mirrored) == words(found, claimed.model_copy(update=opposite)) == {"fails"}
-
-    def test_what_the_unconstrained_model_beats_as_well_has_no_power(self, config):
-        """It does not help the method to beat anything, either."""
-
-        def apart(shift):
-            return context(
-                config, lambda job, _: shift * (job.algorithm == "group_auc"),
-                lambda job: {"idca": job.kappa < 0.15, "group_auc": job.kappa > 0.15}.get(job.algorithm, True),
-                start=0.9,
-            )  # fmt: skip
-
-        claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
-        (line,) = decided(apart(-0.1), claimed)
-        assert (line.verdict, line.power, line.nulls) == ("dominated", "no", "Unconstrained passes")
-        (line,) = decided(apart(0.0), claimed)
-        assert line.verdict == "not run" and line.power == ""
-
-    def test_models_between_the_tolerances_close_a_gap(self, config):
-        """Those of an experiment of ours count with the experiment's own, in claims and where a lead is drawn."""
-        (first, *_, last) = synthetic.KAPPAS["a9a"]
-
-        def ends(job):
-            return job.algorithm != "group_auc" or job.experiment != "psp" or job.kappa in (first, last)
-
-        claimed = entry(against=["group_auc"], at_equal={"levels": [0.2, 0.25]}, datasets=["a9a"])
-        (line,) = decided(context(config, gain(0.01, algorithm="idca"), ends), claimed)
-        assert line.verdict == "not run"
-        experiments = dict(config.params.experiments)
-        experiments["ours"] = experiments["psp"].model_copy(update={"between": "psp"})
-        joined = Config(config.params.model_copy(update={"experiments": experiments}), config.source)
-        assert joined.with_between(["psp"]) == ["psp", "ours"] and joined.with_between(["pdp"]) == ["pdp"]
-        (line,) = decided(context(joined, gain(0.01, algorithm="idca"), ends), claimed)
-        assert line.verdict == "holds" and "2 levels of fairness" in line.note
-
-    def test_levels_far_from_any_model_are_not_compared(self, config):
-        """Group AUC has models at fairness .65 and .89 alone, the method at .65, .71, ...; or at these two as well."""
-        (first, *_, last) = synthetic.KAPPAS["a9a"]
-        gap = context(
-            config, gain(0.01, algorithm="idca"), lambda job: job.algorithm != "group_auc" or job.kappa in (first, last)
-        )
-        (line,) = decided(gap, entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"]))
-        assert line.verdict == "holds" and "2 levels of fairness from 0.650 to 0.890, of 10; around" in line.note
-        between = {"levels": [0.2, 0.25], "every": False}
-        (line,) = decided(gap, entry(against=["group_auc"], at_equal=between, datasets=["a9a"]))
-        assert line.verdict == "not run" and "are there models of both, 0.1 apart at most, on either side" in line.note
 
     def test_a_single_tolerance_is_compared_as_it_stands(self, config):
         ahead = context(config, gain(0.01, algorithm="idca"))

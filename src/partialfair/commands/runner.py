@@ -64,13 +64,7 @@ def run_workflow(
         raise ConfigError(f"--cores is {cores!r}; give a number of cores, or all")
     command = [sys.executable, "-m", "snakemake", "--cores", cores]
     command += ["--config", f"params={config}", f"datasets={datasets}"]
-    command += ["--dry-run"] * dry_run + ["--force"] * force
-    if profile is not None:
-        folder = Path("workflow", "profiles", profile)
-        if not (folder / "config.yaml").is_file():
-            known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
-            raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
-        command += ["--workflow-profile", str(folder)]
+    command += ["--dry-run"] * dry_run + ["--force"] * force + _profile_options(profile)
     grid = require_targets(targets, config)
     command += ["--", *(targets or ["all"])]
     if dry_run or verbose:
@@ -92,6 +86,21 @@ def run_workflow(
     for line in () if status else idle(grid, targets):
         print(line)
     return status
+
+
+def _profile_options(profile: str | None) -> list[str]:
+    """Return Snakemake's options for a profile of this project.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if profile is None:
+        return []
+    folder = Path("workflow", "profiles", profile)
+    if not (folder / "config.yaml").is_file():
+        known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
+        raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
+    return ["--workflow-profile", str(folder)]
 
 
 def idle(config: "Config", targets: Sequence[str]) -> Iterator[str]:

@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
-from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
@@ -31,7 +30,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.settings import check_interval, check_options, number, one_of, tolerance, whole
+from partialfair.estimators.settings import check_constraint, check_options, number, whole
 from partialfair.estimators.training import PSP, sampling_radius, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
@@ -193,12 +192,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         Raises:
             InputError: naming the setting, its value and what is accepted.
         """
-        if self.constraint is not None:
-            tolerance(self.kappa)
-        one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
-        check_interval(self.interval)
-        for name in ("grid", "n_estimators"):
-            whole(name, getattr(self, name))
+        check_constraint(self.constraint, self.kappa, self.kappa_scale, self.interval, self.grid)
+        whole("n_estimators", self.n_estimators)
         number("learning_rate", self.learning_rate, lambda rate: 0 < rate < math.inf, "a positive number")
         for name in ("dual_step", "penalty"):
             number(name, getattr(self, name), lambda value: 0 <= value < math.inf, "0 or a positive number")

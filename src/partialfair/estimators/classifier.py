@@ -17,7 +17,6 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
-from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -35,15 +34,7 @@ from partialfair.estimators.inputs import (
 )
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
-from partialfair.estimators.settings import (
-    check_class_weight,
-    check_interval,
-    check_options,
-    number,
-    one_of,
-    tolerance,
-    whole,
-)
+from partialfair.estimators.settings import check_class_weight, check_constraint, check_options, number, tolerance
 from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
@@ -202,11 +193,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         Raises:
             InputError: naming the setting, its value and what is accepted.
         """
-        if self.constraint is not None:
-            tolerance(self.kappa)
-        one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
-        check_interval(self.interval)
-        whole("grid", self.grid)
+        check_constraint(self.constraint, self.kappa, self.kappa_scale, self.interval, self.grid)
         if self.solver not in SOLVERS:
             raise InputError(f"solver is {self.solver!r}; {plugins.did_you_mean(str(self.solver), SOLVERS)}")
         number("C", self.C, lambda C: C > 0, "a positive number, or infinity for no penalty")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.tables.intervals import Interval
 
@@ -65,6 +66,19 @@ def check_interval(value: Any) -> None:
     if value is not None:
         with value_errors():
             Interval.of(value)
+
+
+def check_constraint(constraint: str | None, kappa: Any, kappa_scale: Any, interval: Any, grid: Any) -> None:
+    """Refuse what says how a constraint is imposed and cannot be used; without one, kappa may be anything.
+
+    Raises:
+        InputError: naming the setting, its value and what is accepted.
+    """
+    if constraint is not None:
+        tolerance(kappa)
+    one_of("kappa_scale", kappa_scale, KAPPA_SCALES)
+    check_interval(interval)
+    whole("grid", grid)
 
 
 def check_class_weight(value: Any) -> None:
