@@ -193,7 +193,7 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
     some = any(line["outside_on_validation"] for line in found)
     more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
     size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
-    return canvas.figure(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=BARS)
+    return canvas.figure(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=f"{BARS} {canvas.DOTTED}")
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
@@ -224,7 +224,7 @@ def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[Cu
     means = [entry.mean for entry in own]
     path = means if name == START or start is None else [start.mean, *means]
     line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6}
-    yield Curve.through(path, line | {"zorder": 2 if beyond else 3})
+    yield from canvas.chords(path, line | {"zorder": 2 if beyond else 3})
     errors = [[_half(entry.gap) for entry in own], [_half(entry.differences(start)) for entry in own]]
     size = 4.5 if beyond else 5.5
     marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.7}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partialfair.errors import DataError
+from partialfair.metrics.statistics.frontier import FAR
 from partialfair.pages import described, palette
 from partialfair.reporting import style, words
 from partialfair.tables.files import atomic_path
@@ -246,6 +247,24 @@ def _panel(axis: Any, panel: Panel) -> None:
 
 NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
+
+DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
+"""What :func:`chords` draws, in the note of every figure that calls it."""
+
+
+def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[Curve]:
+    """The line from model to model, dotted and thin where nothing was trained over a long way.
+
+    Args:
+        path: horizontal place, in units of fairness or of its violation, and vertical place of each model.
+        look: colour, ``ls``, ``lw`` and ``zorder`` of the line.
+    """
+    far = dict(look) | {"ls": (0, (1, 2.5)), "lw": 0.7 * look["lw"], "alpha": style.faint(look["color"])}
+    return [
+        Curve.through(pair, far if abs(pair[1][0] - pair[0][0]) > FAR else dict(look))
+        for pair in zip(path, path[1:], strict=False)
+    ]
+
 
 BARS = "Bars: 95% t-intervals of the mean over seeds."
 BANDS = "Bands: 95% t-intervals of the mean over seeds."

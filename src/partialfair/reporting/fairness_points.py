@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from partialfair.metrics.statistics.frontier import FAR
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -20,7 +19,6 @@ COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
     "fairness", "fairness_low", "fairness_high", "accuracy", "accuracy_low", "accuracy_high", "missed", "note",
 )  # fmt: skip
-DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
@@ -118,7 +116,7 @@ def _note(found: list[Line]) -> str:
     seeds = [line["n_seeds"] for line in found if line.get("n_seeds")]
     bars = [canvas.BARS] if not seeds or max(seeds) >= FEWEST else []
     single = [SINGLE] if any(1 < count < FEWEST for count in seeds) else []
-    return " ".join([*bars, *single, DOTTED, MISSED])
+    return " ".join([*bars, *single, canvas.DOTTED, MISSED])
 
 
 def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> Panel:
@@ -243,14 +241,8 @@ def line_title(context: Context[FairnessPoints], experiment: str) -> str:
 
 
 def _line(path: Iterable[Line], colour: str, dash: Any, width: float = 1.6) -> list[Curve]:
-    """The line from model to model, dotted and thin where nothing was trained over a long way."""
-    found = [(p["fairness"], p["accuracy"]) for p in path]
     look = {"color": colour, "ls": dash, "lw": width, "zorder": 3}
-    far = look | {"ls": (0, (1, 2.5)), "lw": 0.7 * width, "alpha": style.faint(colour)}
-    return [
-        Curve.through(pair, far if abs(pair[1][0] - pair[0][0]) > FAR else look)
-        for pair in zip(found, found[1:], strict=False)
-    ]
+    return canvas.chords([(p["fairness"], p["accuracy"]) for p in path], look)
 
 
 def _marks(own: list[Line], colour: str, marker: str, label: str, size: float = 5.5) -> Curve:

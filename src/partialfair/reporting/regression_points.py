@@ -162,7 +162,7 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     """Draw one panel per dataset."""
     datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
     of = {name: [line for line in found if line["dataset"] == name] for name in datasets}
-    rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], canvas.BARS
+    rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], f"{canvas.BARS} {canvas.DOTTED}"
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, name, own) for name, own in of.items()])
         note += f" Lower row: the framed points, {SMALL}, without bars."
@@ -179,7 +179,10 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
         own = sorted((line for line in found if line["series"] == one.name), key=lambda line: -line["eps"])
         ours = [line for line in own if line["source"] == "reproduced" and line["n_seeds"]]
         if ours:
-            look: dict[str, Any] = {"fmt": marker, "ls": dash or "none", "color": colour, "elinewidth": 0.7}
+            if dash:
+                line = {"color": colour, "ls": dash, "lw": 1.5, "zorder": 3}
+                curves += canvas.chords([(p["ks_group_0"], p["risk"]) for p in ours], line)
+            look: dict[str, Any] = {"fmt": marker, "ls": "none", "color": colour, "elinewidth": 0.7}
             look |= {"ecolor": (colour, style.faint(colour))}
             spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
             bars = {
