@@ -40,6 +40,33 @@ def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
         print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
 
 
+class Plugin(StrEnum):
+    """Kinds that ``partialfair list`` knows."""
+
+    ALGORITHMS = "algorithms"
+    CONSTRAINTS = "constraints"
+    LOSSES = "losses"
+    DATASETS = "datasets"
+    METRICS = "metrics"
+    EXHIBITS = "exhibits"
+
+
+@app.command(name="list", rich_help_panel=PROJECT)
+def list_plugins(
+    kind: Annotated[Plugin, typer.Argument(help="What to list.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """List the names to choose from, yours included, with a few words on each."""
+    from partialfair.commands.listing import listed
+
+    found = listed(kind.value)
+    if as_json:
+        print_json(found)
+        return
+    for name, words in found.items():
+        print(f"{name:<{max(map(len, found))}}  {words}")
+
+
 @app.command(rich_help_panel=PROJECT)
 def doctor(
     config: ConfigOption = PARAMS,
