@@ -6,6 +6,7 @@ import pytest
 
 from partialfair.reporting.site import card, rows, strip
 from partialfair.reporting.site.project import Project
+from partialfair.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
 
 
@@ -68,3 +69,29 @@ def test_a_wide_tolerance_is_shaded_and_a_mark_without_power_is_pale():
     assert wide.count(" pale' data-k=") == 2, "once on each of the two pictures"
     assert "class='near'" not in strip.plot([entry(exhibit="table3", tolerance="0.01")], "s", "t")
     assert "could not have failed" in strip.plot([entry(counts="")], "s", "t")
+
+
+def test_an_exhibit_has_the_lines_of_its_own_paper():
+    project = Project(ROOT)
+    for shown in project.exhibits.values():
+        own = {project.config.experiment(name).paper for name in shown.experiments}
+        assert {line.paper for line in project.lines(shown)} <= own, shown.name
+
+
+def test_chips_count_what_counts_and_the_rest_by_what_it_is():
+    lines = [
+        entry(), entry(verdict="differs"), entry(counts="no"), entry(verdict="repeated", counts="no"),
+        entry(kind="question", verdict="holds", counts="no"), entry(kind="question", verdict="fails", counts="no"),
+        entry(kind="setting", verdict="as stated", counts="no"), entry(kind="claim", verdict="undecided"),
+    ]  # fmt: skip
+    assert card.chips(lines) == {
+        "agrees": 1, "undecided": 1, "differs": 1, "repeated": 1, "question of ours": 2, "setting": 1, "without power": 1,
+    }  # fmt: skip
+
+
+def test_an_undecided_line_says_what_it_could_have_seen():
+    line = entry(kind="claim", verdict="undecided", detectable="0.0123", seeds_needed="26.0")
+    assert line.seeds == "0.012 would have been seen; 26 seeds would decide it"
+    other = entry(kind="claim", verdict="undecided", seeds_needed="9", note=f"x; {OTHER_WAY}")
+    assert other.seeds == "9 seeds would decide against it"
+    assert entry().seeds == ""

@@ -82,6 +82,14 @@ class TestState:
         assert [counts(line) for line in (*powerless, *mixed)] == [False, False, True, False]
 
 
+    def test_a_comparison_that_fails_counts_whoever_passes_it(self):
+        powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2, fails=1)]
+        found = verdict.of_paper("p", powerless, ["y"])
+        assert [entry["verdict"] for entry in found["claim_list"]] == ["fails"]
+        assert found["verdict"] == "does not hold" and found["central_comparisons"]["fails"] == 1
+        assert [counts(line) for line in powerless] == [line["verdict"] == "fails" for line in powerless]
+
+
 def number(word="agrees", power="yes"):
     return Line("p", "t", published=0.9, reproduced=0.9, verdict=word, power=power).row()
 

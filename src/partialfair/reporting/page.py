@@ -102,5 +102,5 @@ def _exhibit(config: Config, name: str, entries: list[Entry], root: Path) -> Map
         "first": first,
         "rest": rest,
         "body": exhibit.body(context) if len(config.params.exhibits) <= MANY else "",
-        "tally": card.tally(e for e in entries if e.exhibit in own and e.paper == context.paper),
+        "tally": card.chips(e for e in entries if e.exhibit in own and e.paper == context.paper),
     }

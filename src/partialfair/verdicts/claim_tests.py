@@ -23,7 +23,7 @@ from partialfair.verdicts import samples
 from partialfair.verdicts.claim import Claim, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
-from partialfair.verdicts.line import Line
+from partialfair.verdicts.line import OTHER_WAY, Line
 from partialfair.verdicts.sample import Place, Sample, weakest
 
 P = tuple[float, float]
@@ -249,8 +249,7 @@ def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: f
     if sample.incomplete:
         return replace(found, note=f"{found.note}; seeds alone cannot make it hold: it lacks values to compare")
     if seeds is None and opposite is not None:
-        words = "the measured effect points the other way: so many seeds would decide against the claim"
-        return replace(found, seeds_needed=opposite, note=f"{found.note}; {words}")
+        return replace(found, seeds_needed=opposite, note=f"{found.note}; {OTHER_WAY}")
     return replace(found, seeds_needed=seeds)
 
 

@@ -1,5 +1,6 @@
 """Lines of the scorecard, and the words that each kind of line may end with."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "number": NUMBERS, "claim": CLAIMS, "question": (*CLAIMS, *NUMBERS[:3]), "setting": SETTINGS,
 }  # fmt: skip
 """Verdicts by kind of line."""
+OTHER_WAY = "the measured effect points the other way"
+"""In the note of an undecided line whose ``seeds_needed`` would decide the opposite."""
 JUDGED = ("agrees", "near", "differs")
 """Verdicts of numbers that count, if the line has power."""
 
@@ -92,8 +95,16 @@ def check(kind: str, verdict: str) -> None:
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
-def counts(line: dict[str, Any]) -> bool:
-    """Whether a line counts for its paper: a claim or a number that a wrong answer could have failed."""
+def decides(line: Mapping[str, Any]) -> bool:
+    """Whether the comparison of a claim or a question says something of it: a wrong answer could have failed, or it fails.
+
+    That a model which the sentence is not about passes as well says nothing against a test that the paper's method fails.
+    """
+    return line["verdict"] == "fails" or line.get("power") != "no"
+
+
+def counts(line: Mapping[str, Any]) -> bool:
+    """Whether a line counts for its paper: a claim that it decides, or a number that a wrong answer could have failed."""
     if line["kind"] == "claim":
-        return line.get("power") != "no"
+        return decides(line)
     return bool(line["kind"] == "number" and line["verdict"] in JUDGED and line.get("power") == "yes")

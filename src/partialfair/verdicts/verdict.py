@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.grid.papers import paper
-from partialfair.verdicts.line import CLAIMS, JUDGED, NUMBERS, counts
+from partialfair.verdicts.line import CLAIMS, JUDGED, NUMBERS, counts, decides
 
 ANSWERS = {
     "holds": "The central claim holds here",
@@ -60,7 +60,7 @@ def answer(lines: Lines) -> str:
 def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     """Every claim with its state and how its comparisons were decided, in the order of the paper's file.
 
-    A claim of which no line counts, since a method that it is not about passes the same test, is ``no power``.
+    A claim of which no line counts (see :func:`decides`), since methods that it is not about pass its tests, is ``no power``.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
@@ -70,7 +70,7 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
         {
             "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
             "exhibit": members[0]["exhibit"], "comparisons": _tally(members, CLAIMS),
-            "verdict": state(own) if (own := [one for one in members if one.get("power") != "no"]) else NO_POWER,
+            "verdict": state(own) if (own := [*filter(decides, members)]) else NO_POWER,
         }
         for name, members in grouped.items()
     ]  # fmt: skip
@@ -79,7 +79,7 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
 def numbers(lines: Lines) -> dict[str, int]:
     """How the paper's numbers were decided; ``counted`` have power, those without are counted apart."""
     own = [line for line in lines if line["kind"] == "number"]
-    judged = [line for line in own if counts(dict(line))]
+    judged = [line for line in own if counts(line)]
     found = {name: sum(line["verdict"] == name for line in judged) for name in JUDGED}
     apart = [line.get("power") for line in own if line["verdict"] in JUDGED and line.get("power") != "yes"]
     other = _tally(own, NUMBERS)
@@ -104,7 +104,7 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
     """
     about, every = paper(name, root), claims(lines)
     asked = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
-    rests_on = [line for line in asked if line.get("power") != "no"]
+    rests_on = [*filter(decides, asked)]
     verdict, tally = answer(rests_on), Counter(entry["verdict"] for entry in every)
     found = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,

@@ -8,7 +8,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard
-from partialfair.verdicts.line import COLUMNS
+from partialfair.verdicts.line import COLUMNS, OTHER_WAY
 from partialfair.verdicts.verdict import state
 
 
@@ -58,7 +58,8 @@ def _power(line: Line) -> str:
     """What an undecided comparison could have seen."""
     if "detectable" not in line:
         return ""
-    needed = f"; {line['seeds_needed']} seeds would show this one" if "seeds_needed" in line else ""
+    side = "the opposite" if OTHER_WAY in line["note"] else "this one"
+    needed = f"; {line['seeds_needed']} seeds would show {side}" if "seeds_needed" in line else ""
     return f"an effect of {line['detectable']:.3g} could have been seen{needed}"
 
 

@@ -110,7 +110,7 @@ def table(_: Shown, found: list[Line]) -> Table:
         run_of = own[0]["run_algorithm"] and style.look(own[0]["run_algorithm"]).label
         head = [cells.text(style.look(algorithm).label)]
         rows.append((head, [cells.text(level), cells.text(run_of), *side_cells(*pair)]))
-    inner = ["κ", "fairness published", "ours", "accuracy published", "ours"]
+    inner = ["κ", "fairness published", "fairness ours", "accuracy published", "accuracy ours"]
     return cells.blocks([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows)
 
 

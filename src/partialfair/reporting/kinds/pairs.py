@@ -165,7 +165,7 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
             own += side_cells(fair, right)[0 if show_kappa else 1 :]
         rows.append(([cells.text(style.dataset_title(dataset))], own))
     inner = ["κ"] if show_kappa else []
-    inner += ["fairness published", "ours", "accuracy published", "ours"]
+    inner += ["fairness published", "fairness ours", "accuracy published", "accuracy ours"]
     groups = [("", 2), *((title, len(inner)) for _, title in sides)]
     return cells.blocks(groups, ["dataset", "setting", *inner * len(sides)], rows)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from partialfair.errors import DataError
 from partialfair.plugins import names
+from partialfair.verdicts.line import OTHER_WAY
 
 GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
 TONES = {
@@ -80,6 +81,24 @@ class Entry:
         return TONES.get(self.outcome, NONE)
 
     @property
+    def aside(self) -> str:
+        """Why it does not count for its paper, in two words; empty if it counts, or if its verdict says so."""
+        if self.kind == "question":
+            return "our question"
+        if self.kind == "setting":
+            return "setting"
+        return "" if self.power or self.tone == NONE else "no power"
+
+    @property
+    def seeds(self) -> str:
+        """What an undecided comparison could have seen, and how many seeds would decide it, in words."""
+        detectable, needed = self.number("detectable"), self.number("seeds_needed")
+        parts = [f"{detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
+        side = "against it" if OTHER_WAY in self.note else "it"
+        parts += [f"{needed:.0f} seeds would decide {side}"] if math.isfinite(needed) else []
+        return "; ".join(parts)
+
+    @property
     def noise(self) -> float:
         """Standard error that a difference is judged by; not a number if there is none."""
         return self.number("noise") / 1.96  # what 95 of 100 such differences do not exceed
@@ -106,6 +125,18 @@ def entry(line: Mapping[str, Any]) -> Entry:
     """Return a line of the scorecard by column, as the file or the program has it, as the site reads it."""
     row = {name: "" if value is None else str(value) for name, value in line.items()}
     return Entry(row, row["kind"], row["verdict"])
+
+
+ASIDE = {"our question": "question of ours", "setting": "setting", "no power": "without power"}
+"""What lines that do not count for their paper are called where they are counted together."""
+
+
+def chips(entries: Iterable[Entry]) -> dict[str, int]:
+    """Count what an exhibit says of its paper: verdicts of the lines that count, then the others, whatever they say."""
+    own = list(entries)
+    found = tally(entry for entry in own if not entry.aside)
+    others = Counter(ASIDE[entry.aside] for entry in own if entry.aside)
+    return found | {name: others[name] for name in ASIDE.values() if others[name]}
 
 
 def tally(entries: Iterable[Entry]) -> dict[str, int]:

@@ -25,7 +25,7 @@ STATUS_WORDS = {
     "infeasible": "found no model",
     "failed": "failed",
 }
-_BODY = re.compile(r'<p class="caption">.*?</p>\n(.*?)(?:<p class="legend">|</main>)', re.DOTALL)
+_BODY = re.compile(r'<p class="caption">.*?</p>\n(.*?)</main>', re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 
 
@@ -71,7 +71,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     template = cells.environment().get_template("site/exhibit.html.j2")
     return str(
         template.render(
-            root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.tally(lines),
+            root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.chips(lines),
             tones=card.TONES, lines=lines[:LONGEST], more=max(0, len(lines) - LONGEST),
             paper=project.papers.get(shown.paper),
             figure=figure(project, shown) if {"svg", "csv"} <= shown.files.keys() else "",

@@ -201,7 +201,7 @@ def _exhibit(project: Project, shown: Shown) -> dict[str, Any]:
     return {
         "shown": shown,
         "picture": "png" in shown.files,
-        "tally": card.tally(lines),
+        "tally": card.chips(lines),
         "variants": len(family),
         "table": shown.file("html").is_file(),
     }

@@ -111,16 +111,23 @@ class Project:
 
     def lines(self, shown: Shown) -> list[Entry]:
         """Lines of the scorecard that an exhibit answers."""
-        own = {shown.name, shown.published}
-        return [e for e in self.entries if e.exhibit in own and (self.page(e) == shown.name or e.exhibit == shown.name)]
+        own, paper = {shown.name, shown.published}, self._paper_of(shown)
+        return [
+            e
+            for e in self.entries
+            if e.paper == paper and e.exhibit in own and (self.page(e) == shown.name or e.exhibit == shown.name)
+        ]
+
+    def _paper_of(self, shown: Shown) -> str:
+        """The paper of an exhibit's experiments, also where it stands among our own."""
+        return self.config.experiment(shown.experiments[0]).paper
 
     @cached_property
     def _pages(self) -> dict[tuple[str, str], str]:
         found: dict[tuple[str, str], str] = {}
         for name, own in self.exhibits.items():
-            paper_of = self.config.experiment(own.experiments[0]).paper
-            found.setdefault((paper_of, own.published), name)
-        return {**found, **{(self.config.experiment(o.experiments[0]).paper, n): n for n, o in self.exhibits.items()}}
+            found.setdefault((self._paper_of(own), own.published), name)
+        return {**found, **{(self._paper_of(own), name): name for name, own in self.exhibits.items()}}
 
     def page(self, entry: Entry) -> str:
         """Return the exhibit whose page shows a line of the scorecard; empty if there is none."""

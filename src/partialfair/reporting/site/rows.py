@@ -21,7 +21,7 @@ class Row:
         variants: the others that show the same in other ways.
         published: what the paper says of it.
         ours: what was measured.
-        tally: verdicts of its lines.
+        tally: verdicts of the lines that count, and how many others there are.
         why: the reason where results differ, or what decides nothing.
     """
 
@@ -42,7 +42,7 @@ def of(project: Project, shown: Shown) -> Row:
     stated = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
     why = stated.why if stated is not None and stated.paper == shown.paper else _why(lines)
     others = [one for one in family if one.name != shown.name]
-    return Row(shown, "png" in shown.files, others, _published(lines), _ours(lines), card.tally(lines), why)
+    return Row(shown, "png" in shown.files, others, _published(lines), _ours(lines), card.chips(lines), why)
 
 
 def _claims(lines: Sequence[Entry]) -> dict[str, list[Entry]]:
