@@ -16,7 +16,7 @@ from partialfair.reporting.exhibit import Context
 from partialfair.verdicts import claim, claim_checks, claim_tests
 from partialfair.verdicts.claim import Claim
 from partialfair.verdicts.frontiers import start_of
-from partialfair.verdicts.line import COLUMNS, counts
+from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts
 from partialfair.verdicts.results import Results
 from tests.verdicts.planted import BASELINES, SEEDS, accuracy, context, decided, entry, gain, words
 from tests.workflow.project import ROOT
