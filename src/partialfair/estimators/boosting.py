@@ -19,19 +19,22 @@ from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
+from partialfair.estimators.decided import idle
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     as_matrix,
     binary_labels,
+    check_parts,
     group_codes,
+    group_columns,
     known_codes,
     random_of,
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.settings import check_constraint, check_options, number, whole
-from partialfair.estimators.training import PSP, sampling_radius, why_missed
+from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
+from partialfair.estimators.training import PSP, STRATA, sampling_radius, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import FULL, Interval
@@ -69,7 +72,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             result.
 
     Attributes:
-        classes_, groups_, n_features_in_, feature_names_in_, interval_: as in the classifier.
+        classes_, groups_, group_columns_, n_features_in_, feature_names_in_, interval_: as in the classifier.
         booster_: LightGBM's booster.
         n_trees_: number of trees in use.
         map_: the maps, where there are any.
@@ -156,6 +159,10 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             if constrained and self.holdout_fraction > 0:
                 random = random_of(self.random_state)
                 kept, held = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
+            if constrained:
+                parts = {"for the trees": kept, "held out": held}
+                compared = [label > 0 for label in STRATA.get(str(self.constraint), ())]
+                check_parts(parts, codes, self.groups_, "holdout_fraction", (positive, compared))
             seen = self._columns(X, codes)
             rows = _Rows(seen, labels, codes, weights / weights.mean())
             others = rows.take(held)
@@ -182,7 +189,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                     "sensitive_features is missing, and the scores of this model depend on the group; pass it, or fit "
                     "with uses_group=False"
                 )
-            codes = known_codes(sensitive_features, self.groups_, X.shape[0])
+            codes = known_codes(sensitive_features, self.groups_, X.shape[0], self.group_columns_)
         scores = self._raw(self._columns(X, codes))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
@@ -193,6 +200,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             InputError: naming the setting, its value and what is accepted.
         """
         check_constraint(self.constraint, self.kappa, self.kappa_scale, self.interval, self.grid)
+        boolean("uses_group", self.uses_group)
         whole("n_estimators", self.n_estimators)
         number("learning_rate", self.learning_rate, lambda rate: 0 < rate < math.inf, "a positive number")
         for name in ("dual_step", "penalty"):
@@ -202,6 +210,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
+        self.group_columns_ = group_columns(sensitive_features)
         self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
         if sensitive_features is None:
             if constrained:
@@ -284,6 +293,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.train_violation_ = gap
         if self.constraint == PSP:
             self.sampling_band_ = sampling_radius(sizes[None], interval.first, self.kappa_scale)
+        if gap <= self.kappa + ROUNDING and (why := idle(self.constraint, interval, scores, y, codes, names)):
+            self.status_ = why
+            warnings.warn(why, UnconstrainedWarning, stacklevel=4)
         if gap > self.kappa + ROUNDING:
             metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
             self.status_ = (

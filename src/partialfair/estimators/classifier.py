@@ -18,6 +18,7 @@ from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.estimators.binary import BinaryClassifier
+from partialfair.estimators.decided import idle
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -25,6 +26,7 @@ from partialfair.estimators.inputs import (
     binary_labels,
     check_group_sizes,
     group_codes,
+    group_columns,
     known_codes,
     named_texts,
     numeric_columns,
@@ -34,7 +36,14 @@ from partialfair.estimators.inputs import (
 )
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
-from partialfair.estimators.settings import check_class_weight, check_constraint, check_options, number, tolerance
+from partialfair.estimators.settings import (
+    boolean,
+    check_class_weight,
+    check_constraint,
+    check_options,
+    number,
+    tolerance,
+)
 from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
@@ -94,6 +103,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the score is positive.
         groups_: names of the groups, in the order of their codes.
+        group_columns_: names of the columns that groups were made of, if several; further rows are asked for these.
         n_features_in_, feature_names_in_: as in scikit-learn.
         coef_, intercept_: (G, d) and (G,) of the linear score on the columns as passed, one line per group, or one line
             in all where the group is not used. "ranks" maps that score; of a mixture, the likelier score's.
@@ -182,7 +192,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
                         "sensitive_features is missing, and the scores of this model depend on the group; pass it, "
                         "or fit with uses_group=False"
                     )
-                codes = known_codes(sensitive_features, self.groups_, matrix.shape[0])
+                codes = known_codes(sensitive_features, self.groups_, matrix.shape[0], self.group_columns_)
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
@@ -194,6 +204,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             InputError: naming the setting, its value and what is accepted.
         """
         check_constraint(self.constraint, self.kappa, self.kappa_scale, self.interval, self.grid)
+        boolean("uses_group", self.uses_group)
         if self.solver not in SOLVERS:
             raise InputError(f"solver is {self.solver!r}; {plugins.did_you_mean(str(self.solver), SOLVERS)}")
         number("C", self.C, lambda C: C > 0, "a positive number, or infinity for no penalty")
@@ -209,6 +220,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         matrix, labels = as_matrix(X), self._labels(y)
         with value_errors():
             codes, self.groups_ = np.zeros(matrix.shape[0], np.int64), np.array([ONE_GROUP], dtype=object)
+            self.group_columns_ = group_columns(sensitive_features)
             if sensitive_features is not None:
                 codes, self.groups_ = group_codes(sensitive_features, matrix.shape[0], least=1)
             names = tuple(self.groups_.tolist())
@@ -230,11 +242,19 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return None
         found = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            found = found * compute_sample_weight(self.class_weight, self.classes_[(rows.y > 0).astype(int)])
+            found = found * self._class_factors(rows.y > 0, found)
         if not found.sum() > 0:
             raise InputError("sample_weight: all weights are zero; give at least two rows of different labels a weight")
         self._total_weight = float(found.sum())
         return np.asarray(found / found.mean(), np.float64)
+
+    def _class_factors(self, positive: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Factors (n,) of ``class_weight``; "balanced" gives both classes the same total of the rows' weights."""
+        if self.class_weight != "balanced":
+            return np.asarray(compute_sample_weight(self.class_weight, self.classes_[positive.astype(int)]))
+        totals = np.array([weights[~positive].sum(), weights[positive].sum()])
+        factors = totals.sum() / (2 * np.where(totals > 0, totals, 1.0))
+        return np.asarray(factors[positive.astype(int)])
 
     def _prepared(self, rows: Dataset, weights: Any, grouped: bool) -> tuple[Training, Task]:
         """What is trained on, and the task; warns if nothing is to be constrained."""
@@ -314,6 +334,13 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             if measured.status != FAILED:
                 asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)
                 self.status_ = status_of(*asked_of, found.remedy)
+        if self.status_ == OK and not math.isinf(task.kappa):
+            rows = task.train
+            scores = np.asarray(self.model_.scores(rows.X, rows.group))
+            if why := idle(task.constraint, task.interval, scores, rows.y, rows.group, rows.group_names):
+                self.status_ = why
+                warnings.warn(why, UnconstrainedWarning, stacklevel=3)
+                return self
         if self.status_ != OK:
             message = f"the constraint is not satisfied on the training rows: {self.status_}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -184,7 +184,7 @@ def _prepare(
 def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
     """An estimator with another tolerance that has seen the same columns."""
     own: PartialFairClassifier = clone(first).set_params(kappa=kappa)
-    for name in ("classes_", "groups_", "n_features_in_", "feature_names_in_", "interval_"):
+    for name in ("classes_", "groups_", "group_columns_", "n_features_in_", "feature_names_in_", "interval_"):
         if hasattr(first, name):
             setattr(own, name, getattr(first, name))
     return own

@@ -1,7 +1,7 @@
 """What a person passes to an estimator, turned into the tables that algorithms read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
-from partialfair.tables.groups import codes_for, group_labels
+from partialfair.tables.groups import codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
@@ -153,6 +153,40 @@ def stratified_rows(
     return np.setdiff1d(np.arange(strata.size), out), out
 
 
+def check_parts(
+    parts: Mapping[str, NDArray[np.int64]],
+    codes: NDArray[np.int64],
+    names: Sequence[str],
+    setting: str,
+    labels: tuple[NDArray[np.bool_], Sequence[bool]] | None = None,
+) -> None:
+    """Refuse groups of which too few rows fall on either side of a division of the training rows.
+
+    Args:
+        parts: rows by what they are for, in words.
+        codes: (n,) groups of all rows.
+        names: of the groups.
+        setting: the estimator's setting that divides the rows.
+        labels: which rows (n,) have the second label, and the labels within which a constraint compares groups.
+
+    Raises:
+        InputError: naming the group, its rows and what to do.
+    """
+    positive, compared = labels or (np.zeros(codes.size, np.bool_), ())
+    for label in compared or (None,):
+        of_label = np.ones(codes.size, np.bool_) if label is None else positive == label
+        total = np.bincount(codes[of_label], minlength=len(names))
+        for use, rows in parts.items():
+            found = np.bincount(codes[rows[of_label[rows]]], minlength=len(names))
+            if (small := found < 2).any():
+                code = int(small.argmax())
+                which = "" if label is None else f" with the {'second' if label else 'first'} label"
+                raise InputError(
+                    f"group {names[code]!r} has {total[code]} rows{which}, of which {found[code]} are {use}; at least "
+                    f"2 are needed: merge the group with another, add rows of it, or set {setting} to 0"
+                )
+
+
 def check_group_sizes(task: Task, classes: NDArray) -> None:
     """Refuse groups that are too small for the interval of the constraint.
 
@@ -273,12 +307,39 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
     return codes, np.array(names, dtype=object)
 
 
-def known_codes(sensitive_features: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
+    """Names of several columns of groups, which further rows are asked for; ``None`` of one, or without names."""
+    if not isinstance(sensitive_features, Mapping) and not hasattr(sensitive_features, "columns"):
+        return None
+    with value_errors(), _usable_groups():
+        found = tuple(columns_of(sensitive_features, "sensitive_features"))
+    return found if len(found) > 1 else None
+
+
+def known_codes(
+    sensitive_features: Any, names: NDArray[Any], n_rows: int, columns: Sequence[str] | None = None
+) -> NDArray[np.int64]:
     """Codes (n,) of further rows by the names (G,) of the groups of ``fit``.
 
+    Args:
+        sensitive_features: groups of the rows; columns with names may stand in any order.
+        names: of the groups.
+        n_rows: how many rows there are.
+        columns: those of ``fit``, see :func:`group_columns`.
+
     Raises:
-        InputError: another number of rows, or a group that is not among the names.
+        InputError: another number of rows, other columns, or a group that is not among the names.
     """
+    own = None if columns is None else group_columns(sensitive_features)
+    if own is not None and columns is not None:
+        if sorted(own) != sorted(columns):
+            raise InputError(
+                f"sensitive_features has the columns {', '.join(own)}, and those of fit were {', '.join(columns)}; "
+                "pass the columns of fit"
+            )
+        with value_errors():
+            given = columns_of(sensitive_features, "sensitive_features")
+        sensitive_features = {name: given[name] for name in columns}
     with value_errors(), _usable_groups():
         codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)

@@ -61,6 +61,7 @@ class FromParquet:
         with value_errors(rows.group_names):
             model, found, interval = fit_maps(rows, own.interval, own.kappa, own.kappa_scale)
         own.classes_, own.groups_ = rows.classes, np.array(rows.group_names, dtype=object)
+        own.group_columns_ = None
         own.feature_names_in_ = np.array(rows.encoding.feature_names, dtype=object)
         own.n_features_in_ = rows.design.n_features
         own.encoding_, own.interval_, own.model_ = rows.encoding, interval, model

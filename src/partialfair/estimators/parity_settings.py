@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.estimators.inputs import InputError
-from partialfair.estimators.settings import number, one_of, whole
+from partialfair.estimators.settings import boolean, number, one_of, whole
 
 PREDICTIONS = ("sample", "mean", "mode")
 TOLERANCES = ("ks", "atom")
@@ -19,6 +19,8 @@ def check_settings(own: Any, X_unlabeled: Any) -> None:
     Raises:
         InputError: naming the setting, its value and what is accepted.
     """
+    for name in ("prefit", "uses_group"):
+        boolean(name, getattr(own, name))
     one_of("prediction", own.prediction, PREDICTIONS)
     one_of("tolerance", own.tolerance, TOLERANCES)
     _check_epsilon(own.epsilon, own.tolerance)

@@ -22,7 +22,9 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     binary_labels,
+    check_parts,
     group_codes,
+    group_columns,
     known_codes,
     random_of,
     same_classes,
@@ -30,7 +32,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.settings import check_interval, number, one_of, tolerance
+from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import sampling_radius, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import Interval
@@ -73,6 +75,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         n_features_in_, feature_names_in_: of the fitted classifier, where it has them.
         estimator_: the fitted classifier; this, ``classes_`` and the features are not there after ``fit_scores``.
         groups_: names of the groups; ``None`` without.
+        group_columns_: as in the classifier.
         map_: the maps; ``map_.save(path)`` writes them, :func:`partialfair.models.stored.load_model` reads them.
             ``None`` without.
         group_estimator_: the classifier of the group; ``correction_``: the linear function, a
@@ -160,6 +163,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
         found = score_vector(scores)
         codes, self.groups_ = group_codes(sensitive_features, found.size)
+        self.group_columns_ = group_columns(sensitive_features)
         for name in ("estimator_", "group_estimator_", "correction_", "classes_", *FEATURES):
             self.__dict__.pop(name, None)
         return self._map(found, codes)
@@ -176,7 +180,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             return found
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        codes = known_codes(sensitive_features, self.groups_, found.size)
+        codes = known_codes(sensitive_features, self.groups_, found.size, self.group_columns_)
         return np.asarray(self.map_.apply(found, codes))
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
@@ -194,6 +198,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             InputError: naming the setting, its value and what is accepted.
         """
         tolerance(self.kappa)
+        for name in ("prefit", "uses_group"):
+            boolean(name, getattr(self, name))
         one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
         check_interval(self.interval)
         number("map_fraction", self.map_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
@@ -207,7 +213,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self.classes_, positive = binary_labels(y)
         labels = positive.astype(np.int64)
         self._check_settings()
-        self.groups_ = None
+        self.groups_, self.group_columns_ = None, group_columns(sensitive_features)
         if sensitive_features is None:
             if not math.isinf(self.kappa):
                 warnings.warn(
@@ -228,7 +234,9 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         whole = self.prefit and self.uses_group
         if codes is None or whole or self.map_fraction == 0 or math.isinf(self.kappa):
             return every, every
-        return stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
+        kept, held = stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
+        check_parts({"for the maps": held}, codes, self.groups_, "map_fraction")
+        return kept, held
 
     def _scores(self, X: Any) -> Vector:
         """Scores (n,) of the classifier, positive for ``classes_[1]``."""

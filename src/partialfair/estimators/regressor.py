@@ -19,6 +19,7 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     group_codes,
+    group_columns,
     known_codes,
     random_of,
     takes_missing,
@@ -75,6 +76,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     Attributes:
         regressor_, group_classifier_: the models in use.
         groups_: names of the groups, in the order of their codes; ``None`` without groups.
+        group_columns_: as in the classifier.
         atoms_: (2 L + 1,) the grid, on the scale of the label; ``None`` with ``uses_group``.
         shares_: (K,) shares of the groups.
         multipliers_: (K, 2 L + 1) D of the predictor; ``None`` with ``uses_group``.
@@ -245,6 +247,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
         """Codes of the labeled rows' groups; sets ``groups_``."""
         fitted = self.group_classifier if self.prefit and not self.uses_group else None
+        self.group_columns_ = None if fitted is not None else group_columns(sensitive_features)
         self.groups_ = None if fitted is None else np.asarray(fitted.classes_, object)
         if sensitive_features is None:
             if fitted is None:
@@ -266,7 +269,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             return None
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        return known_codes(sensitive_features, self.groups_, len(X))
+        return known_codes(sensitive_features, self.groups_, len(X), self.group_columns_)
 
     def _fit_models(self, X: Vector, y: Vector, codes: Codes | None) -> None:
         """Set ``regressor_`` and ``group_classifier_``."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.tables.intervals import Interval
@@ -35,6 +37,17 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} is {value!r}; use a whole number of at least {least}")
     return int(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """A setting that is true or false.
+
+    Raises:
+        InputError: it is neither, as the text "False" is, which counts as true in Python.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} is {value!r}; use True or False")
+    return bool(value)
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:

@@ -1,0 +1,49 @@
+"""Whether a constraint on decisions says anything of a model: not where no decision lies inside its interval."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.estimators.training import STRATA
+from partialfair.tables.intervals import for_groups, measure
+
+IDLE = "nothing constrained"
+"""How the status of such a model begins."""
+_AMONG = {None: "", 1: " among the rows of the second label", -1: " among the rows of the first label"}
+
+
+def idle(
+    constraint: str | None, interval: Any, scores: NDArray[np.float64], y: NDArray[Any], codes: NDArray[Any],
+    names: Sequence[Any],
+) -> str:  # fmt: skip
+    """Why a constraint on decisions is 0 by convention, in a sentence; empty if it is not, or compares something else.
+
+    That is so where the share of positive decisions of no group lies inside the interval, nor the interval between two
+    of them. An audit calls the metric not estimable then.
+
+    Args:
+        constraint: name of the family.
+        interval: the interval in use.
+        scores: (n,) of the rows, positive for a positive decision.
+        y: (n,) labels -1 and +1.
+        codes: (n,) groups.
+        names: of the groups.
+    """
+    strata = STRATA.get(str(constraint))
+    if strata is None:
+        return ""
+    unions = for_groups(interval, len(names))
+    for label in strata or (None,):
+        rows = np.ones(len(scores), np.bool_) if label is None else np.asarray(y) == label
+        shares = np.array([np.mean(scores[rows & (codes == code)] > 0) for code in range(len(names))])
+        inside = [any(low < s < high for low, high in pairs) for s, pairs in zip(shares, unions, strict=True)]
+        kept = [sum(np.clip(s, a, b) - a for a, b in p) / measure(p) for s, p in zip(shares, unions, strict=True)]
+        if not any(inside) and max(kept) - min(kept) < 1e-9:
+            return (
+                f"{IDLE}{_AMONG[label]}: shares of {min(shares):.3f} to {max(shares):.3f} of the groups' rows get a "
+                "positive decision, which lie outside the interval, so that no decision inside it differs; choose an "
+                "interval that covers these shares, or constrain scores, with partial_statistical_parity"
+            )
+    return ""

@@ -1,0 +1,115 @@
+"""What is asked of groups and settings: columns by name, enough rows on either side of a division, true or false."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from partialfair.estimators import (
+    DemographicParityRegressor,
+    PartialFairBoosting,
+    PartialFairClassifier,
+    PartialFairPostProcessor,
+)
+from partialfair.estimators.decided import IDLE
+from partialfair.estimators.inputs import InputError, UnconstrainedWarning
+
+ROWS = 800
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, Any]:
+    """Columns, labels and two columns of groups that differ in their rates."""
+    random = np.random.default_rng(0)
+    groups = pd.DataFrame({"female": random.integers(0, 2, ROWS), "disabled": random.integers(0, 2, ROWS)})
+    X = random.normal(size=(ROWS, 4)) + 0.5 * groups[["female"]].to_numpy()
+    y = (X[:, 0] + X[:, 1] + random.normal(size=ROWS) > 0.5).astype(int)
+    return {"X": X, "y": y, "groups": groups}
+
+
+MODELS = [
+    PartialFairClassifier(kappa=0.1),
+    PartialFairPostProcessor(LogisticRegression(), kappa=0.1),
+    PartialFairBoosting(kappa=0.1, n_estimators=5),
+    DemographicParityRegressor(epsilon=0.1, uses_group=True),
+]
+names = [type(model).__name__ for model in MODELS]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=names)
+def test_columns_of_groups_are_told_by_their_names(model: Any, table: dict[str, Any]):
+    X, groups = table["X"], table["groups"]
+    model.fit(X, table["y"], sensitive_features=groups)
+    of = model.predict if isinstance(model, DemographicParityRegressor) else model.decision_function
+    wanted = of(X, sensitive_features=groups)
+    np.testing.assert_array_equal(of(X, sensitive_features=groups[["disabled", "female"]]), wanted)
+    assert not np.array_equal(of(X, sensitive_features=groups.to_numpy()[:, ::-1]), wanted), "the order matters"
+    np.testing.assert_array_equal(of(X, sensitive_features=groups.to_numpy()), wanted)  # without names, by place
+    with pytest.raises(InputError, match=r"has the columns sex, disabled, and those of fit were female, disabled"):
+        of(X, sensitive_features=groups.rename(columns={"female": "sex"}))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=names)
+@pytest.mark.parametrize("value", ["False", "no", 0, None])
+def test_a_text_is_neither_true_nor_false(model: Any, value: Any, table: dict[str, Any]):
+    wrong = type(model)(**model.get_params(deep=False) | {"uses_group": value})
+    with pytest.raises(InputError, match=re.escape(f"uses_group is {value!r}; use True or False")):
+        wrong.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (PartialFairPostProcessor(uses_group=False), "1 are for the maps"),
+        (PartialFairPostProcessor(), "1 are for the maps"),
+        (PartialFairBoosting(n_estimators=5), "1 are for the trees"),
+        (PartialFairBoosting("partial_demographic_parity", n_estimators=5), "1 are for the trees"),
+        (PartialFairBoosting("partial_equalized_odds", n_estimators=5), "with the second label, of which 1 are for the"),
+    ],
+)
+def test_a_group_that_a_division_leaves_too_small_is_named(model: Any, words: str, table: dict[str, Any]):
+    groups = np.where(table["groups"]["female"], "a", "b").astype(object)
+    of_label = np.flatnonzero(table["y"] == 1)[:2]
+    groups[of_label] = "tiny"
+    with pytest.raises(InputError, match=rf"group 'tiny' has 2 rows.*{words}.*fraction to 0"):
+        model.fit(table["X"], table["y"], sensitive_features=groups)
+
+
+def test_balanced_classes_count_the_weights_of_rows(table: dict[str, Any]):
+    weights = np.where(table["y"] == 1, 3.0, 1.0)
+    ours = PartialFairClassifier(None, class_weight="balanced").fit(table["X"], table["y"], sample_weight=weights)
+    share = np.where(table["y"] == 1, weights[table["y"] == 1].sum(), weights[table["y"] == 0].sum())
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(table["X"], table["y"], sample_weight=weights / share)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+FAR = [(0.02, 0.05)]  # of the rows, of which at least a third get a positive decision
+
+
+@pytest.mark.parametrize("uses_group", [True, False])
+@pytest.mark.parametrize("family", ["partial_demographic_parity", "partial_equal_opportunity"])
+def test_an_interval_without_decisions_constrains_nothing_and_says_so(
+    family: str, uses_group: bool, table: dict[str, Any]
+):
+    model = PartialFairClassifier(family, interval=FAR, kappa=0.05, uses_group=uses_group)
+    with pytest.warns(UnconstrainedWarning, match=IDLE):
+        model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
+    assert model.status_.startswith(IDLE)
+    assert "lie outside the interval" in model.status_
+
+
+def test_trees_say_so_too(table: dict[str, Any]):
+    model = PartialFairBoosting("partial_demographic_parity", interval=FAR, kappa=0.05, n_estimators=30)
+    with pytest.warns(UnconstrainedWarning, match=IDLE):
+        model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
+    assert model.status_.startswith(IDLE)
+
+
+@pytest.mark.parametrize("interval", [[(0.0, 1.0)], [(0.1, 0.9)]])
+def test_an_interval_with_decisions_is_not_called_idle(interval: Any, table: dict[str, Any]):
+    model = PartialFairClassifier("partial_demographic_parity", interval=interval, kappa=0.05)
+    assert model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"]).status_ == "ok"
