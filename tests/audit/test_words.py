@@ -105,7 +105,7 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
 
 
 def test_a_gap_that_may_be_chance_is_called_so() -> None:
-    assert "Chance alone may explain the gap: two groups" in words.headline(two_groups(shift=0.0))
+    assert "Chance alone may explain this gap: two groups" in words.headline(two_groups(shift=0.0))
     assert "hance" not in words.headline(two_groups(shift=1.0))
 
 

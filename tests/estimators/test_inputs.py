@@ -67,7 +67,10 @@ def test_a_text_is_neither_true_nor_false(model: Any, value: Any, table: dict[st
         (PartialFairPostProcessor(), "1 are for the maps"),
         (PartialFairBoosting(n_estimators=5), "1 are for the trees"),
         (PartialFairBoosting("partial_demographic_parity", n_estimators=5), "1 are for the trees"),
-        (PartialFairBoosting("partial_equalized_odds", n_estimators=5), "with the second label, of which 1 are for the"),
+        (
+            PartialFairBoosting("partial_equalized_odds", n_estimators=5),
+            "with the second label, of which 1 are",
+        ),
     ],
 )
 def test_a_group_that_a_division_leaves_too_small_is_named(model: Any, words: str, table: dict[str, Any]):

@@ -85,7 +85,8 @@ def test_chips_count_what_counts_and_the_rest_by_what_it_is():
         entry(kind="setting", verdict="as stated", counts="no"), entry(kind="claim", verdict="undecided"),
     ]  # fmt: skip
     assert card.chips(lines) == {
-        "agrees": 1, "undecided": 1, "differs": 1, "repeated": 1, "question of ours": 2, "setting": 1, "without power": 1,
+        "agrees": 1, "undecided": 1, "differs": 1, "repeated": 1,
+        "question of ours": 2, "setting": 1, "without power": 1,
     }  # fmt: skip
 
 

@@ -81,7 +81,6 @@ class TestState:
         assert (found["claims"]["total"], found["claims"]["holds"], found["claims"]["no power"]) == (2, 1, 1)
         assert [counts(line) for line in (*powerless, *mixed)] == [False, False, True, False]
 
-
     def test_a_comparison_that_fails_counts_whoever_passes_it(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2, fails=1)]
         found = verdict.of_paper("p", powerless, ["y"])

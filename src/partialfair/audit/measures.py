@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.audit.chance import critical_gap, lower_end
 from partialfair.audit.sample import Sample, Tally
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
@@ -82,6 +83,7 @@ def measure(
     exact: dict[tuple, Values] = {}
     draws: dict[tuple, Values] = {}
     lower = {}
+    limits: dict[tuple[int, int], Mapping[str, Callable[[int], float]]] = {}
     whole = sample.tally.pooled()
     for key in ((), *pairs):
         tally = sample.tally.of_groups(key) if key else whole
@@ -90,9 +92,10 @@ def measure(
         _refuse_conventions(exact, reasons, counted, key, sample.threshold)
         if key:
             lower[key[0], key[1]] = _lower(counted, (key[0], key[1]))
+            limits[key[0], key[1]] = _by_chance(counted, level)
     if replicates:
         draws = dict(_drawn(sample.tally, unions, exact, sample.names, rng, replicates))
-    return _summary(exact, draws, reasons, lower, level)
+    return _summary(exact, draws, reasons, lower, limits, level)
 
 
 def _drawn(
@@ -293,20 +296,45 @@ def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
     return float(first - second)
 
 
+def _by_chance(two: Replicates, level: float) -> Mapping[str, Callable[[int], float]]:
+    """By metric that is a largest difference over thresholds, the value that chance explains among so many pairs."""
+    length = min(sum(high - low for low, high in pairs) for pairs in two.interval)
+    scale = {"sp": length, "rank_gap": 1.0, "sp_full": 1.0}
+    rows = [float(size) for size in two.group_sizes]
+    return {
+        name: lambda pairs, unit=unit: critical_gap(rows, level, pairs) / unit  # type: ignore[misc]
+        for name, unit in scale.items()
+    }
+
+
 def _summary(
     exact: dict[tuple, Values],
     draws: dict[tuple, Values],
     reasons: dict[tuple, dict[str, str]],
     lower: Mapping[tuple[int, int], Mapping[str, tuple[int, int] | None]],
+    limits: Mapping[tuple[int, int], Mapping[str, Callable[[int], float]]],
     level: float,
 ) -> Measured:
     """Estimates with intervals, and the largest violation over pairs."""
+
+    def least(name: str, pairs: Sequence[tuple[int, int]]) -> float:
+        """Lower end for the largest violation of some pairs: the largest of theirs, all at once."""
+        ends = []
+        for pair in pairs:
+            value, drawn, limit = float(exact[pair][name][0]), draws[pair][name], limits[pair].get(name)
+            critical = limit(len(pairs)) if limit else None
+            ends.append(lower_end(value, float(drawn.std(ddof=1)), level, len(pairs), critical))
+        return max(ends)
 
     def one(key: tuple[int, ...], name: str) -> Measurement:
         if name not in exact[key]:
             return Measurement(None, reason=reasons[key][name])
         found = _with_interval(float(exact[key][name][0]), draws.get(key, {}).get(name), name, level)
-        return replace(found, pair=lower[key][name]) if len(key) == 2 else found
+        if len(key) != 2:
+            return found
+        if found.low is not None:
+            found = replace(found, low=min(found.low, least(name, [(key[0], key[1])])))
+        return replace(found, pair=lower[key][name])
 
     by_pair = {pair: {name: one(pair, name) for name in (*PARTIAL, *WHOLE)} for pair in lower}
     overall = {}
@@ -320,6 +348,8 @@ def _summary(
         worst = max(usable, key=lambda pair, name=name: float(exact[pair][name][0]))  # type: ignore[misc]
         drawn = np.maximum.reduce([draws[pair][name] for pair in usable]) if draws else None
         found = _with_interval(float(exact[worst][name][0]), drawn, name, level)
+        if found.low is not None:
+            found = replace(found, low=min(found.low, least(name, usable)))
         overall[name] = replace(found, reason=note, left_out=len(left_out), pair=lower[worst][name])
     return Measured({name: one((), name) for name in QUALITY}, by_pair, overall)
 
@@ -334,7 +364,10 @@ def joined(reasons: Iterable[str]) -> str:
 
 
 def _with_interval(value: float, drawn: NDArray | None, name: str, level: float) -> Measurement:
-    """Percentile interval; for a violation its envelope with the reflection, as in ``metrics.uncertainty``."""
+    """Percentile interval; for a violation its envelope with the reflection, as in ``metrics.uncertainty``.
+
+    The lower end of a violation is moved further down where chance explains more, see :mod:`partialfair.audit.chance`.
+    """
     if drawn is None:
         return Measurement(value)
     low, high = (float(end) for end in np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2)))

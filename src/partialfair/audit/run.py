@@ -26,6 +26,8 @@ MIN_GROUP_SIZE = 30
 REPLICATES = 200
 CURVE_COLUMNS = 2000
 MOST_GROUPS = 50
+ROUNDING = 1e-12
+"""A value this near to its limit is the limit: equal in exact arithmetic, they differ in the last bits."""
 """Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
 
 
@@ -197,8 +199,8 @@ def _gate(name: str, limit: float, found: Measurement, lines: list[GroupLine]) -
     if found.left_out:
         why = f"not estimable for {counted(found.left_out, 'pair')}: {found.reason}"
         return Gate(name, limit, found.value, False, why, pair)
-    passed = found.value >= limit if name == RATIO else found.value <= limit
-    return Gate(name, limit, found.value, passed, note, pair)
+    value = limit if abs(found.value - limit) <= ROUNDING else found.value
+    return Gate(name, limit, value, value >= limit if name == RATIO else value <= limit, note, pair)
 
 
 def _suggestion(counts: Counts, rate: float) -> Suggestion | None:

@@ -1,13 +1,13 @@
 """What an audit found, in sentences: the same in terminal, JSON file and page."""
 
 import getpass
-import math
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partialfair.audit.chance import critical_gap
 from partialfair.audit.rates import RATIO
 from partialfair.metrics import get
 
@@ -124,26 +124,34 @@ def headline(result: "AuditResult") -> str:
     else:
         text += f" ({result.level:.0%} confidence interval {100 * found.low:.1f} to {100 * found.high:.1f})."
     several = len(result.curve.codes) > 2
-    if found.value <= chance(result):
+    most = chance(result, found.pair)
+    if found.value <= most:
         groups = "the two that differ most of as many groups of this size" if several else "two groups of this size"
         text += (
-            f" Chance alone may explain the gap: {groups} are up to {100 * chance(result):.1f} points apart in "
-            f"{result.level:.0%} of samples even if no groups differ."
+            f" Chance alone may explain this gap: {groups} are up to {100 * most:.1f} points apart in "
+            f"{result.level:.0%} of samples even if no groups differ.{_clearer(result)}"
         )
     return text + " No two groups differ more." * several
 
 
-def chance(result: "AuditResult") -> float:
-    """Return the gap that two groups that do not differ exceed in few samples, corrected for the number of pairs.
+def chance(result: "AuditResult", pair: tuple[int, int]) -> float:
+    """Return the gap that two groups that do not differ exceed in few samples, corrected for the number of pairs."""
+    return critical_gap((result.groups[code].rows for code in pair), result.level, len(result.measured.pairs))
 
-    It is the critical value of the Kolmogorov–Smirnov test of the two groups that differ most. On an interval, or with
-    tied scores, chance makes smaller gaps still. The confidence interval cannot say this: that of a largest gap leaves
-    out 0 even where groups do not differ.
-    """
-    pair = result.measured.overall["rank_gap"].pair
-    assert pair is not None
-    tail = (1 - result.level) / (2 * len(result.measured.pairs))
-    return math.sqrt(-math.log(tail) / 2 * sum(1 / result.groups[code].rows for code in pair))
+
+def _clearer(result: "AuditResult") -> str:
+    """Return which gap chance does not explain, where it may explain the largest; empty if there is none."""
+    gaps = {pair: found["rank_gap"].value for pair, found in result.measured.pairs.items()}
+    beyond = {pair: gap for pair, gap in gaps.items() if gap is not None and gap > chance(result, pair)}
+    if not beyond:
+        return ""
+    pair = max(beyond, key=lambda one: beyond[one])
+    one, other = (f"'{result.groups[code].name}'" for code in pair)
+    more = f", nor those of {counted(len(beyond) - 1, 'other pair')}" if len(beyond) > 1 else ""
+    return (
+        f" It does not explain the gap of {100 * beyond[pair]:.1f} points between {one} and {other}, who have more "
+        f"rows{more}."
+    )
 
 
 def largest_gap(result: "AuditResult") -> tuple[int, float, float]:

@@ -152,7 +152,10 @@ def legend(body: str) -> str:
     compared = 'class="published' in body
     parts = [
         ("Grey numbers are published.", compared),
-        ("✓ agrees with the published number, ≈ is near it, ✗ differs from it.", compared and bool(_MARKED.search(body))),
+        (
+            "✓ agrees with the published number, ≈ is near it, ✗ differs from it.",
+            compared and bool(_MARKED.search(body)),
+        ),
         ("± half the width of the 95% t-interval of a mean over seeds.", "±" in body and "deviation" not in body),
         ("Hover over a number for its source.", 'title="' in body),
     ]

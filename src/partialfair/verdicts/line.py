@@ -96,15 +96,15 @@ COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
 def decides(line: Mapping[str, Any]) -> bool:
-    """Whether the comparison of a claim or a question says something of it: a wrong answer could have failed, or it fails.
+    """Whether a comparison says something of its claim or question: a wrong answer could have failed it, or it fails.
 
-    That a model which the sentence is not about passes as well says nothing against a test that the paper's method fails.
+    That a model which the sentence is not about passes as well takes nothing from a test that the paper's method fails.
     """
     return line["verdict"] == "fails" or line.get("power") != "no"
 
 
 def counts(line: Mapping[str, Any]) -> bool:
-    """Whether a line counts for its paper: a claim that it decides, or a number that a wrong answer could have failed."""
+    """Whether a line counts for its paper: a claim that it decides, or a number that a wrong answer could miss."""
     if line["kind"] == "claim":
         return decides(line)
     return bool(line["kind"] == "number" and line["verdict"] in JUDGED and line.get("power") == "yes")

@@ -60,7 +60,7 @@ def answer(lines: Lines) -> str:
 def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     """Every claim with its state and how its comparisons were decided, in the order of the paper's file.
 
-    A claim of which no line counts (see :func:`decides`), since methods that it is not about pass its tests, is ``no power``.
+    A claim of which no line counts (see :func:`decides`) is ``no power``: methods that it is not about pass its tests.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:

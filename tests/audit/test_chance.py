@@ -1,0 +1,61 @@
+"""What chance makes of gaps: intervals that hold the true one, a clearer gap of another pair, gates at their limit."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from partialfair.audit import audit_scores, words
+from partialfair.audit.chance import critical_gap, lower_end
+
+
+def test_the_critical_gap_is_that_of_kolmogorov_and_smirnov():
+    for rows, level in (((4000, 6000), 0.95), ((3000, 3000), 0.8)):
+        scaled = critical_gap(rows, level) / math.sqrt(sum(1 / size for size in rows))
+        assert stats.kstwobign.sf(scaled) == pytest.approx(1 - level, rel=1e-3)
+    assert critical_gap((100, 100), 0.95, 10) == pytest.approx(critical_gap((100, 100), 0.995))
+
+
+def test_the_lower_ends_of_several_differences_are_lower():
+    one, ten = (lower_end(0.3, 0.05, 0.95, number) for number in (1, 10))
+    assert one == pytest.approx(0.3 - 1.96 * 0.05, abs=1e-3)
+    assert ten == pytest.approx(0.3 - stats.norm.isf(0.05 / 20) * 0.05)
+    assert lower_end(0.1, 0.2, 0.95, 1) == 0.0
+    assert lower_end(0.3, 0.01, 0.95, 1, critical=0.3) == 0.0
+
+
+@pytest.mark.parametrize(("groups", "rows", "shift"), [(2, 400, 0.0), (5, 1000, 0.0), (5, 1000, 0.25)])
+def test_intervals_of_a_largest_gap_hold_the_true_one(groups: int, rows: int, shift: float):
+    random, held, runs = np.random.default_rng(0), 0, 60
+    group = np.arange(rows) % groups
+    truth = 2 * stats.norm.cdf(shift / 2) - 1
+    for _ in range(runs):
+        scores = random.normal(size=rows) + shift * group / (groups - 1)
+        found = audit_scores(scores, group, replicates=100).measured.overall["sp"]
+        assert found.low is not None and found.high is not None
+        held += found.low - 1e-12 <= truth <= found.high
+    assert held >= 0.85 * runs, "of five groups that do not differ, fewer than half did before"
+
+
+def test_a_small_group_does_not_hide_the_gap_of_two_large_ones():
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [20000, 20000, 40])
+    scores = random.normal(size=group.size) + 0.1 * (group == "b") + 0.4 * (group == "c")
+    said = words.headline(audit_scores(scores, group, replicates=0))
+    assert "Chance alone may explain this gap" in said
+    assert "It does not explain the gap of" in said and "points between 'a' and 'b', who have more rows." in said
+    alike = words.headline(audit_scores(random.normal(size=group.size), group, replicates=0))
+    assert "Chance alone may explain this gap" in alike and "It does not explain" not in alike
+
+
+@pytest.mark.parametrize(
+    ("counts", "gates"),
+    [((40, 35), {"sp": 0.1, "dp_full": 0.1, "rank_gap": 0.1}), ((40, 35), {"selection_ratio": 0.875})],
+)
+def test_a_value_that_equals_its_limit_passes(counts: tuple[int, int], gates: dict[str, float]):
+    """Shares of 40 and 35 in 50 differ by .1, and have a ratio of .875, up to the last bit."""
+    scores = np.concatenate([np.where(np.arange(50) < count, 1.0, -1.0) for count in counts])
+    found = audit_scores(scores, np.repeat(["a", "b"], 50), threshold=0.0, gates=gates, replicates=0)
+    assert found.passed
+    assert [gate.value for gate in found.gates] == list(gates.values())

@@ -1,0 +1,30 @@
+"""Audits at the edges: the smallest group, the larger of two gaps, equally fair intervals."""
+
+import numpy as np
+
+from partialfair.audit import audit_scores
+
+
+def test_a_group_of_just_the_smallest_size_is_compared_in_every_measure():
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], [200, 30])
+    found = audit_scores(random.normal(size=230), group, gates={"selection_ratio": 0.0, "sp": 1.0}, replicates=0)
+    assert [line.reason for line in found.groups] == ["", ""]
+    assert found.metric("selection_ratio") is not None and found.passed
+
+
+def test_the_groups_of_equalised_odds_are_those_of_the_larger_gap():
+    """Group a has the lower rate of wrong positives by .5, and the higher rate of right ones by .1."""
+    group, y = np.repeat(["a", "b"], 200), np.tile(np.repeat([1, 0], 100), 2)
+    above = np.concatenate([np.arange(100) < count for count in (60, 20, 50, 70)])
+    scores = np.where(above, 1.0, -1.0) + np.arange(400) / 1e4
+    found = audit_scores(scores, group, y, threshold=0.0, gates={"eod_full": 0.1}, replicates=0)
+    assert found.gates[0].groups == ("a", "b")
+
+
+def test_of_equally_fair_intervals_a_shorter_one_comes_before_a_nearer_one():
+    from partialfair.metrics.choose_interval import suggest_interval
+
+    scores, group = np.repeat(np.arange(1000.0), 2), np.tile([0, 1], 1000)
+    found = suggest_interval(scores, group, threshold=574.5, lengths=(0.2, 0.25))
+    assert found.positive_rate == 0.425 and round(found.interval[1] - found.interval[0], 9) == 0.2

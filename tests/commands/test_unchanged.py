@@ -1,0 +1,72 @@
+"""What says that nothing has changed, and what says that a run was made again."""
+
+import math
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from partialfair.commands import unchanged
+from partialfair.provenance import runs
+from partialfair.provenance.chain import Chain
+from partialfair.tables.files import write_json
+
+WRITTEN = (
+    "Snakefile", "params.yaml", "workflow/rules/train.smk", "profiles/default/config.yaml", "papers/p/claims.yaml",
+    "requirements.lock", "dvc.yaml", "dvc.lock",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (*WRITTEN, "data/runs/one.json", "reports/page.html"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("a")
+
+
+def changed(change):
+    before = unchanged.state(Path("params.yaml"))
+    change()
+    after = unchanged.state(Path("params.yaml"))
+    return [name for name in before if before[name] != after[name]]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_whatever_is_written_by_hand_counts_by_content(folder, name):
+    assert changed(lambda: os.utime(name, ns=(1, 1))) == []
+    assert changed(lambda: Path(name).write_text("b")) == [unchanged.GRID]
+
+
+@pytest.mark.parametrize(("name", "part"), [("data/runs/one.json", "data/runs"), ("reports/page.html", "reports")])
+def test_results_of_the_same_size_count_by_their_date(folder, name, part):
+    assert changed(lambda: os.utime(name, ns=(1, 1))) == [part]
+
+
+def test_two_evaluations_are_compared_on_test_rows():
+    one = {"splits": {"train": {"sp": 0.0}, "test": {"sp": 0.1, "auc": 0.5}}}
+    other = {"splits": {"train": {"sp": 0.9}, "test": {"sp": 0.13, "auc": 0.5}}}
+    assert runs._farthest(one, other) == ("sp", pytest.approx(0.03))
+    assert runs._farthest(one, {"splits": {"test": {"sp": 0.1, "auc": None}}}) == ("auc", math.inf)
+
+
+@pytest.mark.parametrize(("apart", "whole"), [(0.01, True), (0.03, False)])
+def test_a_run_of_another_machine_may_be_off_by_little_alone(tmp_path, monkeypatch, apart, whole):
+    monkeypatch.chdir(tmp_path)
+    job = SimpleNamespace(path=Path("run"), table="table", split="split")
+    write_json(Path("run/fit.json"), {"versions": {"machine": "there"}})
+    write_json(Path("run/metrics.json"), {"splits": {"test": {"sp": 0.1}}})
+    Path("run/model.npz").write_text("one")
+
+    def train(config, job, files):
+        (Path(files.folder) / "model.npz").write_text("other")
+
+    monkeypatch.setattr(runs, "train", train)
+    monkeypatch.setattr(runs, "_same_but_times", lambda one, other: False)
+    monkeypatch.setattr(runs, "versions", lambda: {"machine": "here"})
+    monkeypatch.setattr(runs, "evaluate", lambda *_: {"splits": {"test": {"sp": 0.1 + apart}}})
+    monkeypatch.setattr(runs.fingerprint, "evaluation", lambda *_: SimpleNamespace(settings={}))
+    chain = Chain()
+    runs._retrain_one(chain, None, job)
+    assert chain.is_whole == whole and len(chain.links) == whole

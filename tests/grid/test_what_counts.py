@@ -1,0 +1,22 @@
+"""Which code counts for an evaluation and for an exhibit."""
+
+from partialfair.grid import fingerprint
+from partialfair.grid.config import load_config
+from tests.grid.test_fingerprint import GRID
+
+PSP = "partial_statistical_parity"
+
+
+def test_a_metric_on_request_counts_for_those_that_ask_for_it_alone():
+    without, gap, log, risk = (
+        fingerprint.evaluation_hash(names) for names in ([], ["loss_gap"], ["log_loss"], ["risk"])
+    )
+    assert len({without, gap, risk}) == 3 and gap == log, "of one module"
+
+
+def test_the_constraint_of_an_experiment_counts_for_what_is_drawn_of_it(tmp_path):
+    codes = []
+    for constraint in (PSP, "partial_demographic_parity"):
+        (tmp_path / "params.yaml").write_text(GRID.replace(PSP, constraint))
+        codes.append(fingerprint.exhibit(load_config(tmp_path / "params.yaml"), "figure2").code)
+    assert codes[0] != codes[1]
