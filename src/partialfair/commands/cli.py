@@ -1,6 +1,7 @@
 """The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -17,6 +18,9 @@ Examples:
   partialfair run demo && partialfair summary demo
   partialfair VERB --help
 """
+
+FAULT = 3
+"""Exit status where the program itself failed; 1 is that of a gate or a check which was judged, and not passed."""
 
 app = typer.Typer(
     cls=Verbs,
@@ -47,7 +51,7 @@ def program(
 
 
 def main() -> None:
-    """Run the command line; an error that a person can act on is one sentence and exit status 2."""
+    """Run the command line; an error that a person can act on is one sentence and exit status 2, any other 3."""
     processor.settle()  # before any verb imports NumPy
     try:
         app()
@@ -60,7 +64,11 @@ def main() -> None:
         from partialfair.plugins import machine_fault
 
         fault = machine_fault(error)
+        if fault is None and isinstance(error, OSError) and error.filename is not None:
+            fault = f"{error.filename}: {error.strerror}; choose another place, or check its permissions"
         if fault is None:
-            raise
+            traceback.print_exc()
+            print("partialfair: the program failed; nothing was judged", file=sys.stderr)
+            sys.exit(FAULT)
         print(f"partialfair: {fault}", file=sys.stderr)
         sys.exit(2)
