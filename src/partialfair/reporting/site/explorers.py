@@ -28,9 +28,9 @@ SCORECARD: tuple[Column, ...] = (
     {"key": "exhibit", "facet": True, "link": "exhibits/{page}.html"},
     {"key": "dataset", "facet": True},
     {"key": "method", "facet": True},
-    {"key": "metric"},
     {"key": "published"},
     {"key": "ours", "number": True},
+    {"key": "metric"},
     {"key": "against"},
     {"key": "difference", "number": True},
     {"key": "noise", "number": True},
@@ -98,8 +98,8 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     page = project.page(entry)
     return [
         entry.outcome, entry.kind, entry.counts, papers.short(entry.paper), entry.exhibit,
-        entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "", entry.metric,
-        _number(published) if math.isfinite(published) else entry.published, measured(entry),
+        entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "",
+        _number(published) if math.isfinite(published) else entry.published, measured(entry), entry.metric,
         entry.against.replace("_", " "),
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
         _number(entry.number("p_value")),
