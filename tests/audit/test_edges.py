@@ -1,8 +1,10 @@
 """Audits at the edges: the smallest group, the larger of two gaps, equally fair intervals."""
 
 import numpy as np
+import pytest
 
 from partialfair.audit import audit_scores
+from partialfair.errors import ConfigError
 
 
 def test_a_group_of_just_the_smallest_size_is_compared_in_every_measure():
@@ -28,3 +30,19 @@ def test_of_equally_fair_intervals_a_shorter_one_comes_before_a_nearer_one():
     scores, group = np.repeat(np.arange(1000.0), 2), np.tile([0, 1], 1000)
     found = suggest_interval(scores, group, threshold=574.5, lengths=(0.2, 0.25))
     assert found.positive_rate == 0.425 and round(found.interval[1] - found.interval[0], 9) == 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"threshold": "a"}, "threshold: 'a' is no number"),
+        ({"threshold": True}, "threshold: True is no number"),
+        ({"level": "a"}, "level: 'a' is no number"),
+        ({"gates": {"sp": None}}, "gate on sp: None is no number"),
+        ({"replicates": "many"}, "bootstrap replicates: 'many' is no number"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_a_sentence(options, words):
+    scores, group = np.arange(100.0), np.arange(100) % 2
+    with pytest.raises(ConfigError, match=words):
+        audit_scores(scores, group, **options)

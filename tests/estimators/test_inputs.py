@@ -116,3 +116,16 @@ def test_trees_say_so_too(table: dict[str, Any]):
 def test_an_interval_with_decisions_is_not_called_idle(interval: Any, table: dict[str, Any]):
     model = PartialFairClassifier("partial_demographic_parity", interval=interval, kappa=0.05)
     assert model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"]).status_ == "ok"
+
+
+def test_trees_know_what_they_were_grown_on(table: dict[str, Any]):
+    groups = {"sensitive_features": table["groups"]["female"]}
+    model = PartialFairBoosting(kappa=0.2, n_estimators=5).fit(table["X"], table["y"], **groups)
+    wanted = model.decision_function(table["X"], **groups)
+    np.testing.assert_array_equal(model.set_params(uses_group=False).decision_function(table["X"], **groups), wanted)
+
+
+def test_trees_name_the_column_that_holds_text(table: dict[str, Any]):
+    frame = pd.DataFrame(table["X"], columns=list("abcd")).assign(city="Oslo")
+    with pytest.raises(InputError, match="'city'"):
+        PartialFairBoosting(n_estimators=5).fit(frame, table["y"], sensitive_features=table["groups"]["female"])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,8 @@ def audit_scores(
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.
     """
     check_settings(gates or {}, min_group_size, replicates, level)
+    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
+        raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
     sample = build_sample(scores, groups, labels, threshold, positive)
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))
@@ -174,6 +177,11 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, replicates: 
         PluginError: a gate on an unknown metric; ConfigError: a number out of range.
     """
     known = (*PARTIAL, *WHOLE, RATIO)
+    numbers: dict[str, Any] = {"level": level, "minimum group size": min_group_size, "bootstrap replicates": replicates}
+    numbers |= {f"gate on {name}": limit for name, limit in gates.items()}
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ConfigError(f"{name}: {value!r} is no number")
     check_level(level)
     for name, limit in gates.items():
         if name not in known:

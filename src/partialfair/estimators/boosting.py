@@ -29,6 +29,7 @@ from partialfair.estimators.inputs import (
     group_codes,
     group_columns,
     known_codes,
+    named_texts,
     random_of,
     stratified_rows,
     value_errors,
@@ -147,13 +148,15 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             ConfigError: LightGBM is missing.
         """
         self._check_settings()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan")
+        with named_texts(X):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan")
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         codes, constrained = self._groups(sensitive_features, labels.size)
         kept = held = np.arange(labels.size)
+        self._sees_group = bool(self.uses_group)  # what the trees were grown on, whatever is set afterwards
         with value_errors():
             mapped = constrained and self.constraint == PSP and self.uses_group
             if constrained and self.holdout_fraction > 0:
@@ -179,11 +182,11 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             InputError: groups missing, or not among those of ``fit``.
         """
         check_is_fitted(self, "booster_")
-        X = as_matrix(
-            validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan", reset=False)
-        )
+        with named_texts(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan", reset=False)
+        X = as_matrix(X)
         codes = np.zeros(X.shape[0], np.int64)
-        if self.uses_group and self.groups_ is not None:
+        if self._sees_group and self.groups_ is not None:
             if sensitive_features is None:
                 raise InputError(
                     "sensitive_features is missing, and the scores of this model depend on the group; pass it, or fit "
@@ -226,7 +229,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _columns(self, X: Any, codes: Codes) -> Any:
         """What the trees see: the group is the last column, if they may."""
-        if not self.uses_group or self.groups_ is None:
+        if not self._sees_group or self.groups_ is None:
             return X
         last = codes[:, None].astype(X.dtype)
         return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
