@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from partialfair import plugins
 from partialfair.estimators import (
     DemographicParityRegressor,
     PartialFairBoosting,
@@ -129,3 +130,15 @@ def test_trees_name_the_column_that_holds_text(table: dict[str, Any]):
     frame = pd.DataFrame(table["X"], columns=list("abcd")).assign(city="Oslo")
     with pytest.raises(InputError, match="'city'"):
         PartialFairBoosting(n_estimators=5).fit(frame, table["y"], sensitive_features=table["groups"]["female"])
+
+
+def test_a_constraint_that_cannot_be_built_is_named(table: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+    def build(*arguments: Any, **options: Any) -> Any:
+        raise KeyError("boom")
+
+    monkeypatch.setattr(plugins.load("constraints", "partial_demographic_parity"), "build", build)
+    model = PartialFairClassifier("partial_demographic_parity", kappa=0.1)
+    with pytest.raises(
+        InputError, match="'partial_demographic_parity': build gives KeyError: 'boom'; correct the plug"
+    ):
+        model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])

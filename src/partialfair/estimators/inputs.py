@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
-from partialfair.errors import DataError, PartialFairError
+from partialfair.errors import DataError, PartialFairError, PluginError
 from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.groups import codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
@@ -197,7 +197,7 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
     Raises:
         InputError: naming the group, its size, the interval and what to do.
     """
-    program = task.program()
+    program = _program(task)
     if not isinstance(program, HingeProgram):
         return  # nothing is constrained, or by a family that refuses small groups itself
     intervals = for_groups(task.interval, task.train.n_groups)
@@ -213,6 +213,17 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
                 f"{format_interval(intervals[code])} keeps {kept}; at least 2 are needed: widen the interval, "
                 "merge the group with another, or add rows of it"
             )
+
+
+def _program(task: Task) -> Any:
+    """The constraints of a task; what goes wrong in a plug-in of a person's own is said with its name."""
+    try:
+        return task.program()
+    except (PartialFairError, MemoryError):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise PluginError(f"constraint {task.constraint!r}: build gives {why}; correct the plug-in") from error
 
 
 def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray) -> str:
