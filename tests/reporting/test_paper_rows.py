@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from partialfair.reporting.site import card, rows, strip
+from partialfair.reporting.site import card, exhibits, rows, strip
 from partialfair.reporting.site.project import Project
 from partialfair.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
@@ -96,3 +96,8 @@ def test_an_undecided_line_says_what_it_could_have_seen():
     other = entry(kind="claim", verdict="undecided", seeds_needed="9", note=f"x; {OTHER_WAY}")
     assert other.seeds == "9 seeds would decide against it"
     assert entry().seeds == ""
+
+
+@pytest.mark.parametrize(("seeds", "words"), [([0, 1, 2, 3], "0 to 3"), ([0, 1], "0, 1"), ([1, 3, 4], "1, 3, 4")])
+def test_a_whole_range_of_seeds_is_said_by_its_ends(seeds, words):
+    assert exhibits.span(seeds) == words

@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.reporting import exhibit, run_tables, style
 from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.exhibits import WORST_FIRST, caption, measured
+from partialfair.reporting.site.exhibits import WORST_FIRST, caption, measured, span
 from partialfair.tables.files import atomic_path
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.results import Results
@@ -59,9 +59,9 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
 
 
 def _worst(entries: list[Entry]) -> list[Entry]:
-    """Return the lines that the page shows, those that did not come out first."""
+    """Return the lines that the page shows: those that count first, and of them those that did not come out."""
     shown = [entry for entry in entries if entry.kind != "setting"]
-    return sorted(shown, key=lambda entry: WORST_FIRST.index(entry.tone))[:LINES]
+    return sorted(shown, key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))[:LINES]
 
 
 def _title(config: Config, root: Path) -> str:
@@ -83,8 +83,8 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     facts = [
         ("Datasets", ", ".join(map(style.dataset_title, datasets))),
         ("Methods", ", ".join(dict.fromkeys(style.look(name, algorithms).label for name in algorithms))),
-        ("Seeds", ", ".join(map(str, seeds))),
-        ("Runs", f"{done} of {len(runs)} trained, {ok} ok, {missed} miss their tolerance"),
+        ("Seeds", span(seeds)),
+        ("Runs", f"{done:,} of {len(runs):,} trained, {ok:,} ok, {missed:,} miss their tolerance"),
         ("Time", f"{runs['cpu_seconds'].sum() / 60:.0f} minutes of one core"),
     ]
     return [(name, value) for name, value in facts if value] if len(runs) else []

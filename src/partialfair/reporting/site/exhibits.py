@@ -66,7 +66,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     """
     shown = project.exhibits[name]
     lines = project.lines(shown)
-    lines.sort(key=lambda entry: WORST_FIRST.index(entry.tone))
+    lines.sort(key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))  # what counts first
     first, rest = caption(shown.caption)
     template = cells.environment().get_template("site/exhibit.html.j2")
     return str(
@@ -123,7 +123,7 @@ def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
     facts = [
         ("experiments", ", ".join(shown.experiments[:6]) + (", …" if len(shown.experiments) > 6 else "")),
         ("runs", _counted(done)),
-        ("seeds", _span(sorted(done["seed"].unique()))),
+        ("seeds", span(sorted(done["seed"].unique()))),
         ("training", _spent(float(done["cpu_seconds"].sum()))),
         ("made by commit", ", ".join(value[:12] for value in _distinct(done, "git_revision"))),
         ("tables (SHA-256)", ", ".join(_tables(done))),
@@ -154,7 +154,8 @@ def _distinct(runs: pd.DataFrame, column: str) -> list[str]:
     return [str(value) for value in runs[column].dropna().unique()] if column in runs else []
 
 
-def _span(seeds: Sequence[int]) -> str:
+def span(seeds: Sequence[int]) -> str:
+    """Ascending seeds in words: a whole range of them by its ends."""
     numbers = [int(seed) for seed in seeds]
     whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
     return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
