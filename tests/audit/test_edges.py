@@ -1,10 +1,11 @@
 """Audits at the edges: the smallest group, the larger of two gaps, equally fair intervals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from partialfair.audit import audit_scores
-from partialfair.errors import ConfigError
+from partialfair.audit import audit_file, audit_scores
+from partialfair.errors import ConfigError, DataError
 
 
 def test_a_group_of_just_the_smallest_size_is_compared_in_every_measure():
@@ -46,3 +47,13 @@ def test_what_is_no_number_is_refused_in_a_sentence(options, words):
     scores, group = np.arange(100.0), np.arange(100) % 2
     with pytest.raises(ConfigError, match=words):
         audit_scores(scores, group, **options)
+
+
+def test_a_table_as_pandas_and_spreadsheets_write_it_is_refused_with_the_remedy(tmp_path):
+    frame = pd.DataFrame({"s": ["0,25", "0,75"] * 40, "g": ["a", "b"] * 40})
+    frame.to_csv(tmp_path / "commas.csv", index=False, sep=";")
+    with pytest.raises(DataError, match=r"score '0,25' is not a finite number \(80 such rows\); write decimal points"):
+        audit_file(tmp_path / "commas.csv", score="s", group="g")
+    frame.to_csv(tmp_path / "index.csv", sep=";")
+    with pytest.raises(DataError, match=r"column 1 has no name; .*to_csv\(path, index=False\)"):
+        audit_file(tmp_path / "index.csv", score="s", group="g")

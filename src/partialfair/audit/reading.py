@@ -68,8 +68,9 @@ def scores_of(column: Any, name: str) -> Any:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         value = column.iloc[row]
+        commas = isinstance(value, str) and re.fullmatch(r"-?\d*,\d+", value.strip()) is not None
         raise DataError(
             f"column {name!r}, row {row + 1} after the header: score {value!r} is not a finite number "
-            f"({int(bad.sum())} such rows); correct or drop them"
+            f"({int(bad.sum())} such rows); {'write decimal points for commas' if commas else 'correct or drop them'}"
         )
     return values.to_numpy()

@@ -94,7 +94,9 @@ def _header(path: Path) -> tuple[str, list[str]]:
     separator = max(SEPARATORS, key=lambda mark: len(found[mark]))
     names = [name.strip() for name in found[separator]]
     if "" in names:
-        raise DataError(f"{path}: column {names.index('') + 1} has no name; write one name per column on line 1")
+        place = names.index("")
+        hint = "; pandas writes its index so, without it: to_csv(path, index=False)" if place == 0 else ""
+        raise DataError(f"{path}: column {place + 1} has no name; write one name per column on line 1{hint}")
     return separator, names
 
 
