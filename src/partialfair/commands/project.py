@@ -56,7 +56,7 @@ def list_plugins(
     kind: Annotated[Plugin, typer.Argument(help="What to list.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """List the names to choose from, yours included, with a few words on each."""
+    """List the plug-ins to choose from, yours included."""
     from partialfair.commands.listing import listed
 
     found = listed(kind.value)
