@@ -124,8 +124,11 @@ def verify(
 
     from partialfair.commands.progress import at_times
     from partialfair.provenance import verify as run
+    from partialfair.provenance.torn_lock import remove_torn_lock
 
     console = Console(stderr=True)
+    if damage and (torn := remove_torn_lock()):
+        console.print(f"{torn}: half-written by a DVC that was killed; removed")
     with console.status("verifying") as status:  # shown in a terminal only
         progress = status.update if console.is_terminal else at_times(console.print)
         chain = run(config, experiment, deep, progress=progress, damage=damage, again=retrain)
