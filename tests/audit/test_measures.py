@@ -205,3 +205,11 @@ def test_default_threshold_follows_the_range_of_the_scores(frame: pd.DataFrame) 
     b = audit_scores(logistic, frame["sex"], frame["y"], replicates=0)
     assert (a.threshold, b.threshold) == (0.0, 0.5)
     assert a.metric("dp_full") == b.metric("dp_full")
+
+
+def test_the_interval_of_a_violation_is_the_envelope_with_its_reflection() -> None:
+    """Resamples that exceed the value say that the value may exceed the truth as much."""
+    found = measures._with_interval(0.5, np.linspace(0.5, 0.9, 101), "sp", 0.9)
+    assert (found.low, found.high) == pytest.approx((1.0 - 0.88, 0.88))
+    other = measures._with_interval(0.5, np.linspace(0.1, 0.5, 101), "sp", 0.9)
+    assert (other.low, other.high) == pytest.approx((0.12, 1.0 - 0.12))
