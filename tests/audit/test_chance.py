@@ -59,3 +59,16 @@ def test_a_value_that_equals_its_limit_passes(counts: tuple[int, int], gates: di
     found = audit_scores(scores, np.repeat(["a", "b"], 50), threshold=0.0, gates=gates, replicates=0)
     assert found.passed
     assert [gate.value for gate in found.gates] == list(gates.values())
+
+
+def test_what_chance_explains_on_an_interval_is_in_units_of_its_length():
+    random, group, beyond = np.random.default_rng(0), np.arange(600) % 2, 0
+    limit = critical_gap((300, 300), 0.95)
+    for _ in range(10):
+        scores = random.normal(size=600) + 0.1 * group
+        found = audit_scores(scores, group, interval=[(0.1, 0.3)], replicates=50).measured.overall["sp"]
+        assert found.value is not None and found.low is not None
+        if found.value <= limit / 0.2:
+            assert found.low == 0.0
+        beyond += limit < found.value <= limit / 0.2
+    assert beyond >= 5, "gaps that would be clear on the whole range"

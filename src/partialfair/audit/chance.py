@@ -8,9 +8,6 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-SUPREMA = frozenset({"sp", "rank_gap", "sp_full"})
-"""Metrics that are the largest difference over thresholds."""
-
 
 def critical_gap(rows: Iterable[float], level: float, comparisons: int = 1) -> float:
     """Largest difference of ranks of two groups that do not differ, exceeded in few samples of ``comparisons`` pairs.

@@ -83,7 +83,7 @@ def measure(
     exact: dict[tuple, Values] = {}
     draws: dict[tuple, Values] = {}
     lower = {}
-    limits: dict[tuple[int, int], Mapping[str, Callable[[int], float]]] = {}
+    two: dict[tuple[int, int], Replicates] = {}
     whole = sample.tally.pooled()
     for key in ((), *pairs):
         tally = sample.tally.of_groups(key) if key else whole
@@ -92,10 +92,10 @@ def measure(
         _refuse_conventions(exact, reasons, counted, key, sample.threshold)
         if key:
             lower[key[0], key[1]] = _lower(counted, (key[0], key[1]))
-            limits[key[0], key[1]] = _by_chance(counted, level)
+            two[key[0], key[1]] = counted
     if replicates:
         draws = dict(_drawn(sample.tally, unions, exact, sample.names, rng, replicates))
-    return _summary(exact, draws, reasons, lower, limits, level)
+    return _summary(exact, draws, reasons, lower, two, level)
 
 
 def _drawn(
@@ -296,15 +296,12 @@ def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
     return float(first - second)
 
 
-def _by_chance(two: Replicates, level: float) -> Mapping[str, Callable[[int], float]]:
-    """By metric that is a largest difference over thresholds, the value that chance explains among so many pairs."""
-    length = min(sum(high - low for low, high in pairs) for pairs in two.interval)
-    scale = {"sp": length, "rank_gap": 1.0, "sp_full": 1.0}
-    rows = [float(size) for size in two.group_sizes]
-    return {
-        name: lambda pairs, unit=unit: critical_gap(rows, level, pairs) / unit  # type: ignore[misc]
-        for name, unit in scale.items()
-    }
+def _by_chance(name: str, two: Replicates, level: float, comparisons: int) -> float | None:
+    """Value that chance explains of a largest difference over thresholds; ``None`` for other metrics."""
+    if name not in ("sp", "rank_gap", "sp_full"):
+        return None
+    length = min(sum(high - low for low, high in pairs) for pairs in two.interval) if name == "sp" else 1.0
+    return critical_gap(map(float, two.group_sizes), level, comparisons) / length
 
 
 def _summary(
@@ -312,7 +309,7 @@ def _summary(
     draws: dict[tuple, Values],
     reasons: dict[tuple, dict[str, str]],
     lower: Mapping[tuple[int, int], Mapping[str, tuple[int, int] | None]],
-    limits: Mapping[tuple[int, int], Mapping[str, Callable[[int], float]]],
+    two: Mapping[tuple[int, int], Replicates],
     level: float,
 ) -> Measured:
     """Estimates with intervals, and the largest violation over pairs."""
@@ -321,9 +318,8 @@ def _summary(
         """Lower end for the largest violation of some pairs: the largest of theirs, all at once."""
         ends = []
         for pair in pairs:
-            value, drawn, limit = float(exact[pair][name][0]), draws[pair][name], limits[pair].get(name)
-            critical = limit(len(pairs)) if limit else None
-            ends.append(lower_end(value, float(drawn.std(ddof=1)), level, len(pairs), critical))
+            value, spread = float(exact[pair][name][0]), float(draws[pair][name].std(ddof=1))
+            ends.append(lower_end(value, spread, level, len(pairs), _by_chance(name, two[pair], level, len(pairs))))
         return max(ends)
 
     def one(key: tuple[int, ...], name: str) -> Measurement:
