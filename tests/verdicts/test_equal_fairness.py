@@ -30,6 +30,7 @@ def test_without_a_common_range_dominance_decides_in_either_direction(config):
     for found in (apart(group_auc=-0.03), apart(group_auc=-0.1)):
         assert words(found, claimed) == words(found, mirrored.model_copy(update=opposite)) == {"dominated"}
         assert words(found, mirrored) == words(found, claimed.model_copy(update=opposite)) == {"fails"}
+        assert words(found, claimed.model_copy(update={"test": "similar"})) == {"not run"}, "dominance is no similarity"
 
 
 def test_what_the_unconstrained_model_beats_as_well_has_no_power(config):

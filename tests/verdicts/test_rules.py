@@ -127,6 +127,10 @@ class TestNumbers:
         few = Published("p", "e", "a9a", "idca", "", "", "", "accuracy", 0.81, seeds=3)
         theirs = stats.t.ppf(0.975, 2) * np.std(np.tile([0.80, 0.82, 0.81, 0.85], 5), ddof=1) / math.sqrt(3)
         assert noise_of(few, many) == pytest.approx(math.hypot(many.half_width, theirs))
+        wide = t_interval(np.tile([0.80, 0.82, 0.81, 0.85], 5), level=0.8)
+        printed = Published("p", "e", "a9a", "idca", "", "", "", "accuracy", 0.81, "", 0.02, "std", seeds=3)
+        theirs = stats.t.ppf(0.9, 2) * 0.02 / math.sqrt(3)
+        assert noise_of(printed, wide, level=0.8) == pytest.approx(math.hypot(wide.half_width, theirs))
 
     @pytest.mark.parametrize(
         ("entry", "meets"),
