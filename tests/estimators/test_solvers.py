@@ -119,6 +119,47 @@ def test_parity_without_the_group_holds_for_the_decisions_of_the_training_rows(
     assert np.array_equal(load_model(tmp_path / "model.npz").scores(rows.X.to_numpy()) > 0, labels == "yes")
 
 
+def four_groups(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, labels and four groups of different sizes, the smallest a tenth of the rows."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    X = rng.normal(size=(n, 5)) + group[:, None] * np.array([0.5, -0.3, 0, 0, 0])
+    y = X @ np.array([1, 0.5, 0.3, -0.4, 0]) + rng.normal(size=n) + 0.2 * group > 0.8
+    return X, y.astype(int), group
+
+
+@pytest.mark.parametrize(("n", "seed", "uses_group"), [(200, 2, False), (400, 2, True), (1000, 0, True)])
+def test_lots_of_few_rows_keep_the_tolerance(n: int, seed: int, uses_group: bool) -> None:
+    """Ten rows of a label draw a rate that is a tenth off: no mixture with the first lots keeps a gap of .1 there."""
+    X, y, group = four_groups(n, seed)
+    model = PartialFairClassifier(EOD, interval=[(0, 1)], kappa=0.1, uses_group=uses_group)
+    labels = model.fit(X, y, sensitive_features=group).predict(
+        X, **({"sensitive_features": group} if uses_group else {})
+    )
+    rates_of = [[labels[(group == k) & (y == label)].mean() for k in range(4)] for label in (0, 1)]
+    assert max(map(np.ptp, rates_of)) == pytest.approx(model.train_violation_, abs=1e-12)
+    assert model.train_violation_ <= 0.1 and model.status_ == "ok"
+    assert (labels == y).mean() > max(y.mean(), 1 - y.mean()) + 0.1, "a constant decision has equal rates, too"
+
+
+def test_the_direct_solver_does_not_depend_on_the_order_of_rows() -> None:
+    """On few rows it does not converge, and would end elsewhere for every rounding of its sums."""
+    rng = np.random.default_rng(1)
+    group = (rng.random(300) < 0.4).astype(int)
+    X = rng.normal(size=(300, 5)) + group[:, None] * np.array([1.0, -0.5, 0, 0, 0])
+    y = (X @ np.array([1, 0.5, 0.3, -0.4, 0]) + rng.normal(size=300) + 0.3 * group > 0.4).astype(int)
+    weights = rng.integers(1, 3, 300)
+    for weight in (None, weights):
+        found = set()
+        for order in (np.arange(300), rng.permutation(300)):
+            model = PartialFairClassifier(interval=[(0.2, 0.6)], kappa=0.05, uses_group=False)
+            own = None if weight is None else weight[order]
+            with pytest.warns(ConvergenceWarning):
+                model.fit(X[order], y[order], sensitive_features=group[order], sample_weight=own)
+            found.add(model.coef_.tobytes())
+        assert len(found) == 1
+
+
 @pytest.mark.parametrize("constraint", [DP, EOP])
 def test_thresholds_meet_equal_rates_exactly(make_rows: Any, constraint: str) -> None:
     rows = make_rows(2000, groups=("a", "b", "c"))

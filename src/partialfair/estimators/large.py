@@ -19,6 +19,7 @@ from partialfair.algorithms.measure import OK
 from partialfair.estimators.coded_rows import CodedRows, Encoding, block, read_rows
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import batches, named_groups
+from partialfair.estimators.threads import on_one_thread
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.design import GroupedDesign
@@ -109,6 +110,7 @@ def _refuse_others(own: Any) -> None:
         raise InputError(f"kappa is {own.kappa!r}; fit_parquet needs a positive finite one")
 
 
+@on_one_thread
 def free_fit(rows: CodedRows) -> Vector:
     """Parameters (G, d+1) of the smallest loss.
 

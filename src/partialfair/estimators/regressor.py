@@ -27,6 +27,7 @@ from partialfair.estimators.inputs import (
 )
 from partialfair.estimators.parity_settings import check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
+from partialfair.estimators.threads import on_one_thread
 from partialfair.models.row_lots import row_lots
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.predictions import Predictions
@@ -332,6 +333,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if self._active:
             self.ks_ = weighted_distance(self.maps_.apply(eta, codes, self._random.random(len(eta))), members)
 
+    @on_one_thread
     def _add(self, X: Vector) -> None:
         """Take rows without groups into the fairness step, and set what is measured of it."""
         assert self._grid is not None

@@ -16,16 +16,17 @@ from partialfair.algorithms.linear import calibrated
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.equal_rates.fits import ParityFits, Rates
-from partialfair.algorithms.linear.equal_rates.mixture import Mixture
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.estimators.drawn import Lottery
 from partialfair.estimators.group_cuts import GroupCuts, best_cuts
 from partialfair.estimators.inputs import InputError, solver_settings
+from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
 from partialfair.models.design import GroupedDesign
-from partialfair.models.linear_mixture import LinearMixture, choice_of
+from partialfair.models.linear_mixture import LinearMixture
 from partialfair.models.rank_mapped import RankMapped
 from partialfair.models.row_lots import row_lots
 from partialfair.tables.dataset import Dataset
@@ -37,7 +38,6 @@ SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "alm", "idca")
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
 STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
 """Labels within which each family compares rates of decisions; none: all rows at once."""
-NARROWINGS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,15 @@ class Training:
         return replace(self, rows=self.rows.take(rows), weights=weights, fits={})
 
     @cached_property
+    def by_content(self) -> "Training":
+        """The same rows in an order that their content alone decides.
+
+        Sums depend by rounding on the order of rows, and a solver that does not converge depends on rounding.
+        """
+        keys: list[NDArray[Any]] = [self.rows.y, self.rows.group, row_lots(self.rows.X)]
+        return self.part(np.lexsort(tuple(keys if self.weights is None else [self.weights, *keys])))
+
+    @cached_property
     def task(self) -> Task:
         """A task of these rows without constraints."""
         none = self.rows.take(np.zeros(0, np.int64))
@@ -93,6 +102,7 @@ class Training:
         return self.laid_out(None)
 
     @cached_property
+    @on_one_thread
     def free(self) -> Vector:
         """Parameters (R, d+1) without constraints."""
         return minimise_weighted(self.problem)[0]
@@ -127,6 +137,7 @@ class Training:
             return problem
         return WeightedProblem.of(problem, self.weights, self.penalty)
 
+    @on_one_thread
     def train(self, task: Task, solver: str, start: Point | None = None) -> Trained:
         """Train for a task of these rows.
 
@@ -209,30 +220,16 @@ class Training:
                 "solver 'parity' serves partial demographic parity, equal opportunity and equalized odds on the whole "
                 "range, interval=[(0, 1)]; use solver='alm'"
             )
-        fits = self._parity_fits(task.constraint)
-        measured, kappa, lots = gap_of(task), task.kappa, row_lots(self.rows.X, self.salt)
-        found = fits.solve(kappa)
-        best: tuple[float, Mixture] | None = None
-        for _ in range(NARROWINGS):
-            scores = np.array([fits.problem.scores(fits.decisions[j].params) for j in found.used])
-            drawn = choice_of(lots, found.shares)[fits.problem.design.order]
-            own = np.take_along_axis(scores, drawn[None], axis=0)[0]
-            gap = measured(calibrated.in_order_of_rows(fits.problem, own))
-            if best is None or gap < best[0]:
-                best = gap, found
-            if gap <= task.kappa or kappa == 0:
-                break
-            kappa = max(kappa - 1.1 * (gap - task.kappa), 0.0)
-            found = fits.mixture(kappa)
-        assert best is not None
-        weights = np.array([fits.problem.model.effective(fits.decisions[j].params) for j in best[1].used])
-        shares = best[1].shares
-        return Trained(Fit(self._mixture(weights, shares), chosen={"shares": shares.tolist()}), "parity")
-
-    def _mixture(self, weights: Vector, shares: Vector) -> LinearMixture:
-        names = self.rows.group_names, self.rows.feature_names
-        salt = np.array([self.salt], np.int64)
-        return LinearMixture(weights, shares, salt, self.task.standardiser, *names, uses_group=self.uses_group)
+        fits, rows = self._parity_fits(task.constraint), self.rows
+        weights = np.ones(rows.n_rows) if self.weights is None else self.weights
+        drawn = Lottery(fits, rows, weights, gap_of(task)).best(task.kappa, self.salt)
+        found = drawn.mixture
+        blocks = np.array([fits.problem.model.effective(fits.decisions[place].params) for place in found.used])
+        model = LinearMixture(
+            blocks, found.shares, np.array([drawn.salt], np.int64), self.task.standardiser, rows.group_names,
+            rows.feature_names, uses_group=self.uses_group,
+        )  # fmt: skip
+        return Trained(Fit(model, chosen={"shares": found.shares.tolist()}), "parity")
 
     def _parity_fits(self, constraint: str) -> ParityFits:
         """The fits for a family's rates, kept for further tolerances."""
@@ -256,9 +253,11 @@ class Training:
             if self.weights is not None or self.penalty:
                 raise InputError(f"constraint {task.constraint!r} takes neither row weights nor a penalty C")
             return Trained(algorithm.fit(task, settings), "alm")
-        problem = self.laid_out(calibrated.constraints(task))
+        own = self.by_content
+        task = replace(task, train=own.rows)
+        problem = own.laid_out(calibrated.constraints(task))
         found = calibrated.solve_calibrated(
-            task, problem, settings, gap_of(task), free=self.free, start=start, place=self.place or _here
+            task, problem, settings, gap_of(task), free=own.free, start=start, place=self.place or _here
         )
         witness = LinearPoint(found.problem, found.params, found.aux)
         trace = Trace({"alm": found.records}, "alm")

@@ -3,7 +3,7 @@
 The augmented Lagrangian bounds smoothed shares at a grid of ranks. What a person asks for, and an audit measures, is
 larger: shares jump between ranks, the smoothing is wide where scores lie close together, and just below the interval's
 first rank one group is free. So the grid is widened, the slack rescaled by what was measured, and the smoothing made
-narrower, each from the solution before.
+narrower, each from the solution before. On few rows no solve may converge; then points on the way count as well.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,11 @@ SPACING = 0.03
 MOST_RANKS = 48
 STUCK, STUCK_PENALTY = 3.0, 1000.0
 """A first solution whose gap is so many times kappa lies in a hole that a small penalty opened; this one does not."""
-RESCALINGS, WIDTH = 5, 0.5
+RESCALINGS = 5
+WIDTH, LEAST_SCALE = 0.5, 0.4
+"""With narrower smoothing, each time by this factor, less slack has to be taken away: never more than down to this."""
+ON_THE_WAY = 8
+"""Last points of a solve that are measured where its solution exceeds kappa."""
 SLOPES = (0.2, 5.0)
 """Of the affine maps that align the groups' scores for the start."""
 
@@ -41,6 +45,7 @@ class Calibrated:
         params, aux: the point, (R, d+1) and (P,).
         problem: the problem whose optimum it is to be, with the slack that was rescaled.
         gap: the constraint's metric on the training rows.
+        loss: on the training rows.
         records: of all solves, one after another.
     """
 
@@ -48,6 +53,7 @@ class Calibrated:
     aux: Vector
     problem: LinearProblem
     gap: float
+    loss: float
     records: list[Record]
 
 
@@ -76,6 +82,7 @@ def solve_calibrated(
         Of the points within kappa the one with the lowest loss, else the one with the smallest gap.
     """
     found: list[Calibrated] = []
+    records: list[Record] = []
     free_gap = gap_of(in_order_of_rows(problem, problem.scores(free)))
     if free_gap <= task.kappa:
         return _unchanged(problem, free, free_gap)
@@ -83,31 +90,40 @@ def solve_calibrated(
     def attempt(scale: float, width: float, own: ALMSettings, begin: Point | None) -> Calibrated:
         at = place(replace(problem, program=_narrowed(constraints(task, scale), width)))
         solution = solve(at, settings=own, start=begin)
-        gap = gap_of(in_order_of_rows(at, at.scores(solution.params)))
-        found.append(Calibrated(solution.params, solution.aux, at, gap, list(solution.records)))
-        return found[-1]
+        records.extend(solution.records)
+
+        def measured(params: Vector, aux: Vector) -> Calibrated:
+            gap = gap_of(in_order_of_rows(at, at.scores(params)))
+            return Calibrated(params, aux, at, gap, at.loss(at.state(params, aux))[0], [])
+
+        last = measured(solution.params, solution.aux)
+        if last.gap > task.kappa:
+            found.extend(measured(*record.point) for record in solution.records[-ON_THE_WAY:])
+        found.append(last)
+        return last
 
     begin = start if start is not None and start[1].size == problem.n_aux else _start(task, problem, free)
     now = attempt(1.0, 1.0, settings, begin)
     if now.gap > STUCK * task.kappa:
         firm = settings.model_copy(update={"penalty": STUCK_PENALTY})
         now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda one: one.gap)
-    scale = 1.0
+    smoothed, scale, width = task.constraint == PSP, 1.0, 1.0
     for _ in range(RESCALINGS):
         if now.gap <= task.kappa:
             break
-        scale *= float(np.clip(0.98 * task.kappa / now.gap, 0.2, 0.98))
-        width = WIDTH if task.constraint == PSP else 1.0
+        rescaled = scale * float(np.clip(0.98 * task.kappa / now.gap, 0.7 if smoothed else 0.2, 0.98))
+        scale, width = (max(rescaled, LEAST_SCALE), width * WIDTH) if smoothed else (rescaled, 1.0)
         now = attempt(scale, width, settings, (now.params, now.aux))
     taken = _taken(found, task.kappa)
     if taken.gap > free_gap:
         taken = _unchanged(problem, free, free_gap)
-    return replace(taken, records=[record for one in found for record in one.records])
+    return replace(taken, records=records)
 
 
 def _unchanged(problem: LinearProblem, free: Vector, gap: float) -> Calibrated:
     """The free model as a solution, with the thresholds that suit it."""
-    return Calibrated(free, matching_thresholds(problem, free), problem, gap, [])
+    aux = matching_thresholds(problem, free)
+    return Calibrated(free, aux, problem, gap, problem.loss(problem.state(free, aux))[0], [])
 
 
 def in_order_of_rows(problem: LinearProblem, scores: Vector) -> Vector:
@@ -120,7 +136,7 @@ def in_order_of_rows(problem: LinearProblem, scores: Vector) -> Vector:
 def _taken(found: list[Calibrated], kappa: float) -> Calibrated:
     within = [one for one in found if one.gap <= kappa]
     if within:
-        return min(within, key=lambda one: one.records[-1].objective)
+        return min(within, key=lambda one: one.loss)
     return min(found, key=lambda one: one.gap)
 
 
