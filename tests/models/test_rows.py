@@ -74,14 +74,45 @@ def test_eight_lanes_equal_one_lane(n):
         packed[:, c::8] = design.expand(table(weights[c]))
     scores = np.empty((8, n), np.float32)
     gradient = np.zeros(packed.shape)
-    forward_eight(*design.arrays, packed, scores)
-    adjoint_eight(*design.arrays, residual, gradient)
+    forward_eight(*design.arrays, packed, scores, np.ones(8, np.bool_), False)
+    adjoint_eight(*design.arrays, residual, gradient, np.ones(8, np.bool_), False)
     for c in range(8):
         one, back = np.empty(n), np.zeros((2, len(design.members)))
         forward_one(*design.arrays, packed[:, c::8].astype(np.float64), one)
         adjoint_one(*design.arrays, residual[c].astype(np.float64), back)
         assert np.allclose(scores[c], one, atol=1e-4 * rows.shape[1])
         assert np.allclose(gradient[:, c::8], back, atol=1e-5 * n)
+
+
+@pytest.mark.parametrize("n", [7, 8, 2500])
+def test_eight_lanes_add_in_the_order_written(n):
+    rng, design, _, _ = random_rows(n, n=n)
+    weights = rng.normal(size=(2, len(design.members) * 8)).astype(np.float32)
+    dense = design.dense[:0], np.zeros(0, np.int64)
+    scores = np.empty((8, n), np.float32)
+    rest = design.starts, design.subset_group, weights, scores
+    forward_eight(design.codes, *dense, *rest, np.ones(8, np.bool_), False)
+    group = design.subset_group[np.searchsorted(design.starts, np.arange(n), side="right") - 1]
+    expected = np.repeat(weights[:, None, :8], n, axis=1)[group, np.arange(n)]
+    for code in design.codes:
+        expected = expected + weights.reshape(2, -1, 8)[group, code]
+    assert np.array_equal(scores.T, expected)
+
+
+@pytest.mark.parametrize("n", [1, 7, 12, 63, 5000, 9000])
+def test_eight_lanes_can_be_as_each_alone(n):
+    rng, design, rows, _ = random_rows(n, n=n)
+    packed = rng.normal(size=(2, len(design.members) * 8)).astype(np.float32)
+    residual = rng.normal(size=(8, n)).astype(np.float32)
+    scores, gradient = np.empty((8, n), np.float32), np.zeros(packed.shape)
+    forward_eight(*design.arrays, packed, scores, np.ones(8, np.bool_), True)
+    adjoint_eight(*design.arrays, residual, gradient, np.ones(8, np.bool_), True)
+    for c in range(8):
+        one, back = np.empty(n, np.float32), np.zeros((2, len(design.members)))
+        forward_one(*design.arrays, np.ascontiguousarray(packed[:, c::8]), one)
+        adjoint_one(*design.arrays, residual[c], back)
+        assert scores[c].tobytes() == one.tobytes()
+        assert gradient[:, c::8].tobytes() == back.tobytes()
 
 
 def test_hinge_slopes_equal_direct_sums():

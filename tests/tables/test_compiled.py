@@ -16,7 +16,8 @@ from partialfair.models.design import GroupedDesign
 X = np.array([[0.0, 2.0], [1.0, 3.0]], np.float32)
 design = GroupedDesign.build(X, np.zeros(2, np.int64), np.zeros(1, np.int64))
 scores, packed = np.empty((1, 2), np.float32), np.zeros((1, len(design.members)), np.float32)
-compute_scores((*design.arrays, design.members), np.ones((1, 1, 3)), np.zeros((1, 1, 4)), packed, scores)
+weights, active = np.ones((1, 1, 3)), np.ones(1, np.bool_)
+compute_scores((*design.arrays, design.members), weights, np.zeros((1, 1, 4)), packed, scores, active, False)
 print(*scores[0])
 """
 

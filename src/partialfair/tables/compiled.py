@@ -1,7 +1,7 @@
-"""The few hot loops, compiled by numba behind plain functions.
+"""How kernels are compiled: numba behind plain functions, with the constants that all of them share.
 
-Everything here works on rows sorted by subset (see :class:`partialfair.models.design.GroupedDesign`),
-on scores stored one column per configuration, and is single-threaded: jobs are what runs in parallel.
+The kernels of linear scores work on rows sorted by subset (see :class:`partialfair.models.design.GroupedDesign`)
+and on scores stored one column per configuration. All are single-threaded: jobs are what runs in parallel.
 Sums over rows are taken in float32 over blocks and added up in float64, in an order that the code
 states, so that a result depends on neither the processor nor the compiler nor the machine's load.
 """
@@ -16,8 +16,8 @@ import numba
 from numba.core.compiler import Compiler
 
 SOURCES = (
-    "tables/compiled.py", "tables/elementary.py", "tables/lanes.py", "models/rows.py", "models/gram.py",
-    "constraints/kernels/*.py", "algorithms/*/kernels/*.py",
+    "tables/compiled.py", "tables/eights.py", "tables/elementary.py", "tables/lanes.py",
+    "models/rows.py", "models/gram.py", "constraints/kernels/*.py", "algorithms/*/kernels/*.py",
 )  # fmt: skip
 """Where compiled loops stand, below the package."""
 
@@ -39,7 +39,6 @@ CACHE = Path(numba.config.CACHE_DIR or Path(__file__).with_name("__pycache__")) 
 LANES = 8
 """Columns of scores, one per run, that a kernel takes together. (The lanes of :mod:`partialfair.tables.lanes` are the
 partial sums of one column.)"""
-BLOCK = 128  # rows whose eight scores fit the first-level cache during a transposition
 SUM_BLOCK = 1024  # rows summed in float32 before the sum moves to float64
 
 
@@ -57,8 +56,7 @@ def _numba_setting(name: str, value: object) -> Iterator[None]:
 class _Vectorising(Compiler):  # type: ignore[misc]
     """Numba's compiler with the superword-level vectoriser.
 
-    The eight-lane kernels are straight-line code that only it turns into vector instructions: scatter of eight columns
-    on a9a 0.59 ms without it, 0.20 ms with it.
+    Straight-line code over a few lanes becomes vector instructions by it alone.
     """
 
     def _compile_core(self) -> Any:

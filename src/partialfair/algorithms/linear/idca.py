@@ -66,7 +66,9 @@ class IDCA(Algorithm[IDCASettings]):
         owners = [task for task, runs in zip(tasks, candidates, strict=True) for _ in runs]
         every = [run for runs in candidates for run in runs]
         self.advance(owners, every, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
-        return [self._continued(task, runs, settings) for task, runs in zip(tasks, candidates, strict=True)]
+        best = [_best(task, runs) for task, runs in zip(tasks, candidates, strict=True)]
+        self.advance(tasks, best, max(settings.rounds), keep=settings.rounds)
+        return [self._fit(*each, settings) for each in zip(tasks, candidates, best, strict=True)]
 
     def problem(self, task: Task) -> Any:
         """The training problem of a task."""
@@ -79,17 +81,9 @@ class IDCA(Algorithm[IDCASettings]):
         problems = [self.problem(task) for task in tasks]
         advance(problems, runs, rounds, keep=keep, report=progress(tasks, runs), lanes=lanes)
 
-    def _continued(self, task: Task, runs: Sequence[Run], settings: IDCASettings) -> Fit:
-        """The fit from a task's tuned candidates: the best goes on alone, and K is chosen."""
+    def _fit(self, task: Task, runs: Sequence[Run], best: Run, settings: IDCASettings) -> Fit:
+        """The fit from the best of a task's candidates, which has gone on: K is chosen."""
         problem = self.problem(task)
-        accuracies = [_accuracy(task, run.params) for run in runs]
-        violations = [run.history[-1].violation for run in runs]
-        choice = tuning.select(
-            {"validation_accuracy": accuracies, "violation": violations}, tuning.VALIDATION_ACCURACY
-        ).index
-        best = runs[choice]
-        task.report(f"chosen {_name(best)}, validation accuracy {accuracies[choice]:.4f}")
-        self.advance([task], [best], max(settings.rounds), keep=settings.rounds)
         candidates = sorted(settings.rounds)
         points = [best.checkpoints[rounds] for rounds in candidates]
         accuracies = [_accuracy(task, params) for params, _ in points]
@@ -108,6 +102,17 @@ class IDCA(Algorithm[IDCASettings]):
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
         witness = LinearPoint(problem, *points[choice], active_within=2 * eps)
         return Fit(score_at(task, *points[choice]), chosen, trace, witness)
+
+
+def _best(task: Task, runs: Sequence[Run]) -> Run:
+    """The candidate of the best validation accuracy, of those the one of the smallest violation."""
+    accuracies = [_accuracy(task, run.params) for run in runs]
+    violations = [run.history[-1].violation for run in runs]
+    choice = tuning.select(
+        {"validation_accuracy": accuracies, "violation": violations}, tuning.VALIDATION_ACCURACY
+    ).index
+    task.report(f"chosen {_name(runs[choice])}, validation accuracy {accuracies[choice]:.4f}")
+    return runs[choice]
 
 
 def _accuracy(task: Task, params: Any) -> float:

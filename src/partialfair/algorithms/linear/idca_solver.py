@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.algorithms.contract import Record
-from partialfair.algorithms.linear.kernels.columns import lanes_for
+from partialfair.algorithms.linear.kernels.columns import columns_for, lanes_for, passes
 from partialfair.algorithms.linear.kernels.switching import switching_steps
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.constraints.program import HingeProgram
@@ -79,7 +79,8 @@ def advance(
         rounds: outer iterations that each run shall have done in total.
         keep: rounds whose iterates are kept in ``checkpoints``.
         report: called after each outer iteration of each run.
-        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding.
+        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding. Runs of one
+            lane are as if each was alone, whether or not they are.
     """
     problems = [problem] * len(runs) if isinstance(problem, LinearProblem) else list(problem)
     waiting = deque(zip(problems, runs, strict=True))
@@ -99,6 +100,7 @@ class Lanes:
         report: Callable[[Run], None] | None,
     ) -> None:
         self.waiting, self.rounds, self.keep, self.report = waiting, rounds, keep, report
+        self.alone, lanes = lanes == 1, columns_for(lanes, len(waiting))
         self.held: list[tuple[LinearProblem, Run]] = [waiting[0]] * lanes
         self.problem = problem = waiting[0][0]
         program, model, n = _program(problem), problem.model, problem.design.n_rows
@@ -135,10 +137,13 @@ class Lanes:
     def _take(self, anchor: tuple[NDArray, ...], steps: int) -> None:
         """Take inner steps with all active columns."""
         program = _program(self.problem)
-        switching_steps(
-            self.design, self.problem.y32, program.aux_index, program.shift, *self.sides, anchor,
-            self.params, self.aux, self.best, self.tolerance, self.active, steps, self.work,
-        )  # fmt: skip
+        for c in passes(self.active, self.alone):
+            sides = ((*side[:-1], side[-1][c]) for side in self.sides)
+            switching_steps(
+                self.design, self.problem.y32, program.aux_index, program.shift, *sides, _of(anchor, c),
+                self.params[c], self.aux[c], _of(self.best, c), self.tolerance[c], self.active[c], steps,
+                _of(self.work, c), self.alone,
+            )  # fmt: skip
 
     def _occupy(self, c: int) -> None:
         """Give a column to the next run that has something to do."""
@@ -190,6 +195,11 @@ class Lanes:
         self.best[0][c] = np.inf
         self.tolerance[c] = run.configuration.tolerance
         self.remaining[c] = run.configuration.inner_steps
+
+
+def _of(arrays: tuple[NDArray, ...], columns: slice) -> tuple[NDArray, ...]:
+    """Some columns of arrays, not copies."""
+    return tuple(array[columns] for array in arrays)
 
 
 def _program(problem: LinearProblem) -> HingeProgram:

@@ -69,10 +69,9 @@ class Regularization(Algorithm[RegularizationSettings]):
         weights = [penalty_weight(task, problem, settings.weight) for task in tasks]
         candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
         _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
-        return [
-            _continued(problem, task, runs, weight, settings)
-            for task, runs, weight in zip(tasks, candidates, weights, strict=True)
-        ]
+        best = [_best(*each) for each in zip(tasks, candidates, weights, strict=True)]
+        _advance(problem, tasks, [[run] for run in best], settings.total_steps)
+        return [_fit(problem, *each) for each in zip(tasks, candidates, best, weights, strict=True)]
 
 
 def _advance(
@@ -91,16 +90,17 @@ def _advance(
     advance(problem, [run for runs in candidates for run in runs], steps, report=progress, lanes=lanes)
 
 
-def _continued(
-    problem: LinearProblem, task: Task, runs: Sequence[Run], weight: float, settings: RegularizationSettings
-) -> Fit:
-    """The fit from a task's tuned candidates: the best goes on alone."""
+def _best(task: Task, runs: Sequence[Run], weight: float) -> Run:
+    """The candidate of the best validation accuracy, of those the one of the smallest penalised loss."""
     accuracies = [_accuracy(task, run) for run in runs]
     qualities = {"validation_accuracy": accuracies, "violation": [_objective(run, weight) for run in runs]}
     choice = tuning.select(qualities, tuning.VALIDATION_ACCURACY).index
-    best = runs[choice]
-    task.report(f"chosen {_name(best)}, validation accuracy {accuracies[choice]:.4f}")
-    _advance(problem, [task], [[best]], settings.total_steps)
+    task.report(f"chosen {_name(runs[choice])}, validation accuracy {accuracies[choice]:.4f}")
+    return runs[choice]
+
+
+def _fit(problem: LinearProblem, task: Task, runs: Sequence[Run], best: Run, weight: float) -> Fit:
+    """The fit from the best of a task's candidates, which has gone on."""
     assert isinstance(best.rule, Penalty)
     chosen = {"step": best.rule.step, "weight": weight, "validation_accuracy": _accuracy(task, best)}
     trace = Trace({_name(run): run.history for run in runs}, _name(best))

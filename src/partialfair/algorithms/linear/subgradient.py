@@ -15,11 +15,13 @@ from scipy.optimize import nnls
 
 from partialfair.algorithms.contract import Certificate, Record
 from partialfair.algorithms.linear.certificate import AT_ZERO, SMALL, LinearPoint
-from partialfair.algorithms.linear.kernels.columns import lanes_for
+from partialfair.algorithms.linear.kernels.columns import columns_for, lanes_for, passes
 from partialfair.algorithms.linear.kernels.subgradient import subgradient_steps
 from partialfair.algorithms.linear.problem import LinearProblem, Point
 
 Vector = NDArray[np.float64]
+ACTIVE_WITHIN = 1e-3
+"""Constraints this near the largest count as active in a certificate."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,13 @@ def advance(
         steps: steps that each run shall have taken in total.
         every: steps between two records.
         report: called after each record of each run.
-        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding.
+        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding. Runs of one
+            lane are as if each was alone, whether or not they are.
     """
     lanes = lanes or lanes_for(len(runs))
-    for first in range(0, len(runs), lanes):
-        batch = _Batch(problem, runs[first : first + lanes], lanes)
+    columns = columns_for(lanes, len(runs))
+    for first in range(0, len(runs), columns):
+        batch = _Batch(problem, runs[first : first + columns], columns, alone=lanes == 1)
         batch.record(report)
         while (taken := batch.runs[0].taken) < steps:
             batch.step(min(every - taken % every, steps - taken))
@@ -113,9 +117,9 @@ def advance(
 class _Batch:
     """Up to eight runs that move together."""
 
-    def __init__(self, problem: LinearProblem, runs: Sequence[Run], lanes: int) -> None:
+    def __init__(self, problem: LinearProblem, runs: Sequence[Run], lanes: int, alone: bool) -> None:
         assert problem.program is not None
-        self.problem, self.program, self.runs = problem, problem.program, runs
+        self.problem, self.program, self.runs, self.alone = problem, problem.program, runs, alone
         shape = (lanes, *problem.model.shape)
         self.params, self.aux = np.zeros(shape), np.zeros((lanes, problem.n_aux))
         self.best = (np.full(lanes, np.inf), np.full(lanes, np.inf), np.zeros(shape), np.zeros_like(self.aux))
@@ -138,10 +142,13 @@ class _Batch:
 
     def step(self, steps: int) -> None:
         """Take steps, and write the points back to the runs."""
-        subgradient_steps(
-            self.design, self.problem.y32, self.program.aux_index, self.program.shift, *self.sides,
-            self.params, self.aux, self.best, self.rule, self.active, self.taken, steps, self.work,
-        )  # fmt: skip
+        for some in passes(self.active, self.alone):
+            best, rule, work = (tuple(array[some] for array in of) for of in (self.best, self.rule, self.work))
+            subgradient_steps(
+                self.design, self.problem.y32, self.program.aux_index, self.program.shift, *self.sides,
+                self.params[some], self.aux[some], best, rule, self.active[some], self.taken[some], steps, work,
+                self.alone,
+            )  # fmt: skip
         for c, run in enumerate(self.runs):
             run.taken = int(self.taken[c])
             run.current = self.params[c].copy(), self.aux[c].copy()
@@ -166,18 +173,16 @@ class _Batch:
                 report(run)
 
 
-def certify_penalty(
-    problem: LinearProblem, params: Vector, aux: Vector, weight: float, *, active_within: float = 1e-3
-) -> Certificate:
+def certify_penalty(problem: LinearProblem, params: Vector, aux: Vector, weight: float) -> Certificate:
     """Certificate of a point for ``f0 + weight * max_i f_i``.
 
     The residual is the shortest element of ``f0' + weight * conv{f_i'}`` over the constraints within
-    ``active_within`` of the largest, as non-negative multipliers that add up to the weight.
+    :data:`ACTIVE_WITHIN` of the largest, as non-negative multipliers that add up to the weight.
     """
     state = problem.state(params, aux)
     by_params = problem.loss(state)[1]
     values = problem.constraints(state)
-    active = np.flatnonzero(values >= values.max() - active_within)
+    active = np.flatnonzero(values >= values.max() - ACTIVE_WITHIN)
     jacobian_params, jacobian_aux = problem.jacobian(state)
     rows = np.hstack([jacobian_params[active].reshape(active.size, -1), jacobian_aux[active]])
     gradient = np.concatenate([by_params.ravel(), np.zeros(problem.n_aux)])

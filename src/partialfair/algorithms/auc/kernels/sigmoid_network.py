@@ -29,20 +29,21 @@ def forward(starts, columns, entries, rows, table, width, hidden, scores):
     runs = table.shape[1]
     bias = table.shape[0] - 2 * width - 1
     last = table.shape[0] - 1
+    # The units of all runs lie side by side: one long loop instead of many short ones.
+    flat, units = table.reshape(-1), width * runs
     for i in range(rows.size):
-        for k in range(width):
-            for r in range(runs):
-                hidden[i, k, r] = table[bias + k, r]
+        own = hidden[i].reshape(-1)
+        own[:] = flat[bias * runs : bias * runs + units]
         for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, first = entries[place], columns[place] * width
-            for k in range(width):
-                for r in range(runs):
-                    hidden[i, k, r] += x * table[first + k, r]
+            x, first = entries[place], columns[place] * units
+            weights = flat[first : first + units]
+            for k in range(units):
+                own[k] += x * weights[k]
         for r in range(runs):
             scores[i, r] = table[last, r]
+        for k in range(units):
+            own[k] = sigmoid(own[k])
         for k in range(width):
-            for r in range(runs):
-                hidden[i, k, r] = sigmoid(hidden[i, k, r])
             for r in range(runs):
                 scores[i, r] += hidden[i, k, r] * table[bias + width + k, r]
         for r in range(runs):
@@ -61,6 +62,7 @@ def backward(starts, columns, entries, rows, table, width, hidden, scores, resid
     last = table.shape[0] - 1
     gradient[:] = 0.0
     delta, inner = np.empty(runs), np.empty((width, runs))
+    flat, own, units = gradient.reshape(-1), inner.reshape(-1), width * runs
     for i in range(rows.size):
         for r in range(runs):
             delta[r] = residual[i, r] * scores[i, r] * (1.0 - scores[i, r])
@@ -72,10 +74,10 @@ def backward(starts, columns, entries, rows, table, width, hidden, scores, resid
                 inner[k, r] = delta[r] * table[bias + width + k, r] * (z * (1.0 - z))
                 gradient[bias + k, r] += inner[k, r]
         for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, first = entries[place], columns[place] * width
-            for k in range(width):
-                for r in range(runs):
-                    gradient[first + k, r] += x * inner[k, r]
+            x, first = entries[place], columns[place] * units
+            slope = flat[first : first + units]
+            for k in range(units):
+                slope[k] += x * own[k]
 
 
 @kernel

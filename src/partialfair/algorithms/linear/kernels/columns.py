@@ -1,16 +1,29 @@
 """What the kernels that run configurations as columns share: weights in coded form, and hinges of rows."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partialfair.tables.compiled import LANES, SUM_BLOCK, kernel
 from partialfair.tables.lanes import lane_above
 
-MIN_LANES = 4  # from this number of columns on, eight lanes cost no more than the columns one by one
+MIN_LANES = 4  # from this number of columns on, eight lanes are used
+MIN_TOGETHER = 3  # from this number of columns on, eight lanes cost less than the columns one by one
 
 
 def lanes_for(columns: int) -> int:
     """Lanes in which this number of columns costs least, 1 or 8; columns of other problems may join them."""
     return LANES if columns >= MIN_LANES else 1
+
+
+def columns_for(lanes: int, runs: int) -> int:
+    """Columns of the arrays for runs of 1 or 8 lanes: those of one lane move together where there are several."""
+    return LANES if lanes > 1 or runs >= MIN_TOGETHER else 1
+
+
+def passes(active: NDArray[np.bool_], alone: bool) -> list[slice]:
+    """Columns that a kernel takes together: all, or those that move one by one where few do and each is as if alone."""
+    moving = np.flatnonzero(active)
+    return [slice(c, c + 1) for c in moving] if alone and len(moving) < MIN_TOGETHER else [slice(None)]
 
 
 @kernel

@@ -53,7 +53,7 @@ def add_part(i, side, chosen, factor, scores, starts, thresholds, aux_index, res
 
 
 @kernel
-def compute_scores(design, params, effective, packed, scores):
+def compute_scores(design, params, effective, packed, scores, active, alone):
     """Scores (C, n) of all columns from parameters (C, R, d+1)."""
     codes, dense, dense_columns, starts, subset_group, members = design
     lanes = params.shape[0]
@@ -63,11 +63,11 @@ def compute_scores(design, params, effective, packed, scores):
     if lanes == 1:
         forward_one(codes, dense, dense_columns, starts, subset_group, packed, scores[0])
     else:
-        forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores)
+        forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores, active, alone)
 
 
 @kernel
-def compute_directions(design, residual, coded, gradient, direction):
+def compute_directions(design, residual, coded, gradient, direction, active, alone):
     """Gradients (C, R, d+1) by the parameters of ``sum_i residual[c, i] * score_i``."""
     codes, dense, dense_columns, starts, subset_group, members = design
     lanes, rows, width = direction.shape
@@ -75,7 +75,7 @@ def compute_directions(design, residual, coded, gradient, direction):
     if lanes == 1:
         adjoint_one(codes, dense, dense_columns, starts, subset_group, residual[0], coded)
     else:
-        adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded)
+        adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded, active, alone)
     unpack(coded, members, lanes, gradient)
     direction[:] = 0
     for c in range(lanes):
@@ -108,7 +108,7 @@ def descend(params, aux, direction, aux_gradient, length):
 
 @kernel
 def subgradient_steps(
-    design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work
+    design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work, alone
 ):
     """Take ``steps`` steps of every active column, in place.
 
@@ -130,6 +130,7 @@ def subgradient_steps(
         taken: (C,) steps taken so far; advanced.
         steps: steps to take.
         work: (scores (C, n), residual (C, n)), float32.
+        alone: whether eight columns are computed as each would be alone.
     """
     starts, members = design[3], design[5]
     weight, constant, static, diminishing = rule
@@ -149,7 +150,7 @@ def subgradient_steps(
     length = np.zeros(lanes)
     residual[:] = 0
     for _ in range(steps):
-        compute_scores(design, params, effective, packed, scores)
+        compute_scores(design, params, effective, packed, scores, active, alone)
         aux_gradient[:] = 0
         for c in range(lanes):
             if not active[c]:
@@ -180,7 +181,7 @@ def subgradient_steps(
             add_part(
                 i, concave, chosen[1], -factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
             )
-        compute_directions(design, residual, coded, gradient, direction)
+        compute_directions(design, residual, coded, gradient, direction, active, alone)
         for c in range(lanes):
             if not active[c]:
                 continue

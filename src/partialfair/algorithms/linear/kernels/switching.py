@@ -49,7 +49,7 @@ def largest_majorant(convex, concave, anchor_choice, means, linear, chosen, work
 
 @kernel
 def switching_steps(
-    design, y, aux_index, shift, convex, concave, anchor, params, aux, best, tolerance, active, steps, work
+    design, y, aux_index, shift, convex, concave, anchor, params, aux, best, tolerance, active, steps, work, alone
 ):
     """Take ``steps`` inner steps of every active column, in place.
 
@@ -65,6 +65,7 @@ def switching_steps(
         tolerance: (C,) eps of each column.
         active: (C,) columns to move.
         work: (scores (C, n), residual (C, n)), float32.
+        alone: whether eight columns are computed as each would be alone.
     """
     codes, dense, dense_columns, starts, subset_group, members = design
     anchor_choice, offset, slope, fraction = anchor
@@ -95,7 +96,7 @@ def switching_steps(
         if lanes == 1:
             forward_one(codes, dense, dense_columns, starts, subset_group, packed, scores[0])
         else:
-            forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores)
+            forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores, active, alone)
         aux_gradient[:] = 0
         for c in range(lanes):
             if not active[c]:
@@ -128,7 +129,7 @@ def switching_steps(
         if lanes == 1:
             adjoint_one(codes, dense, dense_columns, starts, subset_group, residual[0], coded_gradient)
         else:
-            adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded_gradient)
+            adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded_gradient, active, alone)
         unpack(coded_gradient, members, lanes, gradient)
         for c in range(lanes):
             if not active[c]:
