@@ -146,6 +146,7 @@ class Curve:
         bars: lengths of error bars, ``xerr`` and ``yerr``, each a list or a pair of lists below and above.
         band: lower and upper end of a band around the line.
         shade: opacity of the band.
+        means: what the figure's note has to say of it.
     """
 
     x: Any
@@ -154,6 +155,7 @@ class Curve:
     bars: Mapping[str, Any] | None = None
     band: tuple[Any, Any] | None = None
     shade: float = 0.13
+    means: str = ""
 
     @classmethod
     def through(cls, points: Iterable[tuple[float, float]], look: Mapping[str, Any], bars: Any = None) -> "Curve":
@@ -215,7 +217,7 @@ def figure(
         panels: rows of equal length.
         size: of the figure, in inches.
         share: what matplotlib's ``subplots`` takes besides, for instance ``sharex``.
-        legend: see :func:`below`.
+        legend: see :func:`below`; the note goes on with what the curves mean.
     """
     from matplotlib import pyplot as plt
 
@@ -226,7 +228,9 @@ def figure(
             _panel(axis, panel)
         for axis in line_of_axes[len(line) :]:
             axis.set_visible(False)
-    below(drawn, axes, **legend)
+    meanings = dict.fromkeys(curve.means for line in panels for panel in line for curve in panel.curves)
+    note = " ".join(filter(None, [legend.pop("note", ""), *meanings]))
+    below(drawn, axes, note=note, **legend)
     return drawn
 
 
@@ -249,7 +253,7 @@ NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
 DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
-"""What :func:`chords` draws, in the note of every figure that calls it."""
+"""What :func:`chords` draws over a long way."""
 
 
 def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[Curve]:
@@ -261,7 +265,9 @@ def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list
     """
     far = dict(look) | {"ls": (0, (1, 2.5)), "lw": 0.7 * look["lw"], "alpha": style.faint(look["color"])}
     return [
-        Curve.through(pair, far if abs(pair[1][0] - pair[0][0]) > FAR else dict(look))
+        replace(Curve.through(pair, far), means=DOTTED)
+        if abs(pair[1][0] - pair[0][0]) > FAR
+        else Curve.through(pair, dict(look))
         for pair in zip(path, path[1:], strict=False)
     ]
 

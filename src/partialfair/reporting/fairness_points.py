@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -112,11 +113,11 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
 
 
 def _note(found: list[Line]) -> str:
-    """What bars, dots and centres mean, as far as there are any."""
+    """What bars and dots of single seeds mean, as far as there are any."""
     seeds = [line["n_seeds"] for line in found if line.get("n_seeds")]
     bars = [canvas.BARS] if not seeds or max(seeds) >= FEWEST else []
     single = [SINGLE] if any(1 < count < FEWEST for count in seeds) else []
-    return " ".join([*bars, *single, canvas.DOTTED, MISSED])
+    return " ".join([*bars, *single])
 
 
 def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> Panel:
@@ -279,4 +280,4 @@ def _centres(own: list[Line], marker: str) -> list[Curve]:
     """White centres of the marks whose models miss their tolerance."""
     missed = [(p["fairness"], p["accuracy"]) for p in own if p["missed"]]
     look = {"marker": marker, "ls": "none", "color": "white", "ms": 2.8, "zorder": 5}
-    return [Curve.through(missed, look)] if missed else []
+    return [replace(Curve.through(missed, look), means=MISSED)] if missed else []

@@ -162,10 +162,7 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     """Draw one panel per dataset."""
     datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
     of = {name: [line for line in found if line["dataset"] == name] for name in datasets}
-    rows, note = (
-        [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]],
-        f"{canvas.BARS} {canvas.DOTTED}",
-    )
+    rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], canvas.BARS
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, name, own) for name, own in of.items()])
         note += f" Lower row: the framed points, {SMALL}, without bars."
