@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.errors import ConfigError, NotEstimableError, PartialFairError
+from partialfair.errors import ConfigError, DataError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import candidates, suggest_interval
 
@@ -43,6 +43,14 @@ def test_candidates_cover_the_rate_and_stay_in_the_unit_interval() -> None:
     assert (0.05, 0.3) in candidates(0.199, [0.2, 0.25], 0.05)
     with pytest.raises(ConfigError, match="lengths"):
         candidates(0.5, [1.5], 0.05)
+
+
+def test_groups_have_names_of_any_kind(frame: pd.DataFrame) -> None:
+    scores, codes = frame["s"].to_numpy(), (frame["sex"] == "M").to_numpy().astype(int)
+    found = suggest_interval(scores, frame["sex"])
+    pd.testing.assert_frame_equal(found.table, suggest_interval(scores, codes).table)
+    with pytest.raises(DataError, match="has no value in row 3"):
+        suggest_interval(scores, frame["sex"].where(frame.index != 3, None))
 
 
 def test_plot_marks_the_choice(frame: pd.DataFrame) -> None:

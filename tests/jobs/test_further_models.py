@@ -28,11 +28,11 @@ def test_further_models_of_a_run_are_measured_on_test_rows(folder):
         for k in (0, 1)
     )
     ScoreLevels(main, {"0.02": other}).save(folder / "run" / "model.npz")
-    found = run_evaluate(folder)["levels"]["0.02"]["values"]
+    found = run_evaluate(folder, threshold=0.4)["levels"]["0.02"]["values"]
     data = Dataset.load(folder / "table.npz")
     test = data.take(Split.load(folder / "split.npz", data.n_rows).test)
     scores = np.asarray(other.scores(test.X, test.group), np.float32)
-    assert found == metrics.evaluate_all(scores, test.y, test.group, INTERVAL)[0]
+    assert found == metrics.evaluate_all(scores, test.y, test.group, INTERVAL, 0.4)[0]
 
 
 def test_the_bootstrap_decides_at_the_threshold(folder):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from partialfair.algorithms import contract
+from partialfair.errors import PluginError
 from partialfair.jobs import train
 
 
@@ -58,3 +59,11 @@ def test_tasks_that_may_differ_so_are_one_fit_and_others_are_not(together, tasks
     assert algorithm.calls == calls
     for wanted, outcome in zip(tasks, found, strict=True):
         assert outcome is wanted if wanted.train else outcome.status == "not_applicable"
+
+
+@pytest.mark.parametrize(("given", "words"), [([1], "1 fits for 2 tasks"), (None, "NoneType for 2 tasks")])
+def test_fits_that_are_not_as_many_as_the_tasks_are_refused(given, words):
+    algorithm = Counting({"kappa"})
+    algorithm.fit_together = lambda tasks, settings: given
+    with pytest.raises(PluginError, match=f"fit_together returned {words}; correct the plug-in"):
+        train.attempt_together(algorithm, [task(0.1), task(0.2)], contract.Settings())

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score
 from partialfair import metrics
 from partialfair.errors import PluginError
 from partialfair.metrics import registry
+from partialfair.metrics.uncertainty import bootstrap_replicates
 
 
 @settings(max_examples=60)
@@ -79,6 +80,28 @@ class TestRegistry:
         fresh_registry(monkeypatch, tmp_path)
         with pytest.raises(PluginError, match=r"METRICS\['sp'\] exists in another module"):
             metrics.names()
+
+    def test_a_direction_that_is_none_is_refused(self, tmp_path, monkeypatch):
+        source = "from partialfair.metrics import Metric\nMETRICS = {'up': Metric(lambda *_: 0.0, 'up', 'qualty')}\n"
+        (tmp_path / "up.py").write_text(source)
+        fresh_registry(monkeypatch, tmp_path)
+        with pytest.raises(PluginError, match=r"METRICS\['up'\] has the direction 'qualty'; did you mean 'quality'\?"):
+            metrics.names()
+
+    def test_a_metric_at_fault_is_named(self, tmp_path, monkeypatch):
+        (tmp_path / "faulty.py").write_text(
+            "from partialfair.metrics import Metric\n\n\n"
+            "def value(scores, y, group, interval, threshold):\n    return {}['x']\n\n\n"
+            "METRICS = {\n    'faulty': Metric(value, 'f', replicate=lambda sample: 1 / 0),\n"
+            "    'shape': Metric(lambda *_: 0.0, 's', replicate=lambda sample: [0.0, 1.0, 2.0]),\n}\n"
+        )
+        fresh_registry(monkeypatch, tmp_path)
+        scores, y, group = oracles.sample(0)
+        with pytest.raises(PluginError, match=r"metric 'faulty' failed at faulty\.py, line 5: KeyError: 'x'"):
+            metrics.evaluate_all(scores, y, group, [(0.0, 1.0)])
+        for name, fault in (("faulty", r"failed at faulty\.py, line 9: ZeroDivisionError"), ("shape", "ValueError")):
+            with pytest.raises(PluginError, match=f"metric '{name}': replicate.*{fault}"):
+                bootstrap_replicates(scores, y, group, [(0.0, 1.0)], np.random.default_rng(0), 2, only=(name,))
 
 
 def fresh_registry(monkeypatch, extra):

@@ -3,7 +3,10 @@
 import itertools
 
 import numpy as np
+import pandas as pd
+import pytest
 
+from partialfair.errors import DataError
 from partialfair.tables.groups import codes_for, group_labels
 
 
@@ -18,3 +21,14 @@ def test_combinations_never_share_a_name() -> None:
 
 def test_one_column_keeps_its_texts() -> None:
     assert group_labels(np.array(["x & y", 'z"', 1.0], object))[1] == ("1", "x & y", 'z"')
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
+def test_a_whole_number_has_one_name_at_every_precision(kind: type) -> None:
+    codes, names = group_labels(np.array([1, 0, 1], kind))
+    assert (codes.tolist(), names) == ([1, 0, 1], ("0", "1"))
+
+
+def test_a_column_of_lists_is_refused() -> None:
+    with pytest.raises(DataError, match="values cannot be compared .*list.*; pass one text or number"):
+        group_labels(pd.Series([["a"], ["b"]], name="g"))

@@ -100,3 +100,26 @@ def test_what_is_for_each_group_names_its_groups():
 
 def test_kept_ranges_are_integers():
     assert intervals.bounds(((0.2, 0.4),), 7).dtype == np.int64
+
+
+def test_the_part_of_a_union_above_a_rank():
+    union = ((0.1, 0.2), (0.5, 0.8))
+    found = intervals.part_above(np.array([0.0, 0.1, 0.15, 0.2, 0.4, 0.65, 0.8, 1.0]), union)
+    np.testing.assert_allclose(found, [0, 0, 0.125, 0.25, 0.25, 0.625, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("shares", "nothing"),
+    [
+        ((0.05, 0.08), True),  # both above the interval
+        ((0.4, 0.9), True),  # both below
+        ((0.05, 0.4), False),  # the interval lies between them
+        ((0.05, 0.2), False),  # one is inside
+        ((0.2, 0.2), False),
+        ((0.1, 0.1), True),  # at its end no decision inside differs
+        ((0.05, 0.06, 0.2), False),
+    ],
+)
+def test_decisions_outside_an_interval_say_nothing(shares, nothing):
+    unions = intervals.for_groups([(0.1, 0.3)], len(shares))
+    assert intervals.decides_nothing(shares, unions) is nothing

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from partialfair import plugins
+from partialfair.constraints.family import built
 from partialfair.errors import PluginError
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore, no_score
@@ -93,12 +94,17 @@ class Task:
         return Standardiser.fit(self.train.X, self.train.numeric)
 
     def program(self) -> "HingeProgram | None":
-        """The constraints on the training rows, in the order of the rows; ``None`` if kappa is infinite."""
+        """The constraints on the training rows, in the order of the rows; ``None`` if kappa is infinite.
+
+        Raises:
+            PluginError: the family is at fault.
+        """
         if np.isinf(self.kappa):
             return None
         family = plugins.load("constraints", self.constraint)
         options = {"closed": True} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
-        found: HingeProgram = family.build(
+        found: HingeProgram = built(
+            self.constraint,
             self.train.group,
             self.train.y,
             interval=self.interval,
@@ -291,6 +297,10 @@ def unsuitable(data: Dataset, images: bool = False) -> str | None:
         return f"{data.name} has real-valued labels, this algorithm needs classes"
     if data.n_groups < 2:
         return f"{data.name} has one group, a fairness constraint needs at least two"
+    empty = np.flatnonzero(np.bincount(data.group, minlength=data.n_groups) == 0)
+    if empty.size:
+        name = data.group_names[int(empty[0])]
+        return f"group {name!r} of {data.name} has no training row, and a constraint compares all groups"
     if data.image_shape is not None and not images:
         return f"the rows of {data.name} are images, which a linear score of this algorithm cannot read"
     return None

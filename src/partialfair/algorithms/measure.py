@@ -31,6 +31,8 @@ import numpy as np
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Task, Vector, Witness
+from partialfair.errors import PluginError
+from partialfair.tables.intervals import Interval
 
 OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
 MISSED, NOT_STATIONARY = "tolerance missed", "not stationary"
@@ -123,6 +125,8 @@ def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
     if fit.failure and not fit.model.usable:
         return Measured(math.nan, None, math.inf, None, None, FAILED, fit.failure)
     witness = witness_of(algorithm, task, fit)
+    if isinstance(witness, Scores) and not fit.failure:
+        witness.require_finite()
     objective, worst = witness.objective(), witness.violation()
     found = Measured(
         objective,
@@ -133,7 +137,10 @@ def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
         OK,
         None,
     )
-    status, reason = _status(found, witness, fit)
+    unknown = ""
+    if found.asked is None and algorithm.kappa == "tolerance":
+        unknown = f"the constraint cannot be measured on the training rows{_why(task, fit, witness)}"
+    status, reason = _status(found, witness, fit, unknown)
     return dataclasses.replace(found, status=status, reason=reason)
 
 
@@ -149,11 +156,22 @@ def _asked(task: Task, fit: Fit, witness: Witness) -> Asked | None:
     if math.isinf(task.kappa):
         return Asked(None, 0.0, 0.0)
     if witness.by_metric:
-        scores = witness if isinstance(witness, Scores) else Scores(task, fit.model, task.loss)
+        scores = _scores(task, fit, witness)
         value = scores.metric_value()
         return None if value is None else Asked(scores.metric, value, task.kappa)
     excess = witness.indicator_violation()
     return None if excess is None else Asked(None, excess + task.kappa, task.kappa)
+
+
+def _scores(task: Task, fit: Fit, witness: Witness) -> "Scores":
+    """The witness that knows the scores alone."""
+    return witness if isinstance(witness, Scores) else Scores(task, fit.model, task.loss)
+
+
+def _why(task: Task, fit: Fit, witness: Witness) -> str:
+    """Why the constraint's metric has no value, after a colon; empty where no metric was asked."""
+    reasons = _scores(task, fit, witness).measured[1].values() if witness.by_metric else ()
+    return "".join(f": {reason}" for reason in reasons)
 
 
 def _certificate(witness: Witness) -> Certificate | None:
@@ -162,12 +180,19 @@ def _certificate(witness: Witness) -> Certificate | None:
     return found if found is not None and math.isfinite(found.value) else None
 
 
-def _status(found: Measured, witness: Witness, fit: Fit) -> tuple[str, str | None]:
-    """Status, and the reason for it."""
+def _status(found: Measured, witness: Witness, fit: Fit, unknown: str) -> tuple[str, str | None]:
+    """Status, and the reason for it.
+
+    Args:
+        found, witness, fit: what was measured, and of what.
+        unknown: why the constraint that kappa bounds has no value; empty if it has one, or nothing was asked of it.
+    """
     if fit.failure:
         return FAILED, fit.failure
     if not math.isfinite(found.objective):
         return FAILED, f"the training loss is {found.objective}; reduce the step sizes"
+    if unknown:
+        return MISSED, unknown
     if not found.solved:
         return MISSED, (
             f"largest constraint value {found.max_violation:.2g}, accepted {found.accepted:.2g}; {witness.remedy}"
@@ -201,17 +226,36 @@ class Scores(Witness):
         """Scores (n,) of the training rows."""
         return np.asarray(self.model.scores(self.task.train.X, self.task.train.group), np.float64)
 
+    def require_finite(self) -> None:
+        """Refuse a model whose scores cannot be ranked.
+
+        Raises:
+            PluginError: the algorithm is at fault, which should have returned a failure.
+        """
+        count = int(np.count_nonzero(~np.isfinite(self.scores)))
+        if count:
+            raise PluginError(
+                f"the model gives {count} of {self.scores.size} training rows scores that are not finite; "
+                "correct the algorithm, or have it return a failure"
+            )
+
     @property
     def metric(self) -> str:
         """Name of the constraint's metric."""
         return str(plugins.load("constraints", self.task.constraint).VIOLATION[self.task.kappa_scale])
 
-    def metric_value(self) -> float | None:
-        """The metric of the training rows; ``None`` where it cannot be estimated."""
+    @cached_property
+    def measured(self) -> tuple[dict[str, float | None], dict[str, str]]:
+        """The metric of the training rows by its name, or the reason why it cannot be estimated."""
         from partialfair.metrics import evaluate_all
 
-        task, rows = self.task, self.task.train
-        return evaluate_all(self.scores, rows.y, rows.group, task.interval, only=(self.metric,))[0][self.metric]
+        rows = self.task.train
+        interval = Interval.of(self.task.interval).each(rows.n_groups)  # so says which groups must be present
+        return evaluate_all(self.scores, rows.y, rows.group, interval, only=(self.metric,))
+
+    def metric_value(self) -> float | None:
+        """The metric of the training rows; ``None`` where it cannot be estimated."""
+        return self.measured[0][self.metric]
 
     def objective(self) -> float:
         """Mean loss of the scores on the training rows, by the loss that the task names."""

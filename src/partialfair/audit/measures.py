@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from partialfair.audit.sample import Sample, Tally
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, GroupPairs, require_rows
+from partialfair.tables.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
 WHOLE = ("sp_full", "dp_full", "gauc_full", "eop_full", "eod_full")
@@ -231,8 +230,8 @@ def _refuse_conventions(
 def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
     """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
 
-    On an interval it is 0 by convention where the share of positive decisions of neither group lies inside, nor the
-    interval between them. On the whole range that is so where every row gets the same decision.
+    On an interval see :func:`partialfair.tables.intervals.decides_nothing`; on the whole range every row gets the same
+    decision.
     """
     if name in WHOLE:
         decided = int(two.positive.sum())
@@ -241,9 +240,7 @@ def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
         return f"every row gets the same decision at the threshold {threshold:g}"
     for label in {"eop": (1,), "eod": (1, 0)}.get(name, (None,)):
         rates = two.rates(label)[0]
-        inside = [any(low < r < high for low, high in pairs) for r, pairs in zip(rates, two.interval, strict=True)]
-        kept = [_kept(np.asarray(r), pairs) for r, pairs in zip(rates, two.interval, strict=True)]
-        if not any(inside) and abs(float(kept[0] - kept[1])) < _ROUNDING:
+        if decides_nothing(rates, two.interval):
             of = {None: "", 1: " of the rows with the positive label", 0: " of the rows with the negative label"}[label]
             shown = " and ".join(f"{rate:.3f}" for rate in rates)
             return (
@@ -251,12 +248,6 @@ def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
                 "that no decision inside the interval differs"
             )
     return None
-
-
-def _kept(rank: NDArray, pairs: Any) -> NDArray:
-    """Share of an interval's ranks that lie above a rank."""
-    length = sum(high - low for low, high in pairs)
-    return np.asarray(sum(np.clip(rank, low, high) - low for low, high in pairs) / length)
 
 
 def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] | None]:
@@ -269,7 +260,7 @@ def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] 
     found = {}
     for ending, union in (("", two.interval), ("_full", two.whole)):
         ranks = [two.above[0, k] / size for k, size in enumerate(two.group_sizes)]
-        kept = [_kept(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
+        kept = [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
         gaps = kept[0] - kept[1]
         found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
         inside = [
@@ -292,7 +283,7 @@ def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
     sizes = two.group_sizes if label is None else two.sizes[:, label]
     if not sizes.all():
         return 0.0
-    first, second = (_kept(np.asarray(r), pairs) for r, pairs in zip(positive / sizes, union, strict=True))
+    first, second = (part_above(r, pairs) for r, pairs in zip(positive / sizes, union, strict=True))
     return float(first - second)
 
 

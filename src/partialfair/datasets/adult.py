@@ -54,7 +54,7 @@ def load(raw_dir: Path) -> Dataset:
     X, names = drop_first(
         table[list(NUMERIC)].to_numpy(np.float32),
         NUMERIC,
-        [Categorical(column, *_codes(table[column].to_numpy(str))) for column in CATEGORICAL],
+        [Categorical.of(column, table[column].to_numpy(str)) for column in CATEGORICAL],
     )
     return Dataset(
         X=X,
@@ -92,9 +92,3 @@ def _read(path: Path) -> Any:
         if strange:
             raise DataError(f"{path}: column {column!r} holds {strange[0]!r}; fetch the file again")
     return table
-
-
-def _codes(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Integer codes and the sorted levels of a text column."""
-    levels, codes = np.unique(values, return_inverse=True)
-    return codes, [str(level) for level in levels]

@@ -78,7 +78,7 @@ def load(raw_dir: Path) -> Dataset:
     X, names = drop_first(
         table[list(NUMERIC)].to_numpy(np.float32),
         NUMERIC,
-        [Categorical(column, *_codes(table[column].to_numpy(str))) for column in CATEGORICAL],
+        [Categorical.of(column, table[column].to_numpy(str)) for column in CATEGORICAL],
     )
     return Dataset(
         X=X,
@@ -89,9 +89,3 @@ def load(raw_dir: Path) -> Dataset:
         name=SPEC.name,
         numeric=np.arange(len(NUMERIC), dtype=np.int64),
     )
-
-
-def _codes(values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Return integer codes and the sorted levels of a text column."""
-    levels, codes = np.unique(values, return_inverse=True)
-    return codes, [str(level) for level in levels]

@@ -22,6 +22,12 @@ class Categorical:
     codes: NDArray[np.integer]
     levels: Sequence[str]
 
+    @classmethod
+    def of(cls, name: str, values: NDArray[np.str_]) -> "Categorical":
+        """The column of texts ``values`` (n,), whose levels are sorted."""
+        levels, codes = np.unique(values, return_inverse=True)
+        return cls(name, codes, [str(level) for level in levels])
+
 
 def drop_first(
     numeric: NDArray[np.float32], numeric_names: Sequence[str], categoricals: Sequence[Categorical]

@@ -76,11 +76,6 @@ def load(raw_dir: Path | None = None, rows: int = 20_000, seed: int = 0) -> Data
     )
 
 
-def unconstrained_weights() -> FloatArray:
-    """Return the 2d + 2 weights that minimise the population logistic loss (group terms 0)."""
-    return np.concatenate([TRUE_WEIGHTS, np.zeros(DIMENSION + 1)])
-
-
 def raw_weights(weights: FloatArray, centre: FloatArray, scale: FloatArray) -> FloatArray:
     """Rewrite weights for features standardised as (x - centre) / scale as weights for raw features.
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
@@ -265,9 +266,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _program(self, rows: "_Rows") -> HingeProgram:
         """The constraints on rows; refused if they do not compare shares."""
-        program = plugins.load("constraints", str(self.constraint)).build(
-            rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_), kappa=self.kappa, grid=self.grid,
-            kappa_scale=self.kappa_scale,
+        program = built(
+            str(self.constraint), rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_),
+            kappa=self.kappa, grid=self.grid, kappa_scale=self.kappa_scale,
         )  # fmt: skip
         if not isinstance(program, HingeProgram):
             raise InputError(

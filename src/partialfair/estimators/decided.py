@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.estimators.training import STRATA
-from partialfair.tables.intervals import for_groups, measure
+from partialfair.tables.intervals import decides_nothing, for_groups
 
 IDLE = "nothing constrained"
 """How the status of such a model begins."""
@@ -20,8 +20,7 @@ def idle(
 ) -> str:  # fmt: skip
     """Why a constraint on decisions is 0 by convention, in a sentence; empty if it is not, or compares something else.
 
-    That is so where the share of positive decisions of no group lies inside the interval, nor the interval between two
-    of them. An audit calls the metric not estimable then.
+    See :func:`partialfair.tables.intervals.decides_nothing`. An audit calls the metric not estimable then.
 
     Args:
         constraint: name of the family.
@@ -38,9 +37,7 @@ def idle(
     for label in strata or (None,):
         rows = np.ones(len(scores), np.bool_) if label is None else np.asarray(y) == label
         shares = np.array([np.mean(scores[rows & (codes == code)] > 0) for code in range(len(names))])
-        inside = [any(low < s < high for low, high in pairs) for s, pairs in zip(shares, unions, strict=True)]
-        kept = [sum(np.clip(s, a, b) - a for a, b in p) / measure(p) for s, p in zip(shares, unions, strict=True)]
-        if not any(inside) and max(kept) - min(kept) < 1e-9:
+        if decides_nothing(shares, unions):
             return (
                 f"{IDLE}{_AMONG[label]}: shares of {min(shares):.3f} to {max(shares):.3f} of the groups' rows get a "
                 "positive decision, which lie outside the interval, so that no decision inside it differs; choose an "

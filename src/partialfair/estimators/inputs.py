@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
-from partialfair.errors import DataError, PartialFairError, PluginError
+from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.groups import codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
@@ -197,7 +197,7 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
     Raises:
         InputError: naming the group, its size, the interval and what to do.
     """
-    program = _program(task)
+    program = task.program()
     if not isinstance(program, HingeProgram):
         return  # nothing is constrained, or by a family that refuses small groups itself
     intervals = for_groups(task.interval, task.train.n_groups)
@@ -213,17 +213,6 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
                 f"{format_interval(intervals[code])} keeps {kept}; at least 2 are needed: widen the interval, "
                 "merge the group with another, or add rows of it"
             )
-
-
-def _program(task: Task) -> Any:
-    """The constraints of a task; what goes wrong in a plug-in of a person's own is said with its name."""
-    try:
-        return task.program()
-    except (PartialFairError, MemoryError):
-        raise
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise PluginError(f"constraint {task.constraint!r}: build gives {why}; correct the plug-in") from error
 
 
 def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray) -> str:
@@ -310,7 +299,7 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
-    with value_errors(), _usable_groups():
+    with value_errors():
         codes, names = group_labels(sensitive_features, "sensitive_features")
     _one_per_row(codes, n_rows)
     if len(names) < least:
@@ -322,7 +311,7 @@ def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
     """Names of several columns of groups, which further rows are asked for; ``None`` of one, or without names."""
     if not isinstance(sensitive_features, Mapping) and not hasattr(sensitive_features, "columns"):
         return None
-    with value_errors(), _usable_groups():
+    with value_errors():
         found = tuple(columns_of(sensitive_features, "sensitive_features"))
     return found if len(found) > 1 else None
 
@@ -351,7 +340,7 @@ def known_codes(
         with value_errors():
             given = columns_of(sensitive_features, "sensitive_features")
         sensitive_features = {name: given[name] for name in columns}
-    with value_errors(), _usable_groups():
+    with value_errors():
         codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)
     return codes
@@ -360,16 +349,3 @@ def known_codes(
 def _one_per_row(codes: NDArray[np.int64], n_rows: int) -> None:
     if codes.size != n_rows:
         raise InputError(f"sensitive_features has {codes.size} rows, X has {n_rows}; pass one group per row")
-
-
-@contextmanager
-def _usable_groups() -> Iterator[None]:
-    """Say what groups may be, where pandas only says that values cannot be compared."""
-    try:
-        yield
-    except TypeError as error:
-        if "unhashable" not in str(error):
-            raise
-        raise InputError(
-            f"sensitive_features: values cannot be compared ({error}); pass one text or number per row and column"
-        ) from error

@@ -120,10 +120,10 @@ def _check_metrics(names: list[str], where: str) -> None:
     if names:
         from partialfair.metrics import registry
 
-        try:
-            registry.modules_on_request(names)
-        except PluginError as error:
-            raise ConfigError(f"{where}: {error}") from error
+        for name in names:
+            if name not in registry.on_request():
+                hint = plugins.did_you_mean(name, registry.on_request())
+                raise ConfigError(f"{where}: unknown metric on request {name!r}; {hint}")
 
 
 def _check_choices(experiment: ExperimentModel, where: str) -> None:

@@ -94,20 +94,44 @@ def dataset_hash(module: str, job: str = "prepare") -> str:
 
 
 def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:
-    """Hash for a training run: the generic job, the algorithm's and the constraint's module, no others'.
+    """Hash for a training run: the generic job, and the modules of algorithm, constraint and loss, no others'.
 
-    A run that the compiled kernels do not serve also depends on the general path and the module of its loss.
+    The metrics that a constraint bounds count with it, since the status of a run is said by them. A run that the
+    compiled kernels do not serve also depends on the general path.
     """
-    general = "" if plugins.is_fused(constraint, loss, surrogate) else plugins.chosen(loss)[0]
-    return _training_hash(algorithm, constraint, general)
+    fused = plugins.is_fused(constraint, loss, surrogate)
+    return _training_hash(algorithm, constraint, plugins.chosen(loss)[0], fused)
 
 
 @cache
-def _training_hash(algorithm: str, constraint: str, loss: str) -> str:
+def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
     modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
-    if loss:
-        modules += [f"{PACKAGE}.algorithms.general.general", plugins.module_of("losses", loss)]
+    known = plugins.names("losses")
+    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
+    modules += _metrics_of(constraint)
+    if not fused:
+        modules.append(f"{PACKAGE}.algorithms.general.general")
     return closure_hash(f"{PACKAGE}.jobs.train", *modules)
+
+
+def _own_loss(algorithm: str) -> str:
+    """Loss that an algorithm minimises in place of the task's; empty if none."""
+
+    def loss() -> str:
+        return getattr(plugins.load("algorithms", algorithm).ALGORITHM, "loss", None) or ""
+
+    return memo.answer(f"loss of {algorithm}", loss)
+
+
+def _metrics_of(constraint: str) -> list[str]:
+    """Modules of the metrics that a constraint bounds."""
+
+    def modules() -> str:
+        from partialfair.metrics import registry
+
+        return " ".join(registry.modules_of(sorted(set(plugins.load("constraints", constraint).VIOLATION.values()))))
+
+    return memo.answer(f"metrics of {constraint}", modules).split()
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
@@ -126,7 +150,7 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
     if on_request:
         from partialfair.metrics import registry
 
-        modules += registry.modules_on_request(on_request)
+        modules += registry.modules_of(on_request)
     return closure_hash(*modules)
 
 

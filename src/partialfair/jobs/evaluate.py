@@ -19,9 +19,9 @@ from partialfair.tables.intervals import Interval
 
 SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
+"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 EXPENSIVE = ("ks_noise_floor",)
 """Metrics that are not computed again for repeats of a fit: they are about the test rows."""
-"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 
 
 def evaluate(
@@ -99,7 +99,7 @@ def measure(
     """
     # One union per group also states which groups must be present in every split.
     interval = Interval.of(settings["interval"]).each(data.n_groups)
-    threshold = float(settings.get("threshold", 0.0))
+    threshold = _threshold(settings)
     wanted = _wanted(data, settings)
     values: dict[str, Any] = {}
     reasons: dict[str, Any] = {}
@@ -112,6 +112,11 @@ def measure(
     if "test" in scored and data.task == "classification" and int(options.get("replicates", 200)):
         content["bootstrap"] = {"test": _bootstrap_test(data, *scored["test"], interval, threshold, options, stream)}
     return content
+
+
+def _threshold(settings: Mapping[str, Any]) -> float:
+    """Scores above it are positive decisions."""
+    return float(settings.get("threshold", 0.0))
 
 
 def _wanted(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
@@ -137,21 +142,21 @@ def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, An
     """Test metrics of further models of a run, by what they differ in: ``levels``, ``repeats`` or ``steps``."""
     wanted = [name for name in _wanted(data, settings) if name not in EXPENSIVE]
     test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
+    threshold = _threshold(settings)
     found: dict[str, Any] = {}
+
+    def of_scores(scores: Any, only: list[str]) -> tuple[dict[str, float | None], dict[str, str]]:
+        return evaluate_all(scores, test.y, test.group, interval, threshold, only)
+
     for tolerance, other in getattr(model, "levels", {}).items():
-        values, missing = evaluate_all(
-            _predicted(other, test), test.y, test.group, interval, only=_wanted(data, settings)
-        )
+        values, missing = of_scores(_predicted(other, test), _wanted(data, settings))
         found.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
     for tolerance, others in getattr(model, "repeats", {}).items():
-        of = [evaluate_all(_predicted(other, test), test.y, test.group, interval, only=wanted)[0] for other in others]
+        of = [of_scores(_predicted(other, test), wanted)[0] for other in others]
         found.setdefault("repeats", {})[tolerance] = {name: [values[name] for values in of] for name in of[0]}
     if getattr(model, "traced", None) is not None:
         chosen = [name for name in model.traced if name in _wanted(data, settings)]
-        points = [
-            (count, evaluate_all(of, test.y, test.group, interval, only=chosen)[0])
-            for count, of in model.on_the_way(test.X)
-        ]
+        points = [(count, of_scores(scores, chosen)[0]) for count, scores in model.on_the_way(test.X)]
         found["steps"] = {"evaluations": [count for count, _ in points]}
         found["steps"] |= {name: [values[name] for _, values in points] for name in chosen}
     return found

@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, algorithm_for, served
+from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, algorithm_for, served
 from partialfair.algorithms.measure import Measured, measure, witness_of
 from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginError
 from partialfair.grid import fingerprint
@@ -93,9 +94,7 @@ def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] |
     contents = []
     for of, wanted, folder, task, outcome in zip(files, every, folders, tasks, found, strict=True):
         content = _fit_json(wanted, outcome, clock.lap())
-        _write_history(folder / "history.parquet", algorithm, task, outcome.fit)
-        model = outcome.fit.model if outcome.fit else no_score(task.train, outcome.status)
-        model.save(folder / "model.npz")
+        store(algorithm, task, outcome.fit or Fit(no_score(task.train, outcome.status)), folder)
         # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
         content["inputs"] = rows[of.split][2]
         content["outputs"] = {name: sha256(folder / name) for name in ("model.npz", "history.parquet")}
@@ -104,6 +103,17 @@ def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] |
         assert task.checkpoint is not None
         task.checkpoint.discard()
     return contents
+
+
+def store(algorithm: Algorithm[Any], task: Task, fit: Fit, folder: Path) -> None:
+    """Write records and model of a fit.
+
+    Raises:
+        PluginError: the algorithm's witness or model is at fault.
+    """
+    by, source = f"algorithm {type(algorithm).__name__}", _source(algorithm)
+    run_plugin(f"{by}: its records", source, _write_history, folder / "history.parquet", algorithm, task, fit)
+    run_plugin(f"{by}: saving its model", source, fit.model.save, folder / "model.npz")
 
 
 def _rows(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
@@ -187,6 +197,9 @@ def attempt_together(algorithm: Algorithm[Any], tasks: Sequence[Task], settings:
         return [attempt(algorithm, task, settings) for task in tasks]
     name = f"algorithm {type(algorithm).__name__}"
     fits = run_plugin(f"{name}: fit_together", _source(algorithm), algorithm.fit_together, tasks, settings)
+    if not isinstance(fits, Sequence) or len(fits) != len(tasks):
+        found = f"{len(fits)} fits" if isinstance(fits, Sequence) else type(fits).__name__
+        raise PluginError(f"{name}: fit_together returned {found} for {len(tasks)} tasks; correct the plug-in")
     return [_outcome(algorithm, fit, task, name) for fit, task in zip(fits, tasks, strict=True)]
 
 
@@ -241,6 +254,8 @@ def _check_fit(fit: Any, task: Task, name: str) -> None:
     remedy = "correct the plug-in"
     if not isinstance(fit, Fit):
         raise PluginError(f"{name}: fit returned {type(fit).__name__}, not a Fit; {remedy}")
+    if fit.trace.result is not None and fit.trace.result not in fit.trace.candidates:
+        raise PluginError(f"{name}: the trace has no candidate {fit.trace.result!r}, which is its result; {remedy}")
     if not isinstance(fit.model, LinearScore):
         return
     weights = fit.model.weights
@@ -318,23 +333,31 @@ def versions() -> dict[str, str]:
         "scipy": scipy.__version__,
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
+        **_installed("torch"),  # not imported for this: few algorithms need it
         **processor.record(),
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
     }
 
 
-def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit | None) -> None:
+def _installed(package: str) -> dict[str, str]:
+    """Version of a package that may not be installed."""
+    try:
+        return {package: version(package)}
+    except PackageNotFoundError:
+        return {}
+
+
+def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit) -> None:
     """Write the records of every candidate; the indicator violation is computed for the one that was chosen."""
     from partialfair.tables.arrow import column, write
 
-    trace = fit.trace if fit else Trace()
-    columns = trace.columns()
+    columns = fit.trace.columns()
     indicator: list[float | None] = [None] * len(columns["candidate"])
-    if fit is not None and fit.model.usable and algorithm.kappa == "tolerance":
+    if fit.model.usable and algorithm.kappa == "tolerance":
         witness = witness_of(algorithm, task, fit)
-        points = [(name, record.point) for name, records in trace.candidates.items() for record in records]
+        points = [(name, record.point) for name, records in fit.trace.candidates.items() for record in records]
         indicator = [
-            witness.indicator_violation(point) if name == trace.result and point is not None else None
+            witness.indicator_violation(point) if name == fit.trace.result and point is not None else None
             for name, point in points
         ]
     write(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics.ranks import Counts, count_above, kept_set_auc, kept_set_distance, rank_distance
+from partialfair.tables.groups import group_labels
 from partialfair.tables.intervals import Interval, require_rows
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Suggestion:
 
 def suggest_interval(
     scores: NDArray[np.floating],
-    group: NDArray[np.integer],
+    group: Any,
     *,
     threshold: float = 0.0,
     lengths: Sequence[float] = LENGTHS,
@@ -106,7 +107,7 @@ def suggest_interval(
     """Suggest an interval from the scores of an unconstrained model.
 
     Args:
-        scores: (n,) scores; group: (n,) codes 0..G-1.
+        scores: (n,) scores; group: (n,) groups of any kind, see :func:`partialfair.tables.groups.columns_of`.
         threshold: decision threshold of the model.
         lengths: lengths of the candidates; step: distance of their ends' grid.
         measure: "sp" (default), "rank_gap" or "gauc": what "least fair" means. Ties take the shorter candidate,
@@ -114,10 +115,11 @@ def suggest_interval(
 
     Raises:
         ConfigError: unsuitable lengths, step or measure.
-        DataError: scores that cannot be ranked.
+        DataError: scores that cannot be ranked, or a missing group.
         NotEstimableError: fewer than two groups, or every candidate keeps fewer than 2 rows of some group.
     """
-    counts = count_above(scores, group)
+    codes, _ = group_labels(group)
+    counts = count_above(scores, codes)
     return suggest_from_counts(counts, float(np.mean(scores > threshold)), lengths, step, measure)
 
 

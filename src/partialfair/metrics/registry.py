@@ -6,17 +6,18 @@ Those of this folder are computed for every run, those on request where an exper
 """
 
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError, PluginError
-from partialfair.plugins import did_you_mean
+from partialfair.plugins import did_you_mean, run_plugin
 
 if TYPE_CHECKING:
     from partialfair.metrics.resampling import Replicates
@@ -26,6 +27,7 @@ ON_REQUEST = f"{PACKAGE}.on_request"
 
 MetricFunction = Callable[[NDArray, NDArray, NDArray, Any, float], float]
 Direction = Literal["violation", "quality"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Metric:
         """The metric's value for scores (n,), labels and group codes, on an interval."""
         return float(self.function(scores, y, group, interval, threshold))
 
+    @property
+    def source(self) -> str | None:
+        """File of the module that defines its function, if it is known."""
+        return getattr(sys.modules.get(getattr(self.function, "__module__", "")), "__file__", None)
+
 
 @cache
 def registry() -> Mapping[str, Metric]:
@@ -70,18 +77,17 @@ def on_request() -> Mapping[str, Metric]:
     return _collected(ON_REQUEST, taken=registry())
 
 
-def modules_on_request(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the dotted names of the modules that offer some metrics on request.
+def modules_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the dotted names of the modules that offer some metrics.
 
     Raises:
-        PluginError: there is no such metric.
+        PluginError: there is no such metric; the message gives the nearest name.
     """
-    found = set()
     for name in names:
-        if name not in on_request():
-            raise PluginError(f"unknown metric on request {name!r}; {did_you_mean(name, on_request())}")
-        found.add(next(module for module in _modules(ON_REQUEST) if name in _entries(module)))
-    return tuple(sorted(found))
+        get(name)
+    every = [module for folder in (PACKAGE, ON_REQUEST) for module in _modules(folder)]
+    places = {name: module for module in every for name in _entries(module)}
+    return tuple(sorted({places[name] for name in names}))
 
 
 def _collected(package: str, taken: Mapping[str, Metric] | None = None) -> dict[str, Metric]:
@@ -90,8 +96,11 @@ def _collected(package: str, taken: Mapping[str, Metric] | None = None) -> dict[
     for module in _modules(package):
         for name, entry in _entries(module).items():
             where = f"{module.removeprefix('partialfair.').replace('.', '/')}.py: METRICS[{name!r}]"
-            if not isinstance(entry, Metric):
+            if not isinstance(entry, Metric) or not callable(entry.function):
                 raise PluginError(f"{where} is no Metric; write Metric(function, title)")
+            if entry.direction not in DIRECTIONS:
+                hint = did_you_mean(str(entry.direction), DIRECTIONS)
+                raise PluginError(f"{where} has the direction {entry.direction!r}; {hint}")
             if name in found:
                 raise PluginError(f"{where} exists in another module; rename it")
             found[name] = entry
@@ -139,12 +148,16 @@ def evaluate_all(
 
     Returns:
         Values by name, ``None`` where not estimable, and the reasons of those.
+
+    Raises:
+        PluginError: there is no metric of a name, or it is at fault.
     """
     values: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
     for name in only if only is not None else names():
         try:
-            values[name] = get(name)(scores, y, group, interval, threshold)
+            metric = get(name)
+            values[name] = run_plugin(f"metric {name!r}", metric.source, metric, scores, y, group, interval, threshold)
         except NotEstimableError as error:
             values[name], reasons[name] = None, str(error)
     return values, reasons

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.metrics.registry import get
-from partialfair.metrics.resampling import resample
+from partialfair.metrics.registry import Metric, get
+from partialfair.metrics.resampling import Replicates, resample
+from partialfair.plugins import run_plugin
 
 DEFAULT_BOOTSTRAP = ("accuracy", "positive_rate", "auc", "sp", "rank_gap", "dp", "dp_gap")
 
@@ -84,24 +85,33 @@ def bootstrap_replicates(
 
     Raises:
         ConfigError: fewer than 2 replicates, or a metric without a bootstrap.
-        PluginError: an unknown metric.
+        PluginError: an unknown metric, or one at fault.
         NotEstimableError: a group is empty, or the interval keeps fewer than 2 of its rows.
     """
     if replicates < 2:
         raise ConfigError(f"bootstrap replicates: {replicates} is too few; use at least 2, 200 is usual")
-    kernels = {name: get(name).replicate for name in only}
-    for name, kernel in kernels.items():
-        if kernel is None:
+    metrics = {name: get(name) for name in only}
+    for name, metric in metrics.items():
+        if metric.replicate is None:
             raise ConfigError(f"bootstrap: metric {name!r} has none; leave it out, or give its entry a `replicate`")
     binary = bool(np.isin(y, (-1, 1)).all())
     collected: dict[str, list[NDArray]] = {name: [] for name in only}
     for sample in resample(scores, y if binary else None, group, interval, rng, replicates, threshold):
         for name in list(collected):
+            metric = metrics[name]
             try:
-                collected[name].append(np.broadcast_to(kernels[name](sample), (len(sample.above),)))  # type: ignore
+                collected[name].append(
+                    run_plugin(f"metric {name!r}: replicate", metric.source, _replicated, metric, sample)
+                )
             except NotEstimableError:
                 del collected[name]
     return {name: np.concatenate(parts) for name, parts in collected.items()}
+
+
+def _replicated(metric: Metric, sample: Replicates) -> NDArray[np.float64]:
+    """Values (replicates,) of a metric that has a bootstrap."""
+    assert metric.replicate is not None
+    return np.broadcast_to(metric.replicate(sample), (len(sample.above),))
 
 
 def bootstrap(

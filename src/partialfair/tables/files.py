@@ -10,6 +10,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from partialfair.errors import StorageError
@@ -30,7 +31,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
         StorageError: the disk is full, or the folder cannot be written to.
     """
     target = Path(target)
-    temporary = target.with_name(f"{_stem(target)}{os.getpid()}.partial{target.suffix}")
+    temporary = target.with_name(f"{_stem(target)}{os.getpid()}-{get_ident()}.partial{target.suffix}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target)
@@ -53,9 +54,10 @@ def sha256(path: str | Path) -> str:
 
 
 def write_json(target: str | Path, content: Any) -> None:
-    """Write ``content`` as sorted, indented JSON, atomically."""
+    """Write ``content`` as sorted, indented JSON, atomically; numbers and arrays of NumPy become plain ones."""
     with atomic_path(target) as path:
-        path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        text = json.dumps(content, indent=1, sort_keys=True, default=_of_numpy)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 def read_json(source: str | Path) -> Any:
@@ -74,12 +76,20 @@ def is_sealed(content: Mapping[str, Any]) -> bool:
 
 
 def _seal(content: Mapping[str, Any]) -> str:
-    text = json.dumps({key: value for key, value in content.items() if key != "seal"}, sort_keys=True)
+    plain = {key: value for key, value in content.items() if key != "seal"}
+    text = json.dumps(plain, sort_keys=True, default=_of_numpy)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _of_numpy(value: Any) -> Any:
+    """The plain numbers of a scalar or array of NumPy, which a plug-in may well give."""
+    if hasattr(value, "tolist"):  # told so, because commands that only look at files need not import NumPy
+        return value.tolist()
+    raise TypeError(f"{value!r} is a {type(value).__name__}, which has no form in JSON")
+
+
 def _stem(target: Path) -> str:
-    """What the temporary names of a target begin with on this machine, up to the process number."""
+    """What the temporary names of a target begin with on this machine, up to the numbers of process and thread."""
     return f".{target.stem}.{platform.node()}-"
 
 
@@ -87,7 +97,8 @@ def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of processes of this machine that no longer exist."""
     begin, end = _stem(target), f".partial{target.suffix}"
     for name in os.listdir(target.parent):
-        process = name[len(begin) : -len(end)] if name.startswith(begin) and name.endswith(end) else ""
+        writer = name[len(begin) : -len(end)] if name.startswith(begin) and name.endswith(end) else ""
+        process = writer.partition("-")[0]
         if process.isdigit() and not _is_alive(int(process)):
             with suppress(OSError):
                 target.with_name(name).unlink()

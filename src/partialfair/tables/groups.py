@@ -106,7 +106,14 @@ def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[
     array = values if isinstance(values, pd.Series) else np.asarray(values)
     if np.ndim(array) != 1:
         raise DataError(f"{what}: column {name!r} has {np.ndim(array)} dimensions; pass one value per row")
-    codes, levels = pd.factorize(array)
+    try:
+        codes, levels = pd.factorize(array)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise DataError(
+            f"{what}: values cannot be compared ({error}); pass one text or number per row and column"
+        ) from error
     texts = [_text(level) for level in levels]
     missing = codes < 0
     empty = [code for code, text in enumerate(texts) if not text.strip()]
@@ -128,6 +135,6 @@ def _quoted(part: str) -> str:
 
 def _text(value: Any) -> str:
     """Text of a group's value; 1.0 reads like 1, because a missing value elsewhere turns integers into floats."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)

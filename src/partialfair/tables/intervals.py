@@ -130,6 +130,25 @@ def measure(pairs: Pairs) -> float:
     return math.fsum(high - low for low, high in pairs)
 
 
+def part_above(rank: Any, pairs: Pairs) -> NDArray[np.float64]:
+    """Return the part of a union, between 0 and 1, that lies above a rank (or each of an array of ranks)."""
+    return np.asarray(sum(np.clip(rank, low, high) - low for low, high in pairs) / measure(pairs))
+
+
+def decides_nothing(shares: Sequence[float] | NDArray[np.floating], unions: GroupPairs) -> bool:
+    """Tell whether a comparison of decisions on an interval is 0 by convention, and says nothing of the groups.
+
+    That is so where the share of no group lies inside its union, nor a part of the union between the shares of two.
+
+    Args:
+        shares: (G,) share of positive decisions of each group, which is the rank of the decision threshold in it.
+        unions: of each group.
+    """
+    inside = [any(low < share < high for low, high in pairs) for share, pairs in zip(shares, unions, strict=True)]
+    above = [float(part_above(share, pairs)) for share, pairs in zip(shares, unions, strict=True)]
+    return not any(inside) and max(above) - min(above) < _ROUNDING
+
+
 def bounds(pairs: Pairs, n_rows: int) -> NDArray[np.int64]:
     """Return kept positions as half-open ranges, shape (number of pairs, 2).
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partialfair import plugins
+from partialfair.constraints.family import built
 from partialfair.constraints.program import NONE, HingeProgram, Side, Term
 from partialfair.constraints.stratum_means import LossMeans, sampled
 from partialfair.errors import ConfigError, DataError
@@ -65,7 +65,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         # One row of every group and label says which stratum such rows belong to, and what the constraints are.
         group, label = np.repeat(np.arange(n_groups), 2).astype(np.int16), np.tile([-1.0, 1.0], n_groups)
         options = {"interval": interval, "kappa": kappa, "kappa_scale": kappa_scale, "grid": grid}
-        means = sampled(plugins.load("constraints", constraint).build(group, label, **options))
+        means = sampled(built(constraint, group, label, **options))
         if means is None:
             raise ConfigError(f"constraint {constraint!r} compares all pairs of rows, which batches cannot give")
         self.n_groups, self.width, self.labels = n_groups, width, means.labels

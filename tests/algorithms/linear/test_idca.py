@@ -38,7 +38,7 @@ def test_after_many_rounds_the_plain_loop_has_the_same_loss(problem_factory):
 def test_every_round_takes_all_its_steps(problem_factory, monkeypatch):
     problem, *_ = problem_factory()
     taken, steps = [], idca_solver.switching_steps
-    monkeypatch.setattr(idca_solver, "switching_steps", lambda *given: (taken.append(given[-2]), steps(*given)))
+    monkeypatch.setattr(idca_solver, "switching_steps", lambda *given: (taken.append(given[-3]), steps(*given)))
     found = run(problem, [Configuration(20, 5e-3)], 3)[0]
     assert sum(taken) == 60 == found.inner_steps
 

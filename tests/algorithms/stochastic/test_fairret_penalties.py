@@ -2,18 +2,31 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from partialfair.algorithms.stochastic.fairret_penalties import (
     PENALTIES,
     Library,
     kl,
     kl_released,
-    penalty_value,
     projection,
 )
 
 SCORES = np.array([[[1.0, -0.5], [0.2, -1.0]]])
 POSITIVE = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+
+
+def penalty_value(name: str, scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Value (R,) of ``kl``, ``norm`` or ``log_sum_exp``, whose derivatives the package has."""
+    if name == "kl":
+        q, _ = projection(scores, positive)
+        p = expit(scores)
+        return (q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))).mean(axis=(1, 2))
+    accuracy = expit((2 * positive - 1) * scores)
+    violation = np.abs(accuracy.mean(axis=2) / accuracy.mean(axis=(1, 2))[:, None] - 1)
+    if name == "norm":
+        return violation.sum(axis=1)
+    return np.log(np.exp(violation).mean(axis=1))
 
 
 def test_projection_and_divergence_have_the_known_values():

@@ -136,7 +136,7 @@ class LevelSetRuns:
     run: NDArray[np.int64]
 
 
-def marked_steps(steps: int, marks: int, first: int = 0) -> NDArray[np.int64]:
+def marked_steps(steps: int, marks: int) -> NDArray[np.int64]:
     """Steps after which candidates are kept, ascending: evenly spaced in the square root of the step.
 
     Steps are of size ``c / sqrt(t + 1)``, so that the path between two marks is about equally long everywhere.
@@ -144,9 +144,8 @@ def marked_steps(steps: int, marks: int, first: int = 0) -> NDArray[np.int64]:
     Args:
         steps: of the whole run; the last one is always marked.
         marks: how many, at most.
-        first: steps before it are not marked.
     """
-    places = np.linspace(np.sqrt(first), np.sqrt(steps), marks + 1)[1:] ** 2
+    places = np.linspace(0.0, np.sqrt(steps), marks + 1)[1:] ** 2
     return np.unique(np.maximum(np.rint(places), 1).astype(np.int64))
 
 

@@ -18,6 +18,7 @@ from partialfair.algorithms.contract import Record, Task
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, matching_thresholds, solve
 from partialfair.algorithms.linear.problem import LinearProblem, Point
 from partialfair.algorithms.linear.rank_map import padded
+from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram, Side
 from partialfair.tables.intervals import GroupPairs, for_groups, measure
 
@@ -152,7 +153,7 @@ def constraints(task: Task, scale: float = 1.0) -> HingeProgram:
         shared |= {"grid": task.grid, "closed": True}
     else:
         shared["grid"] = task.grid
-    program: HingeProgram = family.build(rows.group, rows.y, **shared)
+    program: HingeProgram = built(task.constraint, rows.group, rows.y, **shared)
     return program
 
 

@@ -92,12 +92,6 @@ class Dual:
         """``(w - max(w - step grad F(w), 0)) / step``: zero exactly at the minima."""
         return np.asarray((point - np.maximum(point - step * self.gradient(point), 0.0)) / step)
 
-    def regularised_risk(self, difference: Vector) -> float:
-        """Risk plus entropy over beta of the predictor of D: the primal objective."""
-        pi = self.probabilities(difference)
-        entropy = np.where(pi > 0, pi * np.log(np.where(pi > 0, pi, 1.0)), 0.0).sum(axis=1)
-        return float(((pi * self.r).sum(axis=1) + entropy / self.beta).mean())
-
     def hessian(self, probabilities: Vector) -> Vector:
         """Second derivative of the mean LSE by D, (K G, K G)."""
         groups, atoms = self.shape

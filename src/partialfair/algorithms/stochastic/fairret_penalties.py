@@ -79,19 +79,6 @@ def log_sum_exp(scores: Array, positive: Array) -> Array:
     return (own + shared)[..., None] * sign * accuracy * (1 - accuracy)
 
 
-def penalty_value(name: str, scores: Array, positive: Array) -> Array:
-    """Value (R,) of ``kl``, ``norm`` or ``log_sum_exp``."""
-    if name == "kl":
-        q, _ = projection(scores, positive)
-        p = sigmoid(scores.astype(np.float64))
-        return (q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))).mean(axis=(1, 2))
-    accuracy = sigmoid((2 * positive - 1) * scores)
-    violation = np.abs(accuracy.mean(axis=2) / accuracy.mean(axis=(1, 2))[:, None] - 1)
-    if name == "norm":
-        return violation.sum(axis=1)
-    return np.log(np.exp(violation).mean(axis=1))
-
-
 class Library:
     """The penalty of the fairret library itself, one instance per run (it keeps the last projection as a start)."""
 

@@ -87,3 +87,23 @@ class Balanced:
     def at(self, step: int) -> Rows:
         """Rows (R, S, batch) of a step."""
         return np.stack([stream.at(step) for stream in self._streams], axis=1)
+
+
+Streams = tuple[Permutations, Balanced, Balanced]
+"""Rows of the objective, and two draws for the constraints."""
+
+
+def with_two_draws(
+    n_rows: int, strata: Sequence[Rows], batch: int, group_batch: int, seeds: Sequence[int], cyclic: bool
+) -> Streams:
+    """The rows of a method that looks at other rows for its constraints than those that it steps on.
+
+    Args:
+        n_rows: of the objective.
+        strata: row numbers of each stratum of the constraints.
+        batch: rows of the objective per step; ``group_batch``: those of each stratum.
+        seeds: one per run.
+        cyclic: of the draws for the constraints, see :class:`Permutations`.
+    """
+    first, second = (Balanced(strata, group_batch, seeds, name, cyclic) for name in ("first", "second"))
+    return Permutations(np.arange(n_rows), batch, seeds, "objective"), first, second

@@ -12,14 +12,12 @@ import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from partialfair.algorithms.contract import Look
-from partialfair.algorithms.stochastic.row_streams import Balanced, Permutations
+from partialfair.algorithms.stochastic.row_streams import Streams, with_two_draws
 from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import State
 from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.models.stacked import Array
 from partialfair.tables.dataset import Dataset
-
-Streams = tuple[Permutations, Balanced, Balanced]
 
 
 class StochasticSwitchingSettings(StochasticSettings):
@@ -52,12 +50,8 @@ class SwitchingSteps:
         """Rows of every step: of the objective, of the test, and of the constraint's step."""
         if self.settings.full_batch:
             return None
-        objective = Permutations(np.arange(len(problem.X)), self.settings.batch, seeds, "objective")
-        draws = [
-            Balanced(problem.strata, self.settings.group_batch, seeds, name, self.settings.cyclic)
-            for name in ("first", "second")
-        ]
-        return objective, draws[0], draws[1]
+        own = self.settings
+        return with_two_draws(len(problem.X), problem.strata, own.batch, own.group_batch, seeds, own.cyclic)
 
     def start(self, problem: Sampled, x: Array) -> State:
         """State before the first step; ``objective_steps`` counts those on the objective."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from partialfair.errors import NotEstimableError
+from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.tables.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 
@@ -40,8 +41,10 @@ def signed_gap(scores: NDArray, y: NDArray, group: NDArray, sets: FourSets, prot
     """``Delta = AUC(G1, G1') - AUC(G2, G2')``; see :class:`FourSets`.
 
     Raises:
+        DataError: scores that cannot be ranked.
         NotEstimableError: a set is empty, or a label is not -1 or +1.
     """
+    check_scores(scores, y, group)
     require_binary(y)
     cells = cells_of(y, group, protected)
     sets.require(cell_counts(cells))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import NotEstimableError
+from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
 
 
@@ -13,11 +13,11 @@ def group_error_excess(scores: NDArray, y: NDArray, group: NDArray, interval: An
     """Mean over the table's groups of the group's error minus the error of all rows; a score of 0 is an error.
 
     Raises:
-        NotEstimableError: no rows, or labels that are not -1 and +1.
+        DataError: no rows, or a score that is not finite.
+        NotEstimableError: labels that are not -1 and +1.
     """
+    check_scores(scores, y, group)
     require_binary(y)
-    if not len(y):
-        raise NotEstimableError("there are no rows; give at least one")
     wrong = (np.asarray(scores) - threshold) * y <= 0
     by_group = [wrong[group == code].mean() for code in np.unique(group)]
     return float(np.mean(by_group) - wrong.mean())
