@@ -1,5 +1,8 @@
 """AUC, group AUC and accuracy against scikit-learn, and the registry."""
 
+import subprocess
+import sys
+
 import metric_oracles as oracles
 import numpy as np
 import pytest
@@ -81,6 +84,15 @@ class TestRegistry:
         with pytest.raises(PluginError, match=r"METRICS\['sp'\] exists in another module"):
             metrics.names()
 
+    def test_what_is_on_request_is_not_imported_for_common_metrics(self):
+        code = (
+            "import sys; from partialfair.metrics import registry;"
+            "print(*registry.modules_of(['rank_gap', 'accuracy']));"
+            "print(*[name for name in sys.modules if 'on_request.' in name])"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert found == "partialfair.metrics.classical partialfair.metrics.partial\n\n"
+
     def test_a_direction_that_is_none_is_refused(self, tmp_path, monkeypatch):
         source = "from partialfair.metrics import Metric\nMETRICS = {'up': Metric(lambda *_: 0.0, 'up', 'qualty')}\n"
         (tmp_path / "up.py").write_text(source)
@@ -106,8 +118,6 @@ class TestRegistry:
 
 def fresh_registry(monkeypatch, extra):
     """Let the metrics folder also hold the files of ``extra`` while a test runs."""
-    import sys
-
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(extra)])
     for path in extra.glob("*.py"):
         monkeypatch.delitem(sys.modules, f"partialfair.metrics.{path.stem}", raising=False)

@@ -85,7 +85,8 @@ def modules_of(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in names:
         get(name)
-    every = [module for folder in (PACKAGE, ON_REQUEST) for module in _modules(folder)]
+    folders = (PACKAGE,) if registry().keys() >= set(names) else (PACKAGE, ON_REQUEST)  # not imported for nothing
+    every = [module for folder in folders for module in _modules(folder)]
     places = {name: module for module in every for name in _entries(module)}
     return tuple(sorted({places[name] for name in names}))
 
