@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from partialfair.algorithms.auc.auc_common import Quality
 from partialfair.algorithms.auc.kernels.cell_auc import rescaled_win_tables, win_tables
 from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.metrics.on_request import auc_gap
 from partialfair.metrics.on_request.auc_gap import METRICS, auc_between, gap, signed_gap
 from partialfair.tables.auc_sets import PRESETS, FourSets, cells_of, preset
 from tests.algorithms.auc.auc_toy import GROUP, X, Y
@@ -44,6 +46,14 @@ def test_sets_that_part_the_rows_give_the_usual_auc(seed):
     intra = signed_gap(scores, y, group, PRESETS["intra_group"], protected=1)
     own = [roc_auc_score(y[group == g] > 0, scores[group == g]) for g in (1, 0)]
     assert intra == pytest.approx(own[0] - own[1], abs=1e-12)
+
+
+def test_ranks_are_counted_in_double_precision_though_scipy_counts_in_that_of_the_scores(monkeypatch):
+    """As SciPy does from 1.18 on; sums of ranks of so many rows do not fit into float32."""
+    monkeypatch.setattr(auc_gap, "rankdata", lambda values: rankdata(values).astype(values.dtype))
+    rng = np.random.default_rng(0)
+    scores, first = rng.normal(size=50_000).astype(np.float32), rng.random(50_000) < 0.4
+    assert auc_between(scores, first, ~first) == pytest.approx(roc_auc_score(first, scores), abs=1e-13)
 
 
 @settings(max_examples=30)

@@ -114,12 +114,14 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         """
         scores = scores.reshape(-1)
         cells, positive = self._cells(scores, group, y)
+        wrong = f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
+        # A GPU would notice a wrong place too late, and then serve this process no more.
+        if cells.is_cuda and bool(((cells < 0) | (cells >= len(self.member))).any()):
+            raise DataError(wrong)
         try:
             member = self.member.index_select(0, cells).to(scores.dtype)  # (n, S)
         except (IndexError, RuntimeError) as error:
-            raise DataError(
-                f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
-            ) from error
+            raise DataError(wrong) from error
         counts = member.sum(dim=0)
         if positive is not None and self.of_losses:
             target = positive.to(scores.dtype)

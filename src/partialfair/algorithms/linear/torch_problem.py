@@ -22,7 +22,7 @@ from partialfair.models.design import GroupedDesign
 from partialfair.models.torch_backend import pick_device
 
 Vector = NDArray[np.float64]
-ENTRIES = 1 << 24  # of a block of rows that is brought to the precision of a product: 128 MB in float64
+ENTRIES = 1 << 24  # of a block of rows, times columns or thresholds: 128 MB in float64
 
 
 class TorchRows:
@@ -65,12 +65,28 @@ class TorchRows:
     def hinge_means(self, scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
         """Means of ``max(score - t, 0)``, (C, S, Q), of scores (C, n) and thresholds (C, Q)."""
         out = torch.zeros(len(scores), len(self.groups), thresholds.shape[1], dtype=torch.float64, device=self.device)
-        t = thresholds.to(scores.dtype)
-        for subset, (first, stop) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
-            for q in range(t.shape[1]):
-                over = (scores[:, first:stop] - t[:, q, None]).clamp_min(0)
-                out[:, subset, q] = over.sum(1, dtype=torch.float64) / self.counts[subset]
+        t = thresholds.to(scores.dtype)[:, :, None]
+        for subset, first, stop in self._blocks():
+            over = (scores[:, None, first:stop] - t).clamp_min(0)
+            out[:, subset] += over.sum(2, dtype=torch.float64) / self.counts[subset]
         return out
+
+    def hinge_residual(
+        self, scores: torch.Tensor, thresholds: torch.Tensor, weights: torch.Tensor, residual: torch.Tensor
+    ) -> torch.Tensor:
+        """Add the slopes of weighted hinge means to a residual (n,), in place; shares above thresholds (S, Q).
+
+        Args:
+            scores: (n,); thresholds: (Q,); weights: (S, Q) of the subsets' hinge means.
+            residual: (n,) derivatives by the scores so far.
+        """
+        shares = torch.zeros_like(weights)
+        parts = weights / self.counts[:, None]
+        for subset, first, stop in self._blocks():
+            above = (scores[None, first:stop] > thresholds[:, None]).to(residual.dtype)
+            residual[first:stop] += parts[subset] @ above
+            shares[subset] += above.sum(1)
+        return shares / self.counts[:, None]
 
     def hinge_slopes(self, scores: torch.Tensor, thresholds: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Gradients of one column's hinge means by group weights (S, Q, d+1), and shares above thresholds (S, Q)."""
@@ -156,12 +172,8 @@ class TorchProblem(LinearProblem):
         if self.program is None:
             return float(value[0]), self._pull_back(residual), np.zeros(0)
         weights = self.program.slope_weights(state.means, multipliers)
-        shares = np.zeros_like(weights)
-        for s, q in zip(*np.nonzero(weights), strict=True):
-            first, stop = self.rows.starts[s], self.rows.starts[s + 1]
-            above = (scores[first:stop] > state.thresholds[q]).to(residual.dtype)
-            residual[0, first:stop] += (weights[s, q] / max(stop - first, 1)) * above
-            shares[s, q] = float(above.sum()) / max(stop - first, 1)
+        given = (tensor(values, self.rows.device) for values in (state.thresholds, weights))
+        shares = self.rows.hinge_residual(scores, *given, residual[0]).cpu().numpy()
         by_aux = self.program.fold_thresholds(-(weights * shares).sum(axis=0)[None])[0]
         return float(value[0]), self._pull_back(residual), by_aux
 

@@ -33,7 +33,8 @@ def auc_between(scores: NDArray, first: NDArray[np.bool_], second: NDArray[np.bo
     a, b = np.asarray(scores)[first], np.asarray(scores)[second]
     if not a.size or not b.size:
         raise NotEstimableError(f"the {'first' if not a.size else 'second'} of two sets has no rows")
-    ranks = rankdata(np.concatenate([a, b]))[: a.size]
+    # SciPy 1.18 counts ranks of float32 in float32, which is off from the eighth digit on.
+    ranks = rankdata(np.concatenate([a, b]).astype(np.float64))[: a.size]
     return float((ranks.sum() - a.size * (a.size + 1) / 2) / (a.size * b.size))
 
 

@@ -1,0 +1,195 @@
+"""Networks, and constraints in a training loop of one's own, on a GPU."""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: E402
+
+from partialfair.algorithms.contract import Task  # noqa: E402
+from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA  # noqa: E402
+from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTRAINED  # noqa: E402
+from partialfair.algorithms.measure import measure  # noqa: E402
+from partialfair.datasets import drawn_faces  # noqa: E402
+from partialfair.datasets.splits import make_split  # noqa: E402
+from partialfair.models.network_function import NetworkFunction  # noqa: E402
+from partialfair.models.resnet import ResNet18, initialise  # noqa: E402
+from partialfair.models.torch_backend import pick_device  # noqa: E402
+from partialfair.tables.checkpoint import Checkpoint  # noqa: E402
+from partialfair.torch import (  # noqa: E402
+    SSLALM,
+    BatchConstraint,
+    Multipliers,
+    StochasticALM,
+    StochasticGhost,
+    StochasticIDCA,
+    SwitchingSubgradient,
+)
+from tests.algorithms.deep.test_deep_algorithms import SHORT, TINY, Failing, InterruptedFitError  # noqa: E402
+
+FAMILIES = (
+    "partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds", "loss_parity",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def faces() -> Any:
+    return drawn_faces.load(images=400, size=32)
+
+
+def make_task(data: Any, kappa: float = 0.1, **options: Any) -> Task:
+    split = make_split(data, 0)
+    settings = {"interval": [[0.2, 0.6]], "grid": 4, "kappa_scale": "absolute", "report": lambda line: None} | options
+    return Task(
+        data.take(split.train), data.take(split.validation), "partial_statistical_parity", kappa=kappa, device="cuda",
+        **settings,
+    )  # fmt: skip
+
+
+def functions(**options: Any) -> tuple[NetworkFunction, NetworkFunction]:
+    """The same ResNet-18 on the CPU and on the GPU."""
+    network = ResNet18()
+    initialise(network, 0)
+    return (
+        NetworkFunction(copy.deepcopy(network), pick_device("cpu")),
+        NetworkFunction(network, pick_device("cuda"), **options),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [({}, 1e-5), ({"channels_last": True}, 1e-5), ({"channels_last": True, "autocast": True}, 0.05)],
+    ids=["plain", "channels_last", "autocast"],
+)
+def test_scores_and_directional_derivatives_are_those_of_the_cpu(
+    faces: Any, options: dict[str, bool], bound: float
+) -> None:
+    cpu, gpu = functions(**options)
+    w = cpu.start()
+    scores = [one.all_scores(w.to(one.device), faces.X, faces.group) for one in (cpu, gpu)]
+    assert np.abs(scores[1] - scores[0]).max() <= bound * np.abs(scores[0]).max()
+    rows = np.arange(64)
+    direction = torch.randn(w.numel(), generator=torch.Generator().manual_seed(0))
+    slopes = [
+        one.tangent(w.to(one.device), direction.to(one.device), one.inputs(faces.X, faces.group, rows))
+        for one in (cpu, gpu)
+    ]
+    # The median: where a rounded sum changes its sign, ReLU changes its slope, which few rows show.
+    assert np.median(np.abs(slopes[1] - slopes[0])) <= bound * np.abs(slopes[0]).max()
+    assert np.ptp(slopes[0]) > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"channels_last": True, "autocast": True}], ids=["plain", "fast"])
+def test_the_same_training_gives_the_same_bits_twice(faces: Any, options: dict[str, bool]) -> None:
+    settings = IDCA.settings(**SHORT | {"width": 16, "start": "unconstrained"} | options)
+    first, second = (IDCA.fit(make_task(faces), settings) for _ in range(2))
+    assert all(np.array_equal(first.model.state[name], second.model.state[name]) for name in first.model.state)
+    assert np.array_equal(first.model.aux, second.model.aux) and first.chosen == second.chosen
+
+
+@pytest.mark.parametrize("survived", [1, 3, 5], ids=lambda n: f"{n} checkpoints")
+def test_an_interrupted_fit_goes_on_to_the_same_bits(faces: Any, tmp_path: Path, survived: int) -> None:
+    settings = IDCA.settings(**SHORT, start="constant")
+    whole = IDCA.fit(make_task(faces), settings)
+    Failing.left = survived
+    path = tmp_path / "checkpoint.npz"
+    with pytest.raises(InterruptedFitError):
+        IDCA.fit(make_task(faces, checkpoint=Failing(path, "key")), settings)
+    again = IDCA.fit(make_task(faces, checkpoint=Checkpoint(path, "key")), settings)
+    assert all(np.array_equal(again.model.state[name], values) for name, values in whole.model.state.items())
+    assert np.array_equal(again.model.aux, whole.model.aux) and again.chosen == whole.chosen
+
+
+def test_a_model_that_was_trained_on_the_gpu_scores_on_the_cpu(faces: Any) -> None:
+    task = make_task(faces, math.inf)
+    fit = UNCONSTRAINED.fit(task, UNCONSTRAINED.settings(**TINY))
+    scores = fit.model.scores(task.train.X, task.train.group)
+    loss = np.logaddexp(0, -task.train.y * scores).mean()
+    assert measure(UNCONSTRAINED, task, fit).objective == pytest.approx(loss, rel=1e-4)
+
+
+# --- a loop of one's own --------------------------------------------------------------------------------------------
+
+
+def batch(n: int = 600) -> tuple[Any, Any, Any]:
+    draw = torch.Generator().manual_seed(0)
+    group = torch.randint(0, 2, (n,), generator=draw)
+    X = torch.randn(n, 4, generator=draw)
+    X[:, 0] += 1.5 * group
+    y = (torch.rand(n, generator=draw) < torch.sigmoid(X[:, 0] + X[:, 1])).float()
+    return X, group, y
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_constraints_have_the_values_and_derivatives_of_the_cpu(family: str) -> None:
+    _, group, y = batch()
+    scores, found = torch.randn(600, generator=torch.Generator().manual_seed(1)), {}
+    for device in ("cpu", "cuda"):
+        module = BatchConstraint(2, family, interval=[(0.1, 0.6)] if family != "loss_parity" else [(0, 1)]).to(device)
+        leaf = scores.to(device).detach().requires_grad_()
+        values = module(leaf, group.to(device), y.to(device))
+        values.square().sum().backward()
+        assert leaf.grad is not None
+        found[device] = values.detach().cpu(), leaf.grad.cpu()
+    for one, other in zip(found["cpu"], found["cuda"], strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-6)
+
+
+OPTIMISERS: dict[str, Callable[[Any], Any]] = {
+    "ssl_alm": lambda p: SSLALM(p, 0.1),
+    "alm": lambda p: StochasticALM(p, 0.1),
+    "switching": lambda p: SwitchingSubgradient(p, 0.05),
+    "ghost": lambda p: StochasticGhost(p, slack=0.1),
+    "ghost of any constraints": StochasticGhost,
+    "adam": lambda p: torch.optim.Adam(p, 0.01),
+}
+
+
+@pytest.mark.parametrize("name", [*OPTIMISERS, "idca"])
+def test_every_optimiser_takes_the_steps_of_the_cpu_and_survives_its_file(name: str, tmp_path: Path) -> None:
+    X, group, y = batch()
+    ends = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
+        family = "partial_demographic_parity" if name.startswith("ghost") else "partial_statistical_parity"
+        constraint = BatchConstraint(2, family, kappa=0.1, grid=4).to(device)
+        multipliers = Multipliers(len(constraint.labels)).to(device)
+        rows, codes, labels = X.to(device), group.to(device), y.to(device)
+        params = [*network.parameters(), *constraint.parameters()]
+        if name.startswith("ghost"):
+            params = list(network.parameters())
+        optimiser = StochasticIDCA(network, constraint, inner_steps=5) if name == "idca" else OPTIMISERS[name](params)
+
+        def loss(scores: Any, labels: Any = labels) -> Any:
+            return binary_cross_entropy_with_logits(scores, labels)
+
+        for k in range(12):
+            if k == 6:  # through a file, as of a job that goes on
+                torch.save(optimiser.state_dict(), tmp_path / "state.pt")
+                optimiser.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=False))
+            if name == "idca":
+                optimiser.step(rows, codes, loss=loss)
+                continue
+            scores = network(rows).squeeze(1)
+            values = constraint(scores, codes)
+            if name == "adam":
+                optimiser.zero_grad()
+                (loss(scores) + multipliers(values)).backward()
+                optimiser.step()
+                multipliers.update(values)
+            elif name.startswith("ghost"):
+                optimiser.full_step(loss(scores), values)
+            else:
+                optimiser.step(loss(scores), values)
+        ends.append(torch.cat([p.detach().cpu().reshape(-1) for p in network.parameters()]))
+    assert torch.isfinite(ends[1]).all()
+    torch.testing.assert_close(ends[1], ends[0], rtol=2e-3, atol=2e-4)
