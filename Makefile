@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-gpu test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -49,6 +49,9 @@ test test-faults: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	$(PYTEST) $(ARGS)
+
+test-gpu: $(VENV)/.torch  ## the tests that need a GPU and PyTorch's build for it: `make torch GPU=1` first
+	PARTIALFAIR_GPU=1 $(PYTEST) -n 0 tests/gpu $(ARGS)
 
 test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
 	PARTIALFAIR_KILLS=20 $(PYTEST) tests/faults/test_kills.py tests/faults/test_storage.py \
