@@ -27,6 +27,7 @@ LABEL, RANGE = np.array([26.0, 8.0]), np.array([54.0, 8.0])  # width and height 
 HEIGHTS = (5.0, -13.0, 13.0, -21.0, 21.0, -29.0)  # of a label's lower edge above its mark
 AWAY = 6.0  # of a label from its mark, to the right or to the left
 TOUCHING = 9.0  # points of print between two marks that share a label
+OVER_A_LABEL = 5  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
@@ -169,7 +170,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     labels["xlabel"] = f"1 − max {title} violation on test, ranks in {where}"
     drawn = [p for p in points if not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if math.isinf(p["kappa"])][:1]
-    curves, words = [], []
+    curves, words, colours = [], [], {}
     for number, experiment in enumerate(context.experiments):
         own = [p for p in drawn if p["experiment"] == experiment and not math.isinf(p["kappa"])]
         own.sort(key=_tightness)
@@ -179,6 +180,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
             curves += _seeds(context, own, colour)
             words += own
+            colours[experiment] = colour
     curves += [_marks(starts, style.INK, "*", "no constraint"), *_seeds(context, starts, style.INK)] if starts else []
 
     def finish(axis: Any) -> None:
@@ -187,7 +189,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         for named, at in _free_places(axis, words):
             place = (named[0]["fairness"], named[0]["accuracy"])
             axis.annotate(
-                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK,
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=colours[named[0]["experiment"]],
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
@@ -235,7 +237,7 @@ def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[list[Line], tu
         offsets = [(x, y) for y in HEIGHTS for x in (AWAY, -AWAY - float(size[0]))]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
         best = min(offsets, key=lambda offset: sum(_cover(boxes[offset], one) for one in taken))
-        taken.append(boxes[best])
+        taken += OVER_A_LABEL * [boxes[best]]
         found.append((named, best))
     return found
 
