@@ -20,6 +20,7 @@ from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTR
 from partialfair.algorithms.measure import measure  # noqa: E402
 from partialfair.datasets import drawn_faces  # noqa: E402
 from partialfair.datasets.splits import make_split  # noqa: E402
+from partialfair.errors import DataError  # noqa: E402
 from partialfair.models.network_function import NetworkFunction  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise  # noqa: E402
 from partialfair.models.torch_backend import pick_device  # noqa: E402
@@ -141,6 +142,15 @@ def test_constraints_have_the_values_and_derivatives_of_the_cpu(family: str) -> 
         found[device] = values.detach().cpu(), leaf.grad.cpu()
     for one, other in zip(found["cpu"], found["cuda"], strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-6)
+
+
+def test_codes_out_of_range_are_a_sentence_and_the_gpu_goes_on() -> None:
+    constraint = BatchConstraint(2, "partial_demographic_parity", kappa=0.1).to("cuda")
+    scores = torch.randn(8, device="cuda")
+    for codes in ([0, 1, 2, 0, 1, 0, 1, 0], [0, 1, -1, 0, 1, 0, 1, 0]):
+        with pytest.raises(DataError, match=r"0\.\.1"):
+            constraint(scores, torch.tensor(codes, device="cuda"))
+    assert torch.isfinite(constraint(scores, torch.tensor([0, 1] * 4, device="cuda"))).all()
 
 
 OPTIMISERS: dict[str, Callable[[Any], Any]] = {
