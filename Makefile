@@ -53,11 +53,11 @@ test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DAT
 # Not those that the lock pins: this is how one learns that a release of NumPy or SciPy breaks something. Each version of
 # Python has packages of its own: NEWEST=3.13 for another than that of the environment.
 NEWEST ?= $(BIN)/python
-LIBRARY := metrics estimators algorithms audit constraints models tables cards
+LIBRARY ?= metrics estimators algorithms audit constraints models tables cards torch_faces
 test-newest: $(VENV)/.ready  ## the library's tests with the newest packages that pyproject.toml allows, in an environment of its own
 	$(UV) venv --quiet --clear --python "$(NEWEST)" .cache/newest
-	$(UV) pip install --quiet --upgrade --python .cache/newest/bin/python ".[convex,boosting,workflow,dev]"
-	$(UV) pip list --quiet --python .cache/newest/bin/python | grep -E "^(numpy|scipy|pandas|numba|scikit-learn|pyarrow) "
+	$(UV) pip install --quiet --upgrade --python .cache/newest/bin/python ".[convex,boosting,peers,workflow,dev]"
+	$(UV) pip list --quiet --python .cache/newest/bin/python | grep -E "^(numpy|scipy|pandas|numba|scikit-learn|pyarrow|torch) "
 	PATH="$(CURDIR)/.cache/newest/bin:$(PATH)" NUMBA_CACHE_DIR=$(CURDIR)/.cache/newest/numba $(PYTEST) $(LIBRARY:%=tests/%) $(ARGS)
 
 test-gpu: $(VENV)/.torch  ## the tests that need a GPU and PyTorch's build for it: `make torch GPU=1` first
