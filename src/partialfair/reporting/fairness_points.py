@@ -170,7 +170,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     labels["xlabel"] = f"1 − max {title} violation on test, ranks in {where}"
     drawn = [p for p in points if not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if math.isinf(p["kappa"])][:1]
-    curves, words, colours = [], [], {}
+    curves, words = [], []
     for number, experiment in enumerate(context.experiments):
         own = [p for p in drawn if p["experiment"] == experiment and not math.isinf(p["kappa"])]
         own.sort(key=_tightness)
@@ -180,7 +180,6 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
             curves += _seeds(context, own, colour)
             words += own
-            colours[experiment] = colour
     curves += [_marks(starts, style.INK, "*", "no constraint"), *_seeds(context, starts, style.INK)] if starts else []
 
     def finish(axis: Any) -> None:
@@ -189,7 +188,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         for named, at in _free_places(axis, words):
             place = (named[0]["fairness"], named[0]["accuracy"])
             axis.annotate(
-                _name(named), place, at, textcoords="offset points", fontsize=8, color=colours[named[0]["experiment"]],
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK,
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
