@@ -65,6 +65,7 @@ def fits() -> Iterator[Row]:
 
 
 def task(data: Any, device: str, kappa: float, report: Callable[[str], None]) -> Task:
+    """Partial statistical parity on the training rows of some images."""
     split = make_split(data, 0)
     return Task(
         data.take(split.train), data.take(split.validation), "partial_statistical_parity", [[0.2, 0.4]], kappa,
@@ -77,15 +78,15 @@ def networks() -> Iterator[Row]:
 
     A step of IDCA bears its share of an outer iteration's end, which measures all training rows.
     """
+    large = drawn_faces.load(images=3000, size=64)
     cases = {
         "figure 12's network, 32 x 32": ({"width": 8}, drawn_faces.load(images=5000, size=32), ("cpu", "cuda")),
         "ResNet-18, 64 x 64": (
-            {"width": 64, "stem": "imagenet", "channels_last": True}, drawn_faces.load(images=3000, size=64),
-            ("cpu", "cuda"),
+            {"width": 64, "stem": "imagenet", "channels_last": True}, large, ("cpu", "cuda"),
         ),
         "ResNet-18, 64 x 64, bfloat16": (
             {"width": 64, "stem": "imagenet", "channels_last": True, "autocast": True},
-            drawn_faces.load(images=3000, size=64), ("cuda",),
+            large, ("cuda",),
         ),
     }  # fmt: skip
     for name, (options, data, devices) in cases.items():

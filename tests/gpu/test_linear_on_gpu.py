@@ -10,7 +10,7 @@ from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.torch_problem import TorchProblem
 from partialfair.datasets import simulated
 from partialfair.estimators import PartialFairClassifier
-from tests.algorithms.linear.test_torch_problem import FAMILIES, build, close, point
+from tests.algorithms.linear.test_torch_problem import FAMILIES, agree, build
 
 
 @pytest.fixture(params=FAMILIES)
@@ -22,17 +22,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[LinearProblem, TorchProblem]:
 def test_values_and_derivatives_agree_to_1e_11(pair: tuple[LinearProblem, TorchProblem]) -> None:
     problem, twin = pair
     assert twin.rows.X.device.type == "cuda"
-    state, other = (one.state(*point(problem)) for one in pair)
-    close(other.scores.cpu().numpy(), state.scores)
-    close(other.means, state.means)
-    close(twin.constraints(other), problem.constraints(state))
-    multipliers = np.random.default_rng(1).random(problem.n_constraints)
-    for found, wanted in zip(twin.lagrangian(other, multipliers), problem.lagrangian(state, multipliers), strict=True):
-        close(found, wanted)
-    for found, wanted in zip(twin.loss(other), problem.loss(state), strict=True):
-        close(found, wanted)
-    for found, wanted in zip(twin.jacobian(other), problem.jacobian(state), strict=True):
-        close(found, wanted)
+    agree(problem, twin)
 
 
 def test_the_direct_solver_finds_the_same_model(pair: tuple[LinearProblem, TorchProblem]) -> None:
