@@ -89,8 +89,10 @@ class TestLabels:
             for experiment, x, kappa in (("a", 0.6, 0.4), ("a", 0.605, 0.405), ("a", 0.8, 1.5), ("b", 0.8, 2.0))
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
-        found = [fairness_points._name(named) for named, _ in fairness_points._free_places(axis, made)]
-        assert found == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
+        found = fairness_points._free_places(axis, made)
+        assert [fairness_points._name(named) for named, _ in found] == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
+        boxes = [(np.array(at), at + fairness_points.LABEL) for _, at in found[1:]]  # of two marks at one place
+        assert not fairness_points._cover(*boxes)
 
     def test_bars_are_thinner_than_lines_and_can_be_seen(self, axis):
         line = {"fairness": 0.7, "accuracy": 0.8, "n_seeds": 5}
