@@ -49,6 +49,15 @@ def test_no_two_lines_have_one_key(before):
     assert len(keys) == len(set(keys))
 
 
+def test_exhibits_of_claims_say_what_the_scorecard_says(before):
+    config = load_config(ROOT / "params.yaml")
+    drawn = [name for name, entry in config.params.exhibits.items() if entry.kind == "claims"]
+    assert len(drawn) == len(config.papers)
+    for name in drawn:
+        lines = scorecard.rounded(standing.load(ROOT / "reports" / name / f"{name}.csv"))
+        assert lines == [line for line in before if line["claim"] and line["paper"] == lines[0]["paper"]], name
+
+
 def test_lines_that_cannot_be_decided_are_refused_and_nothing_is_written(here, folder):
     stood = contents(folder)
     with pytest.raises(DataError, match=r"3 of its \d+ lines are decided there and lack their trained runs here"):

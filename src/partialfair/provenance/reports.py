@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from partialfair.errors import PartialFairError
 from partialfair.grid import fingerprint, papers, paths
 from partialfair.grid.config import Config, Job
 from partialfair.grid.workflow import Grid
@@ -27,6 +28,8 @@ MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.ht
 
 class Reports:
     """The check of ``reports/``: whatever can be followed to its runs is made anew in a scratch folder.
+
+    Where runs are not here, as in a fresh clone, so is every exhibit for which the recorded tables are enough.
 
     Args:
         config: the grid, or its restriction to one experiment.
@@ -126,7 +129,9 @@ class Reports:
         csv = folder / f"{name}.csv"
         used = Grid(self.config).experiments_of(name)
         here = _files_of(name)
-        if not self._follows(chain, "exhibit", used, here):
+        without_runs = not self.without_runs.isdisjoint(used)
+        from_tables = without_runs and not self.edited_only and self._is_drawn_from_tables(csv, used)
+        if not self._follows(chain, "exhibit", () if from_tables else used, here):
             return
         from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
 
@@ -142,7 +147,25 @@ class Reports:
         if len(chain.breaks) == before:
             code = fingerprint.exhibit(self.config, name).code
             what, figure = ("numbers made anew", "figure as recorded; ") if recorded else ("drawn anew", "")
-            chain.link("exhibit", csv, f"{what} from {', '.join(used)}, same bytes; {figure}code {code}")
+            source = f"{'the collected tables of ' * without_runs}{', '.join(used)}"
+            chain.link("exhibit", csv, f"{what} from {source}, same bytes; {figure}code {code}")
+
+    def _is_drawn_from_tables(self, csv: Path, experiments: Sequence[str]) -> bool:
+        """Whether an exhibit can be made without runs: it takes nothing from their files, nor from data.
+
+        It and the collected tables have to be as recorded; what nobody recorded may be of another grid.
+        """
+        if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
+            return False
+        from partialfair.jobs import report
+        from partialfair.verdicts.lookups import noting_missing
+
+        with noting_missing() as missing:
+            try:
+                report.render_exhibit(self.config, csv.stem, self.scratch / "tried", self.scratch, pictures=False)
+            except PartialFairError:  # it says what it lacks
+                return False
+        return not missing
 
     def _recorded_figure(self, csv: Path) -> list[Path]:
         """The files of an exhibit's figure if all are as recorded; none otherwise, or where it has no figure."""
