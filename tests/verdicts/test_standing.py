@@ -113,3 +113,14 @@ def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
     assert [line["reproduced"] for line in shown if "reproduced" in line] == [
         line["reproduced"] for line in kept if "reproduced" in line
     ]
+
+
+def test_a_line_that_is_decided_otherwise_says_in_what(before):
+    found = [dict(line) for line in before]
+    place = next(n for n, line in enumerate(found) if line["verdict"] == "holds")
+    found[place] |= {"verdict": "fails", "nulls": "taken from data that are not here"}
+    found[place + 1] |= {"verdict": "not run"}
+    both = standing.decided_in_both(found, before)
+    assert len(both) == sum(line["verdict"] != "not run" for line in before) - 1
+    (said,) = filter(None, (standing.difference(*pair) for pair in both))
+    assert said.startswith(f"verdict of {before[place]['exhibit']}, ") and said.endswith("the results give 'fails'")

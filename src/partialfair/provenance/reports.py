@@ -180,6 +180,8 @@ class Reports:
         out, folder = self.scratch / "again", self.config.reports
         files = [folder / name for name in paths.SUMMARY]
         if not self._follows(chain, "scorecard", self.config.experiments, files):
+            if not self.edited_only and self.recorded.untouched(files[0]):
+                self._lines_from_tables(chain, files[0])
             return
         from partialfair.jobs.scorecard import write_all
 
@@ -191,6 +193,20 @@ class Reports:
             if len(chain.breaks) == before:
                 rows = len(made[0].read_text(encoding="utf-8").splitlines()) - 1
                 chain.link("scorecard", files[0], f"{rows} rows written anew, same bytes")
+
+    def _lines_from_tables(self, chain: Chain, path: Path) -> None:
+        """Decide those lines of the scorecard anew for which the collected tables are enough."""
+        from partialfair.reporting import answers
+        from partialfair.verdicts import scorecard, standing
+
+        before = standing.load(path)
+        both = standing.decided_in_both(scorecard.rounded(answers.lines(self.config, self.scratch)), before)
+        otherwise = [said for line, again in both if (said := standing.difference(line, again))]
+        for problem in otherwise:
+            chain.broken(path, self._fault(path), problem, f"run `snakemake {path}`")
+        if both and not otherwise:
+            tie = f"{len(both)} of {len(before)} lines decided anew from the collected tables, the same"
+            chain.link("scorecard", path, tie)
 
     def _compare(self, chain: Chain, path: Path, again: Path, remedy: str) -> None:
         """Compare a file of a report with one that was made anew."""

@@ -15,6 +15,8 @@ KEY = (
     "against", "published",
 )  # fmt: skip
 """Columns that tell one line from another, besides the metric of what is no claim: a test may rename a claim's."""
+DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
+"""Columns that a line has from its own test; null models and the correction of p-values take other lines and data."""
 NUMBERS = frozenset(one.name for one in fields(Line) if "None" in str(one.type))
 """Columns that hold a number or nothing."""
 
@@ -39,6 +41,24 @@ def lost(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
     """Return the lines of ``before`` that were decided there and are "not run" in ``lines``."""
     undone = {key for key, line in _keyed(lines) if line["verdict"] == "not run"}
     return [dict(line) for key, line in _keyed(before) if line["verdict"] != "not run" and key in undone]
+
+
+def decided_in_both(
+    lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the lines of ``before`` that were decided there and are in ``lines``, each with what it is there."""
+    now = {key: dict(line) for key, line in _keyed(lines) if line["verdict"] != "not run"}
+    stood = ((key, dict(line)) for key, line in _keyed(before) if line["verdict"] != "not run")
+    return [(line, now[key]) for key, line in stood if key in now]
+
+
+def difference(line: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    """Say in what a line was decided otherwise ``again``, of its own test (:data:`DECIDED`); empty if in nothing."""
+    for name in DECIDED:
+        if line.get(name) != again.get(name):
+            where = ", ".join(str(line[key]) for key in ("exhibit", "dataset", "algorithm", "metric") if line[key])
+            return f"{name} of {where} is {line.get(name)!r}, the results give {again.get(name)!r}"
+    return ""
 
 
 def keep(lines: Iterable[dict[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
