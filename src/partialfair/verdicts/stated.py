@@ -132,6 +132,8 @@ def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: In
     experiment = named or next(planned, None)
     if experiment is None:
         return None, f"no experiment runs {algorithm}"
+    if _is_left_out(evidence, experiment):
+        return None, f"{experiment}, which says so, is not part of this page"
     model = plugins.load("algorithms", algorithm).ALGORITHM.settings
     table = places.tables.get(row.dataset, row.dataset)
     path = source.setting.format(table=table)
@@ -218,7 +220,14 @@ def _in_files(evidence: Evidence[Any], row: Published, places: Places, source: I
     return float(count), f"rows of {' and '.join(source.lines_of)}"
 
 
+def _is_left_out(evidence: Evidence[Any], experiment: str) -> bool:
+    """Whether the grid is restricted to other experiments; one that the whole grid lacks is a mistake."""
+    return experiment not in evidence.config.experiments and not evidence.config.whole
+
+
 def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: OfRuns) -> Found:
+    if left_out := [name for name in source.experiments if _is_left_out(evidence, name)]:
+        return None, f"{' and '.join(left_out)}, whose runs are counted, are not part of this page"
     experiments = {name: evidence.config.experiment(name) for name in source.experiments or evidence.experiments}
     runs = [(e.constraint, dataset, run) for e in experiments.values() for dataset, run in e.runs.items()]
     if source.runs == "seeds":
