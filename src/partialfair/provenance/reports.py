@@ -16,6 +16,7 @@ from partialfair.jobs import collect
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
+from partialfair.tables import processor
 from partialfair.tables.files import sha256
 
 _SCORECARD = ""
@@ -153,9 +154,12 @@ class Reports:
     def _is_drawn_from_tables(self, csv: Path, experiments: Sequence[str]) -> bool:
         """Whether an exhibit can be made without runs: it takes nothing from their files, nor from data.
 
-        It and the collected tables have to be as recorded; what nobody recorded may be of another grid.
+        It and the collected tables have to be as recorded; what nobody recorded may be of another grid. And they have
+        to come out to the bit: on other kinds of machines, means differ in their last digit.
         """
         if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
+            return False
+        if not processor.settled_here() or processor.deviations():
             return False
         from partialfair.jobs import report
         from partialfair.verdicts.lookups import noting_missing
