@@ -401,3 +401,18 @@ def test_committed_exhibits_are_what_the_present_code_makes_of_the_collected_tab
     (lines,) = (link.tie for link in chain.links if link.stage == "scorecard")
     assert int(lines.split()[0]) > 1000
     assert [str(found) for found in chain.breaks if found.fault is Fault.OUTDATED] == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository, whose committed results could be followed")
+def test_part_of_the_runs_decides_no_line_of_the_scorecard_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where a setting has some of its seeds, its lines would be decided by fewer than the committed ones."""
+    monkeypatch.chdir(ROOT)
+    config, chain = load_config("params.yaml"), Chain()
+    some = Reports(config, config.jobs()[1:], Recorded.read())
+    some.scratch = tmp_path
+    for source in ("data", "src", "papers", "params.yaml", "reports"):
+        (tmp_path / source).symlink_to(ROOT / source)
+    some._scorecard(chain)
+    assert chain.unfollowed["scorecard"] == 1 and chain.links == []
