@@ -132,15 +132,13 @@ class Reports:
         used = Grid(self.config).experiments_of(name)
         here = _files_of(name)
         without_runs = not self.without_runs.isdisjoint(used)
-        from_tables = without_runs and not self.edited_only and self._is_drawn_from_tables(csv, used)
-        if not self._follows(chain, "exhibit", () if from_tables else used, here):
+        made = self._made_from_tables(csv, used) if without_runs and not self.edited_only else []
+        if not self._follows(chain, "exhibit", () if made else used, here):
             return
-        from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
-
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
-            recorded = [] if self.pictures else self._recorded_figure(csv)
-            made = report.render_exhibit(self.config, name, out, self.scratch, pictures=not recorded)
+            recorded = self._recorded_figure(csv)
+            made = made or self._made(csv, out)
             for path in sorted(made):
                 self._compare(chain, folder / path.name, path, remedy)
             for path in here:
@@ -152,28 +150,36 @@ class Reports:
             source = f"{'the collected tables of ' * without_runs}{', '.join(used)}"
             chain.link("exhibit", csv, f"{what} from {source}, same bytes; {figure}code {code}")
 
-    def _is_drawn_from_tables(self, csv: Path, experiments: Sequence[str]) -> bool:
-        """Whether an exhibit can be made without runs: it takes nothing from their files, nor from data.
+    def _made(self, csv: Path, out: Path) -> list[Path]:
+        """Write the files of an exhibit into a folder, its figure only if that has to be compared."""
+        from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
+
+        pictures = not self._recorded_figure(csv)
+        return report.render_exhibit(self.config, csv.stem, out, self.scratch, pictures=pictures)
+
+    def _made_from_tables(self, csv: Path, experiments: Sequence[str]) -> list[Path]:
+        """Write the files of an exhibit without runs; none if it takes something from their files, or from data.
 
         It and the collected tables have to be as recorded; what nobody recorded may be of another grid. And they have
         to come out to the bit: on other kinds of machines, means differ in their last digit.
         """
         if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
-            return False
+            return []
         if not processor.settled_here() or processor.deviations():
-            return False
-        from partialfair.jobs import report
+            return []
         from partialfair.verdicts.lookups import noting_missing
 
         with noting_missing() as missing:
             try:
-                report.render_exhibit(self.config, csv.stem, self.scratch / "tried", self.scratch, pictures=False)
+                made = self._made(csv, self.scratch / "from tables" / csv.stem)
             except PartialFairError:  # it says what it lacks
-                return False
-        return not missing
+                return []
+        return [] if missing else made
 
     def _recorded_figure(self, csv: Path) -> list[Path]:
-        """The files of an exhibit's figure if all are as recorded; none otherwise, or where it has no figure."""
+        """The files of an exhibit's figure that need not be drawn: all as recorded; none if it has no figure."""
+        if self.pictures:
+            return []
         from partialfair.reporting.canvas import FORMATS
         from partialfair.reporting.exhibit import kind_of
 
