@@ -22,10 +22,13 @@ def is_here(path: Path) -> bool:
 
 @contextmanager
 def noting_missing() -> Iterator[set[Path]]:
-    """Collect the files that :func:`is_here` does not find within the block."""
+    """Collect the files that :func:`is_here` does not find within the block; a block around it hears of them, too."""
     missing: set[Path] = set()
+    outer = _missing.get()
     token = _missing.set(missing)
     try:
         yield missing
     finally:
         _missing.reset(token)
+        if outer is not None:
+            outer |= missing
