@@ -25,7 +25,7 @@ def report(
     page: Annotated[
         Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep claims that were decided and lack their runs here.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep claims that lack their runs here.")] = False,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:

@@ -49,7 +49,8 @@ def build(
 ) -> list[dict[str, Any]]:
     """Return all lines: published numbers of every paper in the grid in the paper's order, its claims, our questions.
 
-    A line is by column, and says under :data:`LACKS` whether something that it was looked for in is not here. Of a grid restricted to one experiment, numbers and claims that it does not cover are left out.
+    A line is by column, and says under :data:`LACKS` whether something that it was looked for in is not here. Of a grid
+    restricted to one experiment, numbers and claims that it does not cover are left out.
 
     Args:
         config: the grid.

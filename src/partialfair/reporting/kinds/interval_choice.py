@@ -52,7 +52,7 @@ def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[st
         return {}, "the run has no scores of training rows"
     scores, group = table["score"].to_numpy(np.float64), table["group"].to_numpy(np.int64)
     try:
-        return {measure: suggest_interval(scores, group, measure=measure) for measure in MEASURES}, ""
+        return {measure: suggest_interval(scores, group, threshold=0.0, measure=measure) for measure in MEASURES}, ""
     except PartialFairError as error:
         return {}, str(error)
 
