@@ -195,3 +195,22 @@ def test_what_the_audit_cannot_say_is_listed() -> None:
     for name in ("Causes", "Single persons", "Other populations", "Other groups", "Many comparisons"):
         assert f"<strong>{name}.</strong>" in section
     assert "about 5 of 100 such intervals miss by chance" in section
+
+
+def test_the_first_sentence_names_shares_that_there_are_where_the_measured_gap_is() -> None:
+    """Beyond the interval the groups differ more; where its end is, not as much as the shares that were printed."""
+    one, other = np.repeat([3.0, 2.0, 1.0], [20, 10, 70]), np.repeat([3.0, 2.0, 1.0], [25, 70, 5])
+    group = np.repeat(["F", "M"], 100)
+    result = audit_scores(np.concatenate([one, other]), group, interval=[(0, 0.3)], threshold=1.5, replicates=20)
+    assert "it is 20.0% against 25.0%: a gap of 5.0 percentage points" in words.headline(result)
+    assert result.measured.overall["rank_gap"].shares == (0.2, 0.25)
+    turned = audit_scores(np.concatenate([other, one]), group, interval=[(0, 0.3)], threshold=1.5, replicates=20)
+    assert turned.measured.overall["rank_gap"].shares == (0.2, 0.25)
+
+
+def test_groups_that_are_told_apart_by_one_of_two_scores_fail_the_gate() -> None:
+    result = audit_scores(
+        np.repeat([0.0, 1.0], 100), np.repeat(["F", "M"], 100), interval=[(0.05, 0.3)], gates={"rank_gap": 0.1}
+    )
+    assert result.metric("rank_gap") == pytest.approx(0.95) and not result.passed
+    assert "it is 5.0% against 100.0%" in words.headline(result)

@@ -201,3 +201,18 @@ class OneClass:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         return np.ones((len(X), 1))
+
+
+def test_scores_in_other_units_get_the_same_maps_and_the_interval_of_the_same_decisions() -> None:
+    random = np.random.default_rng(0)
+    group = random.choice(["F", "M"], 3000)
+    score = random.normal(size=3000) + 0.6 * (group == "M") - 1
+    fits = [
+        PartialFairPostProcessor(kappa=0.02).fit_scores(own, sensitive_features=group)
+        for own in (score, 1e-7 * score, 1 / (1 + np.exp(-score)))
+    ]
+    assert [fit.status_ for fit in fits] == ["ok"] * 3
+    assert [fit.interval_ for fit in fits] == [fits[0].interval_] * 3
+    share = (score > 0).mean()
+    ((low, high),) = fits[0].interval_
+    assert low <= share <= high

@@ -132,9 +132,11 @@ def test_a_group_of_a_few_rows_is_not_said_to_be_within_epsilon(rows: int) -> No
     X, y, group = drawn(1000, 0)
     group = group.astype("U1")
     group[:rows] = "z"
-    with pytest.warns(ConvergenceWarning, match="a group has few rows: merge it"):
-        with pytest.warns(UserWarning, match=f"a group has {rows} labeled rows, which may lie"):
-            model = DemographicParityRegressor(epsilon=0.05, uses_group=True).fit(X, y, sensitive_features=group)
+    with (
+        pytest.warns(ConvergenceWarning, match="a group has few rows: merge it"),
+        pytest.warns(UserWarning, match=f"a group has {rows} labeled rows, which may lie"),
+    ):
+        model = DemographicParityRegressor(epsilon=0.05, uses_group=True).fit(X, y, sensitive_features=group)
     assert model.ks_ > 0.15 and model.status_.startswith("tolerance missed") and 0.7 < model.sampling_band_ <= 1
 
 

@@ -9,6 +9,7 @@ from scipy.stats import ks_2samp
 
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics import evaluate_all, get
+from partialfair.metrics.ranks import compared_ranks, count_above, rank_distance
 
 INTERVALS = [((0.0, 1.0),), ((0.05, 0.3),), ((0.0, 0.25),), ((0.7, 1.0),), ((0.0, 0.1), (0.4, 0.55))]
 RANKED = ("sp", "rank_gap", "gauc")
@@ -139,6 +140,52 @@ class TestProperties:
         interval = [(0.1, 0.35), (0.5, 0.7)]
         relative, absolute = (value(name, scores, y, group, interval) for name in ("dp", "dp_gap"))
         assert absolute == pytest.approx(0.45 * relative)
+
+
+class TestTiesAcrossTheInterval:
+    """Rows of one score that are more than the interval keeps: a threshold parts them at random."""
+
+    def test_separated_groups_of_two_scores(self):
+        scores, group = np.repeat([0.0, 1.0], 100), np.repeat([0, 1], 100)
+        # Where 5% of the first group are above, all of the second are.
+        assert value("rank_gap", scores, np.ones(200), group, [(0.05, 0.3)]) == pytest.approx(0.95)
+        # At the score 1 it is the other way round: 30% of the second group, and none of the first.
+        assert value("rank_gap", scores, np.ones(200), group, [[(0.0, 1.0)], [(0.05, 0.3)]]) == 1
+        assert value("rank_gap", np.ones(200), np.ones(200), group, [(0.05, 0.3)]) == 0
+
+    @given(st.integers(0, 10_000))
+    @settings(max_examples=40, deadline=None)
+    def test_it_is_what_random_parting_gives(self, seed):
+        rng = np.random.default_rng(seed)
+        group, n = rng.integers(0, 3, 6000), 6000
+        levels = [rng.dirichlet(np.full(4, 0.6)) for _ in range(3)]
+        scores = np.array([rng.choice(4, p=levels[code]) for code in group], float)
+        low = rng.uniform(0, 0.8)
+        interval = [(low, low + 0.03)]
+        if any(
+            low <= rank < low + 0.03
+            for code in range(3)
+            for rank in ((scores[group == code] > level).mean() for level in range(4))
+        ):
+            return  # a threshold lies inside: nothing is parted
+        found = value("rank_gap", scores, np.ones(n), group, interval)
+        parted = [value("rank_gap", scores + 0.9 * rng.random(n), np.ones(n), group, interval) for _ in range(5)]
+        assert found == pytest.approx(np.mean(parted), abs=0.04)
+
+    def test_blocks_of_samples_are_measured_one_by_one(self):
+        rng = np.random.default_rng(0)
+        samples = [count_above(rng.integers(0, 3, 90).astype(float), np.repeat([0, 1, 2], 30)) for _ in range(40)]
+        samples = [counts for counts in samples if counts.above.shape[1] == 3]
+        unions = (((0.1, 0.2), (0.5, 0.6)),) * 3
+        block = rank_distance(np.stack([counts.above for counts in samples]), samples[0].sizes, unions)
+        alone = [float(rank_distance(counts.above, counts.sizes, unions)) for counts in samples]
+        assert len(samples) > 20 and np.array_equal(block, alone) and len(set(alone)) > 5
+        for counts, gap in zip(samples, alone, strict=True):
+            pairs = [
+                compared_ranks(counts.above[[a, b]], counts.sizes[[a, b]], unions[:2])
+                for a, b in ((0, 1), (0, 2), (1, 2))
+            ]
+            assert gap == pytest.approx(max(np.abs(one - two).max() for one, two in pairs))
 
 
 class TestRefusals:
