@@ -156,20 +156,29 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
             decided = any(effect.tested for effect in sample.effects) and not sample.reason
             p = test.decide(sample, claim.margin_of(place.dataset)) if decided else (math.nan, math.nan)
             p = (1.0, p[1]) if decided and sample.incomplete else p
-            yield _Compared(claim, place, sample, p, _nulls(evidence, claim, place, test) if decided else {})
+            nulls = _nulls(evidence, claim, place, test) if decided or _by_margin(claim, sample) else {}
+            yield _Compared(claim, place, sample, p, nulls)
+
+
+def _by_margin(claim: Claim, sample: Sample) -> bool:
+    """Whether one deterministic run decides."""
+    return claim.pairing == "single" and sample.average.n == 1 and not sample.reason
 
 
 def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> dict[str, bool]:
-    """Whether methods that a claim is not about pass its test, uncorrected; a trend counts in either direction.
+    """Whether what a claim is not about passes its test, uncorrected; a trend counts in either direction.
 
     What orders their settings is a parameter of their own, of which a larger value may be the stricter one.
     """
     alpha, found = (1 - evidence.results.level) / 2, {}
     for name in claim.nulls if test.whole else ():
         sample = test.whole(evidence, claim.model_copy(update={"method": name}), place) if test.whole else Sample()
+        margin = claim.margin_of(place.dataset)
+        if _by_margin(claim, sample):
+            found[evidence.label(name)] = test.single(sample.average.mean, margin) is True
         if sample.reason or not sample.average.tested:
             continue
-        p = test.decide(sample, claim.margin_of(place.dataset))
+        p = test.decide(sample, margin)
         found[evidence.label(name)] = min(p) <= alpha if claim.test == "monotone" else p[0] <= alpha
     return found
 
@@ -200,7 +209,7 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
         return _by_dominance(head, claim, sample)
     low, high = shown.interval(evidence.results.level)
     measured = replace(head, reproduced=shown.mean, ci_low=low, ci_high=high, n=shown.n)
-    if claim.pairing == "single" and shown.n == 1:
+    if _by_margin(claim, sample):
         holds = test.single(shown.mean, margin)
         words = f"{claim.test.replace('_', ' ')}: one deterministic run{', by the margin' if margin else ''}"
         verdict = {True: "holds", False: "fails", None: "undecided"}[holds]
