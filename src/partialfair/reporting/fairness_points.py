@@ -170,11 +170,12 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     labels["xlabel"] = f"1 − max {title} violation on test, ranks in {where}"
     drawn = [p for p in points if not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if math.isinf(p["kappa"])][:1]
-    curves, words = [], []
+    curves, words, inks = [], [], {}
     for number, experiment in enumerate(context.experiments):
         own = [p for p in drawn if p["experiment"] == experiment and not math.isinf(p["kappa"])]
         own.sort(key=_tightness)
         colour, marker, dash = _LOOKS[number % len(_LOOKS)]
+        inks[experiment] = colour
         if own:
             curves += _line([*starts, *own], colour, dash)
             curves += [_marks(own, colour, marker, line_title(context, experiment)), *_centres(own, marker)]
@@ -188,7 +189,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
         for named, at in _free_places(axis, words):
             place = (named[0]["fairness"], named[0]["accuracy"])
             axis.annotate(
-                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK,
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=inks[named[0]["experiment"]],
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 

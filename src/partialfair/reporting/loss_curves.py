@@ -117,12 +117,14 @@ def draw(context: Context[LossCurves], found: list[Line]) -> Any:
     """Draw losses above differences, a column per setting and split; of one setting, side by side, a row per split."""
     shown, splits = _shown(context), context.options.splits
     names = runs.group_names(context, shown[0][0].dataset)[:2]
-    titles = {"loss": "mean log loss", "difference": f"loss {names[0]} − loss {names[1]}"}
+    rows = "" if len(splits) > 1 else f",\n{'training' if splits[0] == 'train' else splits[0]} rows"
+    titles = {"loss": f"mean log loss{rows}", "difference": f"loss {names[0]} − loss {names[1]}{rows}"}
+    tolerance = min(setting.kappa for setting, _ in shown)
     limits = {"loss": context.options.loss_range, "difference": context.options.difference_range}
     turned = len(splits) == len(shown) > 1
     panels = [
         [
-            _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, setting.kappa)
+            _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, tolerance)
             | ({"ylabel": title} if turned or not column else {})
             | ({"ylim": limits[quantity]} if limits[quantity] else {})
             | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or turned else {})
@@ -142,7 +144,7 @@ def _title(setting: Setting, split: str, splits: list[Any]) -> str:
     return title if len(splits) == 1 else f"{title}, {split} rows"
 
 
-def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kappa: float) -> Panel:
+def _panel(context: Context[LossCurves], points: list[Line], quantity: str, tolerance: float) -> Panel:
     own = [line for line in points if line.get("quantity") == quantity]
     if not own:
         return Panel([], {}, points[0]["note"] if points else "")
@@ -155,9 +157,9 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, kapp
     def finish(axis: Any) -> None:
         if quantity == "difference":
             axis.axhline(0.0, color=style.INK, lw=0.7)
-        if quantity == "difference" and not math.isinf(kappa):
-            words = f"tolerance ±{kappa:g} on the difference"
-            for end in (-kappa, kappa):
+        if quantity == "difference" and not math.isinf(tolerance):
+            words = f"tolerance ±{tolerance:g} on the difference"
+            for end in (-tolerance, tolerance):
                 axis.axhline(end, color=style.INK, lw=0.9, ls=(0, (4, 2)), label=words)
         if max(at) >= 10_000:
             axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")

@@ -23,6 +23,7 @@ METHOD_COLUMNS = (
 CANDIDATE_COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
 ALLOWED = 1e-3  # violation up to which an iterate's loss counts
 LINEAR = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
+FINE = 1e-5  # the same of losses beside the optimum's
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
 SHADES: dict[str, tuple[str, ...]] = {
@@ -31,6 +32,7 @@ SHADES: dict[str, tuple[str, ...]] = {
 COLOURS = ("#d0619f", "#ad8100", "#008f68", "#7b4fb8", "#0072b2", "#262626")
 TITLES = {
     "loss": "loss $F$",
+    "excess": "best loss $F$ so far with\n$\\max_j |h_j| - \\epsilon \\leq 10^{-3}$,\nminus the optimum's",
     "violation": "constraint $\\max_j |h_j| - \\epsilon$\n(linear within $\\pm 10^{-3}$)",
     "stationarity": "near-stationarity $S$",
     "kkt": "KKT residual",
@@ -52,7 +54,7 @@ class MethodCurves(Options):
 
     source: Literal["methods"] = Field(description="methods: curves of several methods against processor time")
     series: list[TraceSeries] = Field(description="lines of every panel")
-    rows: list[Literal["loss", "violation", "stationarity", "kkt"]] = Field(
+    rows: list[Literal["loss", "excess", "violation", "stationarity", "kkt"]] = Field(
         ["loss", "violation", "stationarity"], description="quantities shown, a row of panels each"
     )
     dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
@@ -155,7 +157,7 @@ def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
         return _method_panel([p for p in found if p["dataset"] == dataset], name, looks)
 
     rows: dict[str, str] = {name: TITLES[name] for name in context.options.rows}
-    size = (max(7.6, 3.5 * len(shown) + 0.4), 7.6)
+    size = (max(7.6, 3.5 * len(shown) + 0.4), 0.4 + 2.4 * len(rows))
     panels = canvas.grid(rows, shown, panel, "processor time [s]")
     return canvas.figure(panels, size, {"sharex": "col"}, columns=4 if len(shown) > 2 else 3)
 
@@ -173,7 +175,7 @@ def _looks(entries: Sequence[TraceSeries]) -> dict[str, dict[str, Any]]:
 
 
 def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, Any]]) -> Panel:
-    drawn = [p for p in points if p.get(name) is not None and p.get("cpu_seconds", 0) > 0]
+    drawn = [p for p in map(_with_excess, points) if p.get(name) is not None and p.get("cpu_seconds", 0) > 0]
     mark = {"marker": "o", "ms": 4} if name == "stationarity" else {}
     curves = []
     for place, (label, look) in enumerate(looks.items()):
@@ -187,6 +189,10 @@ def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, A
         best = points[0]["optimal_loss"]
         if name == "loss" and not np.isnan(best):
             axis.axhline(best, color=style.INK, lw=0.9, ls=DOTTED, label="exact optimum")
+        elif name == "excess":
+            axis.axhline(0.0, color=style.INK, lw=0.9, ls=DOTTED, label="exact optimum")
+            axis.set_yscale("symlog", linthresh=FINE, linscale=0.6)
+            axis.set_ylim(bottom=min(-FINE, *(1.5 * p[name] for p in drawn)))
         elif name == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
@@ -196,6 +202,12 @@ def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, A
             axis.set_yscale("log")
 
     return Panel(curves, {}, finish=finish)
+
+
+def _with_excess(point: Line) -> Line:
+    """A point with the best loss so far minus that of the exact optimum, where both are known."""
+    best, optimal = point.get("best_loss"), point["optimal_loss"]
+    return point if best is None or np.isnan(optimal) else point | {"excess": best - optimal}
 
 
 # --- candidates of one run -----------------------------------------------------------------------------------------
