@@ -232,10 +232,11 @@ def at_times(
 
 def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop, seen: Progress) -> Progress:
     """Show the progress of a process until it ends."""
-    shown, terminal = 0.0, stream.isatty()
+    shown, terminal, begun = 0.0, stream.isatty(), ""
     while True:
         ended = process.poll() is not None
-        for line in read:
+        *lines, begun = (begun + read.read()).split("\n")
+        for line in [*lines, begun] if ended else lines:
             seen.take(line)
         now = time.monotonic()
         if not ended:

@@ -13,7 +13,7 @@ The name ``my_data`` is then a dataset like any other.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -227,9 +227,14 @@ def _is_numeric(path: Path, name: str, column: Any) -> bool:
 
 def _missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which entries are missing, shape (n,)."""
+    return _blank(entries, EMPTY)
+
+
+def _blank(entries: NDArray[Any], texts: Iterable[str] = ("",)) -> NDArray[np.bool_]:
+    """Tell which entries are null or one of some texts, shape (n,)."""
     import pandas as pd
 
-    return np.asarray(pd.isna(entries)) | np.isin(pd.Series(entries).astype(str).str.strip(), list(EMPTY))
+    return np.asarray(pd.isna(entries)) | np.isin(pd.Series(entries).astype(str).str.strip(), list(texts))
 
 
 def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
@@ -262,7 +267,7 @@ def _complete_rows(
     absent = {name: np.isnan(column) for name, column in values.items()}
     absent |= {name: _missing(column) for name, column in texts.items() if name not in sensitive}
     if missing == "drop":
-        absent |= {name: _missing(texts[name]) for name in sensitive}
+        absent |= {name: _blank(texts[name]) for name in sensitive}  # "NA" and "null" may be groups
     for name, rows in absent.items():
         if rows.any() and missing == "refuse":
             raise DataError(
@@ -299,6 +304,11 @@ def _sized_groups(
             "columns, or lower minimum_group_size"
         )
     labels = np.array(names, object)
+    if small.size and small_groups == "merge" and OTHER in np.delete(labels, small):
+        raise DataError(
+            f"{path}: the small groups ({found}) would be merged into {OTHER!r}, a group of the file; rename it there, "
+            "or set small_groups to drop"
+        )
     if small.size and small_groups == "merge":
         labels[small] = OTHER
     kept = np.flatnonzero(~np.isin(codes, small) | (small_groups == "merge"))

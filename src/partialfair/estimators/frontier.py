@@ -176,8 +176,8 @@ def _prepare(
         steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
         X = steps.transform(X)
     data = first._training_rows(X, y, sensitive_features)
-    weights = first._weights(data, None)
-    training, task = first._prepared(data.take(kept), None if weights is None else weights[kept], True)
+    part = data.take(kept)
+    training, task = first._prepared(part, first._weights(part, None), True)
     return first, training, replace(task, validation=data.take(held)), steps
 
 

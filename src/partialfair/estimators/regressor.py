@@ -264,6 +264,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         codes, names = group_codes(sensitive_features, rows)
         if fitted is None:
             self.groups_ = names
+            return codes
+        # Codes of the classifier's classes, in their order, which need not be that of the names as text.
+        known = [str(name) for name in self.groups_]
+        if {*map(str, names)} <= {*known}:
+            return np.array([known.index(str(name)) for name in names], np.int64)[codes]
         return codes
 
     def _codes_of(self, X: Vector, sensitive_features: Any) -> Codes | None:

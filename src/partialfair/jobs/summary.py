@@ -2,13 +2,13 @@
 
 import io
 import math
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair.errors import DataError
+from partialfair.grid.checkout import git
 from partialfair.grid.config import Config, load_config
 
 if TYPE_CHECKING:
@@ -156,11 +156,11 @@ def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
     import pandas as pd
 
     checkout = (root / "Snakefile").resolve().parent  # the demo's folder has links to its files
-    shown = subprocess.run(["git", "show", f"HEAD:./{path}"], cwd=checkout, capture_output=True, check=False)
-    if shown.returncode:
+    shown = git("show", f"HEAD:./{path}", folder=checkout)
+    if shown is None:
         return f"committed results: none of {path} to compare with"
     read = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
-    before, now = read(io.BytesIO(shown.stdout)), read(root / path)
+    before, now = read(io.BytesIO(shown)), read(root / path)
     if len(before) != len(now):
         return f"committed results: {len(before)} {what}s in {path}, now {len(now)}"
     if column == "value":

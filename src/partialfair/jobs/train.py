@@ -5,7 +5,6 @@ import math
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, algo
 from partialfair.algorithms.measure import Measured, measure, witness_of
 from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginError
 from partialfair.grid import fingerprint
+from partialfair.grid.checkout import git
 from partialfair.grid.config import Config, Job
 from partialfair.grid.fingerprint import Wanted
 from partialfair.models.linear import LinearScore, no_score
@@ -313,12 +313,8 @@ def _fit_json(wanted: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[s
 
 def git_revision() -> str | None:
     """Revision of the checkout the job runs in; ``None`` outside a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()
+    found = git("describe", "--always", "--dirty", "--abbrev=12")
+    return None if found is None else found.decode().strip()
 
 
 def versions() -> dict[str, str]:

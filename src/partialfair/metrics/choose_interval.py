@@ -175,8 +175,9 @@ def candidates(positive_rate: float, lengths: Sequence[float], step: float) -> l
         raise ConfigError(f"lengths {list(lengths)} and step {step} must be fractions of (0, 1]")
     found = []
     for length in lengths:
-        for start in np.arange(0, 1 - length + step / 2, step):
-            alpha, beta = round(float(start), 10), round(min(float(start + length), 1.0), 10)
+        grid = np.arange(0, 1 - length + _SLACK, step)
+        for start in dict.fromkeys(round(float(start), 10) for start in (*grid, 1 - length)):
+            alpha, beta = start, round(min(start + length, 1.0), 10)
             if alpha - _SLACK <= positive_rate <= beta + _SLACK and beta > alpha:
                 found.append((alpha, beta))
     if not found:

@@ -166,7 +166,8 @@ def compared_ranks(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
         sizes: (2,) rows per group.
         interval: union of each of the two.
     """
-    inside, parted = np.zeros(above.shape[1], bool), []
+    inside = np.zeros(above.shape[1], bool)
+    parted: list[Floats] = []
     for code, pairs in enumerate(interval):
         for low, high in bounds(pairs, int(sizes[code])):
             part = (above[code] >= low) & (above[code] < high)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
-from partialfair.tables.dataset import UNREADABLE, Matrix
-from partialfair.tables.files import atomic_path
+from partialfair.tables.dataset import Matrix
+from partialfair.tables.files import UNREADABLE, atomic_path
 
 Arrays = dict[str, NDArray[Any]]
 NOT_STORED = {"stored": False}

@@ -1,12 +1,11 @@
 """What DVC and git know of files: the content that was recorded, and which files are not as committed."""
 
 import hashlib
-import subprocess
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from partialfair.grid.checkout import git
 from partialfair.tables.files import read_json
 
 LOCK = Path("dvc.lock")
@@ -84,7 +83,5 @@ class Recorded:
 
 def _git(*arguments: str) -> frozenset[str]:
     """Lines that a git command prints; none outside a repository."""
-    found: Any = subprocess.run(
-        ["git", "-c", "core.quotePath=false", *arguments], capture_output=True, text=True, check=False
-    )
-    return frozenset(found.stdout.splitlines()) if found.returncode == 0 else frozenset()
+    found = git(*arguments)
+    return frozenset() if found is None else frozenset(found.decode().splitlines())

@@ -1,6 +1,7 @@
 """The middle of the chain: trained models, their metrics and cards, tied by what their jobs wrote down."""
 
 import json
+import math
 import random
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -256,12 +257,16 @@ def _agree(recorded: str | None, here: str) -> bool:
 
 
 def _farthest(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, float]:
-    """The metric of the test rows in which two evaluations differ most; infinity where only one has a value."""
+    """The metric of the test rows in which two evaluations differ most; infinity where only one has a value.
+
+    A NaN is no value.
+    """
     values, others = one["splits"].get("test", {}), other["splits"].get("test", {})
     gaps = {"no metric": 0.0}
     for name in values.keys() | others.keys():
-        a, b = values.get(name), others.get(name)
-        gaps[name] = 0.0 if a == b else float("inf") if a is None or b is None else abs(a - b)
+        a, b = (math.nan if found is None else float(found) for found in (values.get(name), others.get(name)))
+        same = a == b or (math.isnan(a) and math.isnan(b))
+        gaps[name] = 0.0 if same else math.inf if math.isnan(a) or math.isnan(b) else abs(a - b)
     return max(gaps.items(), key=lambda item: item[1])
 
 

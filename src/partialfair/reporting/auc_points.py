@@ -135,7 +135,7 @@ def _outside(context: Context[Any], setting: Setting, seed: int) -> bool:
 
 
 def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, Any]:
-    """What the run of a setting recorded of its choice; empty if there is no fit.json."""
+    """What the run of a setting recorded of its choice; empty if no fit.json of the method says so."""
     experiment = context.config.experiment(setting.experiment)
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
     for kappa in kappas:
@@ -144,8 +144,9 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
         except ConfigError:
             continue
         if is_here(path):
-            found = read_json(path).get("selected") or {}
-            return dict(found.get(f"kappa={setting.kappa:g}") or {})
+            found = (read_json(path).get("selected") or {}).get(f"kappa={setting.kappa:g}")
+            if found:
+                return dict(found)
     return {}
 
 

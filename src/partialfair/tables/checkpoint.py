@@ -4,12 +4,11 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.tables.files import atomic_path
+from partialfair.tables.files import UNREADABLE, atomic_path
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Checkpoint:
                 if str(stored["checkpoint_key"]) != self._digest:
                     return None
                 return {name: stored[name] for name in stored.files if name != "checkpoint_key"}
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        except UNREADABLE:
             return None
 
     def discard(self) -> None:

@@ -4,23 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.errors import DataError
-from partialfair.tables.files import atomic_path
+from partialfair.tables.files import UNREADABLE, atomic_path
 from partialfair.tables.images import ImageRows, ImageShape, map_member
 
 Matrix: TypeAlias = NDArray[np.float32] | sparse.csr_array
 
 LARGEST = 1e12
 """A larger feature value is taken for a mistake: sums of its products would leave single precision."""
-
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, BadZipFile, TypeError, AttributeError, MemoryError)
-"""What NumPy raises on files that are damaged, or are something else."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,21 @@ import json
 import math
 import os
 import platform
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import get_ident
 from typing import Any
+from zipfile import BadZipFile
 
 from partialfair.errors import StorageError
+
+UNREADABLE = (
+    OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, RuntimeError, TypeError, AttributeError,
+    MemoryError,
+)  # fmt: skip
+"""What NumPy raises on ``.npz`` files that are damaged, or are something else."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BARRED = {errno.EROFS, errno.EACCES, errno.EPERM}

@@ -130,7 +130,8 @@ def choose(
 def _picked(evidence: Evidence[Any], setting: Setting, metric: str, tolerance: float, seed: int) -> Picked:
     accuracy, violation = (evidence.results.values(setting, name)[seed] for name in ("accuracy", metric))
     low = _index(evidence.results).lows.get((*setting, metric, seed), math.nan)
-    return Picked(setting, accuracy, violation, (violation if math.isnan(low) else low) > tolerance)
+    kept = (violation if math.isnan(low) else low) <= tolerance  # not by what could not be measured
+    return Picked(setting, accuracy, violation, not kept)
 
 
 class _Index:
@@ -179,7 +180,7 @@ def ranks(methods: Mapping[str, Mapping[str, Method]], same_rows: Mapping[str, s
 
 
 def best(methods: Mapping[str, Method], names: Iterable[str]) -> str | None:
-    """The method with the largest mean score on a dataset; ``None`` if none has a model at every seed."""
+    """The method with the largest mean score, of those with models at the most seeds; ``None`` if none has any."""
     scores = {name: [one.score for one in methods[name].picked.values()] for name in names if name in methods}
     most = max(map(len, scores.values()), default=0)
     full = {name: float(np.mean(of)) for name, of in scores.items() if of and len(of) == most}

@@ -34,7 +34,7 @@ class Equal(StrictModel):
     metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
     levels: int | list[float] = Field(10, description="number of equally spaced levels, or violations")
     fairer_than: float = Field(0.0, description="only levels of at least this fairness (1 - violation)")
-    less_fair_than: float = Field(1.0, description="only levels below this fairness")
+    less_fair_than: float = Field(1.0, description="only levels up to this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
 
 

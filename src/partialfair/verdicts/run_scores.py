@@ -115,16 +115,17 @@ def _value(
 ) -> float | None:
     key = (os.path.abspath(path), changed, metric, split)
     if key not in _KNOWN:
-        rows = _rows(path, changed, split)
+        rows, groups = _rows(path, changed, split), int(_table(path, changed)[2].group.max()) + 1
         run = evidence.config.experiment(setting.experiment).runs[setting.dataset]
-        _KNOWN[key] = _measured(rows, metric, run.metric_interval or run.interval) if rows.group.size else None
+        _KNOWN[key] = _measured(rows, groups, metric, run.metric_interval or run.interval) if rows.group.size else None
     return _KNOWN[key]
 
 
-def _measured(rows: Rows, metric: str, interval: Any) -> float:
+def _measured(rows: Rows, groups: int, metric: str, interval: Any) -> float:
+    """A metric of rows; NaN if they do not determine it, as where one of the run's groups has none."""
     columns = (rows.score.astype(float), rows.y.astype(float), rows.group.astype(int))
     try:
-        return get(metric)(*columns, intervals.for_groups(interval, int(columns[2].max()) + 1))
+        return get(metric)(*columns, intervals.for_groups(interval, groups))
     except NotEstimableError:
         return float("nan")
 

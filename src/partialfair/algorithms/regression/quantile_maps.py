@@ -81,7 +81,7 @@ class QuantileMaps:
 
 
 def even_lots(values: Vector, codes: NDArray[np.integer]) -> Vector:
-    """Lots (n,) that place the rows of a group with equal predictions at even distances, as many draws do on average."""
+    """Lots (n,) that place rows of a group with equal predictions at even distances, as draws do on average."""
     order = np.lexsort((values, codes))
     near = SAME * max(float(np.ptp(values)), np.finfo(np.float64).tiny)
     new = np.append(True, (np.diff(values[order]) > near) | (np.diff(codes[order]) != 0))

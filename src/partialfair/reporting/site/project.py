@@ -2,12 +2,12 @@
 
 import csv
 import json
-import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from partialfair.grid.checkout import git
 from partialfair.grid.config import Config, load_config
 from partialfair.grid.papers import Paper, paper
 from partialfair.reporting.site import card
@@ -148,12 +148,8 @@ class Project:
     @cached_property
     def revision(self) -> tuple[str, str]:
         """Commit and date of the committed scorecard; empty where git does not know it."""
-        command = ["git", "log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv"]
-        try:
-            done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return "", ""
-        commit, _, date = done.stdout.strip().partition(" ")
+        found = git("log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv", folder=self.root)
+        commit, _, date = (found or b"").decode().strip().partition(" ")
         return commit, date
 
 
