@@ -120,3 +120,12 @@ def test_too_few_rows_and_unknown_measures_are_refused(frame: pd.DataFrame) -> N
         suggest_interval(np.arange(12.0), np.repeat([0, 1], [9, 3]), threshold=6.0, lengths=[0.1])
     with pytest.raises(ConfigError, match="'spp'"):
         suggest_interval(np.arange(9.0), np.arange(9) % 2, measure="spp")
+
+
+@pytest.mark.parametrize(("length", "step"), [(0.25, 0.2), (0.3, 0.05), (1.0, 0.3), (0.1, 0.07)])
+def test_candidates_have_the_length_that_was_asked_for(length: float, step: float) -> None:
+    for rate in (0.0, 0.33, 0.9, 1.0):
+        found = candidates(rate, [length], step)
+        assert found and len(set(found)) == len(found)
+        assert all(beta - alpha == pytest.approx(length) and 0 <= alpha <= rate + 1e-9 for alpha, beta in found)
+        assert all(rate <= beta + 1e-9 and beta <= 1 for _, beta in found)

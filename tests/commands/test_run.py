@@ -406,3 +406,15 @@ def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
     write_json(RECORD, record | {"host": "elsewhere"})
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
+
+
+def test_a_line_that_is_written_in_parts_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    script = (
+        "import sys, time\n"
+        "for part in ('12 of 34 st', 'eps (35%) done\\nError in rule tr', 'ain:\\n', 'x'):\n"
+        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.5)\n"
+    )
+    seen, take = [], Progress.take
+    monkeypatch.setattr(Progress, "take", lambda self, line: (seen.append(line), take(self, line)))
+    follow([sys.executable, "-c", script], tmp_path / "run.log", io.StringIO())
+    assert [line for line in seen if line] == ["12 of 34 steps (35%) done", "Error in rule train:", "x"]

@@ -182,3 +182,23 @@ def test_law_school_read_as_an_own_table_is_law_school(dataset: Any, raw_dir: Pa
     kept = [name for name in expected.feature_names if name != "part_time"]
     assert list(found.feature_names) == kept
     np.testing.assert_array_equal(found.X, expected.X[:, [expected.feature_names.index(name) for name in kept]])
+
+
+def test_a_group_may_be_called_na_and_blank_ones_are_missing() -> None:
+    raw = people().astype(object)
+    raw.loc[:99, "sex"] = "NA"
+    raw.loc[100:109, "sex"] = "  "
+    raw.to_csv("people.csv", index=False)
+    table = read(missing="drop", groups=["sex"])
+    assert dict(zip(table.group_names, np.bincount(table.group), strict=True)) == {"NA": 100, "f": 145, "m": 145}
+
+
+def test_small_groups_are_not_merged_into_one_that_there_is() -> None:
+    raw = people().astype(object)
+    raw.loc[:99, "sex"], raw.loc[100:102, "sex"] = "other", "tiny"
+    raw.to_csv("people.csv", index=False)
+    with pytest.raises(DataError, match=r"'tiny': 3\) would be merged into 'other', a group of the file; rename"):
+        read(groups=["sex"], small_groups="merge", minimum_group_size=5)
+    raw.loc[3:99, "sex"] = "f"  # both are too small: merging them mixes nothing that was whole
+    raw.to_csv("people.csv", index=False)
+    assert "other" in read(groups=["sex"], small_groups="merge", minimum_group_size=5).group_names

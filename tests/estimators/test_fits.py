@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
+from partialfair.estimators.inputs import random_of, stratified_rows
 from partialfair.models.design import GroupedDesign
 
 QUICK = {"inner_steps": [100], "tolerances": [2e-3], "tuning_rounds": 20, "rounds": [30]}
@@ -256,3 +257,18 @@ def test_idca_is_repeatable_with_a_seed(rows: Any) -> None:
         for seed in (3, 3, 4)
     ]
     assert np.array_equal(fits[0], fits[1]) and not np.array_equal(fits[0], fits[2])
+
+
+@pytest.mark.parametrize("settings", [{"C": 1e-3}, {"class_weight": "balanced"}])
+def test_a_path_weighs_loss_and_penalty_as_a_fit_on_its_rows(rows: Any, settings: dict[str, Any]) -> None:
+    """Rows that are held out are no part of it, not even by their number."""
+    base = PartialFairClassifier(kappa=np.inf, random_state=3, **settings)
+    path = frontier(
+        base, rows.X, rows.y, sensitive_features=rows.group, kappas=(np.inf,), validation_fraction=0.5
+    )  # fmt: skip
+    y, group = np.asarray(rows.y), np.asarray(rows.group)
+    labels, codes = np.unique(y, return_inverse=True)[1], np.unique(group, return_inverse=True)[1]
+    kept, _ = stratified_rows(2 * codes + labels, 0.5, random_of(3))
+    alone = base.fit(rows.X.iloc[kept], y[kept], sensitive_features=group[kept])
+    scores = [model.decision_function(rows.X, sensitive_features=rows.group) for model in (path.estimators[0], alone)]
+    np.testing.assert_allclose(*scores, atol=1e-6)

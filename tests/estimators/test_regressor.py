@@ -1,5 +1,6 @@
 """The parity regressor: scikit-learn's checks, the tolerance with the group and without, streams, and refusals."""
 
+import warnings
 from itertools import combinations
 from typing import Any
 
@@ -388,3 +389,21 @@ def test_unusable_groups_are_refused() -> None:
     lists[:] = [[one] for one in group]
     with pytest.raises(InputError, match="values cannot be compared"):
         DemographicParityRegressor().fit(X, y, sensitive_features=lists)
+
+
+def test_groups_of_a_fitted_classifier_keep_its_order() -> None:
+    """Numbers sort otherwise as numbers than as text."""
+    X, y, group = drawn(3000, 0)
+    number = np.where(group == np.unique(group)[0], 2, 10)
+    fitted = [LinearRegression().fit(X, y), LogisticRegression(max_iter=1000).fit(X, number)]
+    text = LogisticRegression(max_iter=1000).fit(X, np.where(number == 2, "a", "b"))
+    found = []
+    for classifier, groups in ((fitted[1], number), (text, np.where(number == 2, "a", "b"))):
+        model = DemographicParityRegressor(
+            fitted[0], classifier, prefit=True, tolerance="atom", epsilon=[0.001, 0.5], random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(model.fit(X, y, sensitive_features=groups))
+    assert found[0].status_ == found[1].status_.replace("'a'", "'2'").replace("'b'", "'10'")
+    np.testing.assert_array_equal(found[0]._codes(3000, number), (number == 10).astype(int))

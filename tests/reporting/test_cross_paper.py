@@ -131,3 +131,16 @@ def test_lines_of_the_shipped_table_are_told_apart_by_label_and_paper():
     algorithms = sorted({algorithm for run in runs for algorithm in run.algorithms})
     named = [(style.look(name).label, cross_paper.paper_of(shown, name)) for name in algorithms]
     assert len(set(named)) == len(named) and all(paper for _, paper in named)
+
+
+def test_a_model_whose_violation_is_not_known_is_not_within_the_tolerance(context, monkeypatch):
+    real = type(context.results).values
+
+    def values(self, setting, metric, split="test"):
+        found = real(self, setting, metric, split)
+        return dict.fromkeys(found, math.nan) if (metric, split) == ("dp_gap", "test") else found
+
+    monkeypatch.setattr(type(context.results), "values", values)
+    monkeypatch.setattr(benchmark._Index, "__init__", lambda self, results: vars(self).update(lows={}, methods={}))
+    setting = Setting("dp", "a9a", "idca", 0.02)
+    assert benchmark._picked(context, setting, "dp_gap", 0.02, 0).exceeds

@@ -32,3 +32,15 @@ def test_pickled_objects_are_not_loaded(tmp_path):
     arrays = dict(np.load(path))
     np.savez(path, **arrays, bad=np.array([{}], dtype=object))
     assert Checkpoint(path, "a").load() is None
+
+
+def test_a_bit_that_is_not_as_it_was_is_no_state(tmp_path):
+    """Of a compressed archive, a changed bit can raise what neither NumPy nor its documentation names."""
+    path = tmp_path / "checkpoint.npz"
+    Checkpoint(path, "a").save({"x": np.arange(50.0)})
+    np.savez_compressed(path, **dict(np.load(path)))
+    whole, expected = path.read_bytes(), np.arange(50.0)
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
+        state = Checkpoint(path, "a").load()
+        assert state is None or "x" not in state or np.array_equal(state["x"], expected), place
