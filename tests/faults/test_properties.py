@@ -1,5 +1,6 @@
 """Parsers never fail otherwise than in a sentence, whatever they are given; metrics keep their laws."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from partialfair.errors import PartialFairError
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import load_config
 from partialfair.metrics import evaluate_all
+from partialfair.provenance.runs import _farthest
 from partialfair.tables.intervals import Interval
 from tests.faults.lab import params
 
@@ -127,3 +129,9 @@ def test_laws_of_the_metrics(seed: int, rows: int, ties: bool, low: float, lengt
         if value is not None and not ties:
             assert shuffled[name] == pytest.approx(value, abs=1e-9), f"{name} depends on the order of rows"
             assert swapped[name] == pytest.approx(value, abs=1e-9), f"{name} depends on which group is called first"
+
+
+@pytest.mark.parametrize(("one", "other", "apart"), [(0.9, 0.9, 0), (math.nan, 0.9, math.inf), (None, 0.9, math.inf)])
+def test_what_cannot_be_compared_is_infinitely_far(one: float | None, other: float, apart: float) -> None:
+    sides = [{"splits": {"test": {"accuracy": value, "sp": math.nan}}} for value in (one, other)]
+    assert _farthest(*sides)[1] == _farthest(*sides[::-1])[1] == apart
