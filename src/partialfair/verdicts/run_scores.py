@@ -115,9 +115,12 @@ def _value(
 ) -> float | None:
     key = (os.path.abspath(path), changed, metric, split)
     if key not in _KNOWN:
-        rows, groups = _rows(path, changed, split), int(_table(path, changed)[2].group.max()) + 1
+        rows = _rows(path, changed, split)
         run = evidence.config.experiment(setting.experiment).runs[setting.dataset]
-        _KNOWN[key] = _measured(rows, groups, metric, run.metric_interval or run.interval) if rows.group.size else None
+        _KNOWN[key] = None
+        if rows.group.size:
+            groups = int(_table(path, changed)[2].group.max()) + 1
+            _KNOWN[key] = _measured(rows, groups, metric, run.metric_interval or run.interval)
     return _KNOWN[key]
 
 
