@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-newest test-gpu test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -49,6 +49,19 @@ test test-faults: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	$(PYTEST) $(ARGS)
+
+# Not those that the lock pins: this is how one learns that a release of NumPy or SciPy breaks something. Each version of
+# Python has packages of its own: NEWEST=3.13 for another than that of the environment.
+NEWEST ?= $(BIN)/python
+LIBRARY ?= metrics estimators algorithms audit constraints models tables cards torch_faces
+test-newest: $(VENV)/.ready  ## the library's tests with the newest packages that pyproject.toml allows, in an environment of its own
+	$(UV) venv --quiet --clear --python "$(NEWEST)" .cache/newest
+	$(UV) pip install --quiet --upgrade --python .cache/newest/bin/python ".[convex,boosting,peers,workflow,dev]"
+	$(UV) pip list --quiet --python .cache/newest/bin/python | grep -E "^(numpy|scipy|pandas|numba|scikit-learn|pyarrow|torch) "
+	PATH="$(CURDIR)/.cache/newest/bin:$(PATH)" NUMBA_CACHE_DIR=$(CURDIR)/.cache/newest/numba $(PYTEST) $(LIBRARY:%=tests/%) $(ARGS)
+
+test-gpu: $(VENV)/.torch  ## the tests that need a GPU and PyTorch's build for it: `make torch GPU=1` first
+	PARTIALFAIR_GPU=1 $(PYTEST) -n 0 tests/gpu $(ARGS)
 
 test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
 	PARTIALFAIR_KILLS=20 $(PYTEST) tests/faults/test_kills.py tests/faults/test_storage.py \

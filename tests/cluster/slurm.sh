@@ -138,9 +138,10 @@ down() {
     for name in "${NODES[@]}"; do stop "$folder/run/$name.pid" slurmd; done
     stop "$folder/run/slurmctld.pid" slurmctld
     stop "$folder/munge/pid" munged
-    # Step daemons whose node daemon was killed are still there; their arguments name the folder's nodes only.
-    for pid in $(pgrep -x slurmstepd || true); do
-        if grep -q "$folder" "/proc/$pid/environ" 2> /dev/null || [[ "$(readlink "/proc/$pid/cwd")" == "$folder"* ]]; then kill -9 "$pid" || true; fi
+    # Step daemons whose node daemon was killed are still there, and a Snakemake in a job can outlive the scancel: its
+    # handler of SIGTERM waits for a lock that the interrupted code holds.
+    for pid in $(pgrep 'slurmstepd|python|snakemake' || true); do
+        if grep -qs "$folder" "/proc/$pid/environ" || [[ "$(readlink "/proc/$pid/cwd")" == "$folder"* ]]; then kill -9 "$pid" || true; fi
     done
 }
 

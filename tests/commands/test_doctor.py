@@ -39,6 +39,13 @@ def test_a_good_installation_has_nothing_missing(project: Path) -> None:
     assert all(check.remedy for check in checks if check.state != "ok")
 
 
+def test_linear_algebra_that_crashes_is_named_with_a_remedy() -> None:
+    assert [check.state for check in doctor._linear_algebra()] == ["ok"]
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    (check,) = doctor._linear_algebra(crash)
+    assert check.state == "missing" and "status -11" in check.found and "numpy>=2.4,<2.5.2" in check.remedy
+
+
 def test_a_small_fit_is_tried() -> None:
     assert [check.state for check in doctor._kernels()] == ["ok"]
 

@@ -24,6 +24,7 @@ from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid.config import load_config
 from partialfair.jobs.resume import RECORD
 from partialfair.tables.files import write_json
+from tests.processes import running
 from tests.workflow.project import ROOT
 
 LOG = """
@@ -394,16 +395,12 @@ def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.
     Path("Snakefile").touch()
     runner.LOG.parent.mkdir()
     runner.LOG.write_text("3 of 12 steps (25%) done\n")
-    command = [sys.executable, "-c", "import time; time.sleep(600)", "snakemake"]
-    with subprocess.Popen(command) as alive:
-        record = {"host": platform.node(), "pid": alive.pid, "arguments": []}
+    with running("snakemake") as alive:
+        record = {"host": platform.node(), "pid": alive, "arguments": []}
         write_json(RECORD, record)
-        try:
-            with pytest.raises(PartialFairError, match=f"still runs here as process {alive.pid}; wait for it"):
-                runner.run_workflow(["demo"], Path("params.yaml"))
-            assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
-        finally:
-            alive.kill()
+        with pytest.raises(PartialFairError, match=f"still runs here as process {alive}; wait for it"):
+            runner.run_workflow(["demo"], Path("params.yaml"))
+        assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
     monkeypatch.setattr(runner, "follow", lambda *_, **__: 0)
     monkeypatch.setattr(runner, "idle", lambda *_: ())
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0

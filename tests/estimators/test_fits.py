@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
+from partialfair.models.design import GroupedDesign
 
 QUICK = {"inner_steps": [100], "tolerances": [2e-3], "tuning_rounds": 20, "rounds": [30]}
 
@@ -81,6 +82,19 @@ def test_the_constraint_holds_on_the_training_rows(rows: Any, solver: str) -> No
     else:
         assert gaps[0.1] <= 0.1 + 1e-4 and model.status_ == "ok"
         assert model.thresholds_.shape == ((16,) if solver == "alm" else (0,))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "layouts"), [("partial_statistical_parity", 1), ("partial_equal_opportunity", 2)]
+)
+def test_rows_are_laid_out_once_where_groups_are_compared_as_a_whole(
+    rows: Any, constraint: str, layouts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, build = [], GroupedDesign.build
+    monkeypatch.setattr(GroupedDesign, "build", lambda *parts, **named: built.append(1) or build(*parts, **named))
+    model = PartialFairClassifier(constraint, interval=[(0.0, 1.0)], kappa=0.05, solver="alm")
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert len(built) == layouts
 
 
 def test_partial_demographic_parity_holds_at_the_decision_threshold(rows: Any) -> None:

@@ -127,6 +127,17 @@ def test_with_the_group_predictions_keep_to_epsilon_at_less_risk(groups: int) ->
         model.predict(test[0][:1], sensitive_features=["z"])
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_group_of_a_few_rows_is_not_said_to_be_within_epsilon(rows: int) -> None:
+    X, y, group = drawn(1000, 0)
+    group = group.astype("U1")
+    group[:rows] = "z"
+    with pytest.warns(ConvergenceWarning, match="a group has few rows: merge it"):
+        with pytest.warns(UserWarning, match=f"a group has {rows} labeled rows, which may lie"):
+            model = DemographicParityRegressor(epsilon=0.05, uses_group=True).fit(X, y, sensitive_features=group)
+    assert model.ks_ > 0.15 and model.status_.startswith("tolerance missed") and 0.7 < model.sampling_band_ <= 1
+
+
 def test_what_is_returned_is_what_the_status_speaks_of() -> None:
     X, y, group = drawn(3000, 0)
     with pytest.warns(ConvergenceWarning, match="use prediction='sample'"):

@@ -20,10 +20,10 @@ from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTR
 from partialfair.algorithms.measure import measure  # noqa: E402
 from partialfair.datasets import drawn_faces  # noqa: E402
 from partialfair.datasets.splits import make_split  # noqa: E402
+from partialfair.errors import DataError  # noqa: E402
 from partialfair.models.network_function import NetworkFunction  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise  # noqa: E402
 from partialfair.models.torch_backend import pick_device  # noqa: E402
-from partialfair.tables.checkpoint import Checkpoint  # noqa: E402
 from partialfair.torch import (  # noqa: E402
     SSLALM,
     BatchConstraint,
@@ -33,7 +33,7 @@ from partialfair.torch import (  # noqa: E402
     StochasticIDCA,
     SwitchingSubgradient,
 )
-from tests.algorithms.deep.test_deep_algorithms import SHORT, TINY, Failing, InterruptedFitError  # noqa: E402
+from tests.algorithms.deep.test_deep_algorithms import SHORT, TINY, taken_up  # noqa: E402
 
 FAMILIES = (
     "partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds", "loss_parity",
@@ -99,11 +99,7 @@ def test_the_same_training_gives_the_same_bits_twice(faces: Any, options: dict[s
 def test_an_interrupted_fit_goes_on_to_the_same_bits(faces: Any, tmp_path: Path, survived: int) -> None:
     settings = IDCA.settings(**SHORT, start="constant")
     whole = IDCA.fit(make_task(faces), settings)
-    Failing.left = survived
-    path = tmp_path / "checkpoint.npz"
-    with pytest.raises(InterruptedFitError):
-        IDCA.fit(make_task(faces, checkpoint=Failing(path, "key")), settings)
-    again = IDCA.fit(make_task(faces, checkpoint=Checkpoint(path, "key")), settings)
+    again = taken_up(make_task(faces), settings, tmp_path / "checkpoint.npz", survived)
     assert all(np.array_equal(again.model.state[name], values) for name, values in whole.model.state.items())
     assert np.array_equal(again.model.aux, whole.model.aux) and again.chosen == whole.chosen
 
@@ -141,6 +137,15 @@ def test_constraints_have_the_values_and_derivatives_of_the_cpu(family: str) -> 
         found[device] = values.detach().cpu(), leaf.grad.cpu()
     for one, other in zip(found["cpu"], found["cuda"], strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-6)
+
+
+def test_codes_out_of_range_are_a_sentence_and_the_gpu_goes_on() -> None:
+    constraint = BatchConstraint(2, "partial_demographic_parity", kappa=0.1).to("cuda")
+    scores = torch.randn(8, device="cuda")
+    for codes in ([0, 1, 2, 0, 1, 0, 1, 0], [0, 1, -1, 0, 1, 0, 1, 0]):
+        with pytest.raises(DataError, match=r"0\.\.1"):
+            constraint(scores, torch.tensor(codes, device="cuda"))
+    assert torch.isfinite(constraint(scores, torch.tensor([0, 1] * 4, device="cuda"))).all()
 
 
 OPTIMISERS: dict[str, Callable[[Any], Any]] = {

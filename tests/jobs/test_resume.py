@@ -13,6 +13,7 @@ from partialfair.jobs import orphans
 from partialfair.jobs.orphans import run_ids
 from partialfair.jobs.resume import RECORD, record_run, resume
 from partialfair.tables.files import read_json, write_json
+from tests.processes import running
 
 QUEUE = 'cat queue 2> /dev/null; echo "squeue $*" >> calls'
 CANCEL = 'rm -f queue; echo "scancel $*" >> calls'
@@ -120,13 +121,10 @@ def test_a_run_of_another_machine_is_not_touched(folder: Path):
 
 
 def test_a_run_that_goes_on_is_not_touched(folder: Path):
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]) as alive:
-        try:
-            write_json(RECORD, read_json(RECORD) | {"pid": alive.pid})
-            with pytest.raises(PartialFairError, match=f"still runs here as process {alive.pid}"):
-                resume()
-        finally:
-            alive.kill()
+    with running("snakemake") as alive:
+        write_json(RECORD, read_json(RECORD) | {"pid": alive})
+        with pytest.raises(PartialFairError, match=f"still runs here as process {alive}"):
+            resume()
     assert not (folder / "calls").exists()
 
 
@@ -135,13 +133,10 @@ def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
 ):
     """As on macOS, which has no /proc."""
     monkeypatch.setattr(orphans, "PROCESSES", folder / "none")
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]) as alive:
-        try:
-            write_json(RECORD, read_json(RECORD) | {"pid": alive.pid})
-            with pytest.raises(PartialFairError, match=f"process {alive.pid}, .* its command cannot be read; look"):
-                resume()
-        finally:
-            alive.kill()
+    with running("snakemake") as alive:
+        write_json(RECORD, read_json(RECORD) | {"pid": alive})
+        with pytest.raises(PartialFairError, match=f"process {alive}, .* its command cannot be read; look"):
+            resume()
     assert (folder / ".snakemake/locks/0.input.lock").exists()
     with pytest.raises(PartialFairError, match="has ended, but its jobs cannot be seen"):
         resume()
@@ -150,12 +145,9 @@ def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
 
 
 def test_a_process_of_another_command_with_the_number_of_the_run_is_no_hindrance(folder: Path):
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
-        try:
-            write_json(RECORD, read_json(RECORD) | {"pid": other.pid})
-            assert resume(say=lambda _: None) == 7
-        finally:
-            other.kill()
+    with running() as other:
+        write_json(RECORD, read_json(RECORD) | {"pid": other})
+        assert resume(say=lambda _: None) == 7
 
 
 def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch):
@@ -169,9 +161,10 @@ def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch):
 
 def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
     """A pretended job: the words of its command line are those of a real one."""
-    code = "import pathlib, time; time.sleep(2); pathlib.Path('done').touch()"
+    code = "import pathlib, time; print(flush=True); time.sleep(2); pathlib.Path('done').touch()"
     said: list[str] = []
-    with subprocess.Popen([sys.executable, "-c", code, "-m", "partialfair", "train"]) as orphan:
+    with subprocess.Popen([sys.executable, "-c", code, "-m", "partialfair", "train"], stdout=subprocess.PIPE) as orphan:
+        assert orphan.stdout is not None and orphan.stdout.readline()  # others can read its command line now
         threading.Thread(target=orphan.wait, daemon=True).start()
         resume(say=said.append)
         assert (folder / "done").exists()

@@ -1,4 +1,4 @@
-"""Frontiers and hypervolume against brute force, and properties they must have."""
+"""Accuracy at equal fairness, and hypervolume against brute force, with properties that they must have."""
 
 import math
 from fractions import Fraction
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, gain, pareto
-from partialfair.metrics.statistics.hypervolume import hypervolume
+from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, gain
+from partialfair.metrics.statistics.hypervolume import hypervolume, pareto
 
 coordinate = st.integers(0, 12)
 clouds = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=8)
@@ -43,23 +43,26 @@ class TestPareto:
 
 class TestAccuracyAt:
     def test_by_hand(self):
-        points = np.array([0.5, 0.7, 0.6, 0.9]), np.array([0.85, 0.84, 0.80, 0.82])  # the third is dominated
-        found = accuracy_at(points, np.array([0.4, 0.5, 0.6, 0.8, 0.9, 0.91]))
-        assert found[:5] == pytest.approx([0.85, 0.85, 0.845, 0.83, 0.82])
-        assert math.isnan(found[5])
+        points = np.array([0.5, 0.7, 0.6, 0.9]), np.array([0.85, 0.84, 0.80, 0.82])  # the third is beaten, and counts
+        found = accuracy_at(points, np.array([0.4, 0.5, 0.55, 0.6, 0.8, 0.9, 0.91]))
+        assert found == pytest.approx([math.nan, 0.85, 0.825, 0.8, 0.83, 0.82, math.nan], nan_ok=True)
 
-    @given(clouds, coordinate)
-    def test_at_least_every_point_that_is_as_fair(self, points, level):
-        fair, right = arrays(points)
-        found = accuracy_at((fair, right), np.array([float(level)]))[0]
-        enough = right[fair >= level]
-        assert math.isnan(found) if not len(enough) else found >= enough.max()
+    def test_models_that_are_equally_fair_count_with_their_mean(self):
+        found = accuracy_at((np.array([0.6, 0.5, 0.6]), np.array([0.9, 0.7, 0.8])), np.array([0.55, 0.6]))
+        assert found == pytest.approx([0.775, 0.85])
 
-    @given(clouds)
-    def test_never_increases(self, points):
-        found = accuracy_at(arrays(points), np.linspace(0, 12, 50))
-        found = found[~np.isnan(found)]
-        assert (np.diff(found) <= 1e-12).all()
+    @given(clouds, st.floats(0, 12), st.randoms())
+    def test_it_lies_between_the_neighbours_in_whatever_order(self, points, level, random):
+        found = accuracy_at(arrays(points), np.array([level]))[0]
+        random.shuffle(points)
+        assert accuracy_at(arrays(points), np.array([level])) == pytest.approx([found], nan_ok=True)
+        below, above = ({p for p in points if p[0] <= level}, {p for p in points if p[0] >= level})
+        if not below or not above:
+            assert math.isnan(found)
+            return
+        nearest = {max(below)[0], min(above)[0]}
+        beside = [accuracy for fairness, accuracy in points if fairness in nearest]
+        assert min(beside) - 1e-9 <= found <= max(beside) + 1e-9
 
     def test_no_points(self):
         assert np.isnan(accuracy_at((np.empty(0), np.empty(0)), np.array([0.5]))).all()
@@ -88,7 +91,7 @@ class TestHypervolume:
 
 
 def seeds(shift, noise=1e-4, count=5, reach=0.95, start=0.0):
-    """Straight frontiers from (.6, .85 + start) down to (reach, .80 + shift)."""
+    """Straight lines from (.6, .85 + start) down to (reach, .80 + shift)."""
     rng = np.random.default_rng(7)
     fairness = np.linspace(0.6, reach, 8)
     base = np.interp(fairness, [0.6, 0.95], [0.85, 0.8])
@@ -152,13 +155,13 @@ class TestFarModels:
         assert known.tolist() == [True, True, True, False, False, True, True, True]
         assert (~np.isnan(gain(two, one, levels))).tolist() == known.tolist()
 
-    def test_a_model_that_is_less_accurate_still_closes_a_gap(self):
-        """What was trained counts, also where the frontier leaves it out."""
+    def test_a_model_that_another_one_beats_counts_like_any_other(self):
+        """Without it, a line would join models that lie further apart than any two that are compared."""
         two = np.array([0.7, 0.8, 0.9]), np.zeros(3)
         far = np.array([0.7, 0.9]), np.array([0.85, 0.8])
         near = np.array([0.7, 0.8, 0.9]), np.array([0.85, 0.1, 0.8])
         assert np.isnan(gain(far, two, np.array([0.75])))[0]
-        assert gain(near, two, np.array([0.75])) == pytest.approx([0.8375])
+        assert gain(near, two, np.array([0.75, 0.8])) == pytest.approx([0.475, 0.1])
 
     def test_a_level_counts_at_four_of_five_seeds(self):
         levels, far = np.array([0.7, 0.75, 0.8]), (np.array([0.7, 0.9]), np.array([0.9, 0.8]))

@@ -68,11 +68,11 @@ class TestLabels:
         spots = [(0.65, 0.79), (0.68, 0.776), (0.72, 0.746)]
         made = [
             {"fairness": x, "fairness_low": x - 0.05, "fairness_high": x + 0.05}
-            | {"accuracy": y, "accuracy_low": y - 0.03, "accuracy_high": y + 0.03}
+            | {"accuracy": y, "accuracy_low": y - 0.03, "accuracy_high": y + 0.03, "experiment": "one"}
             for x, y in spots
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
-        found = fairness_points._free_places(axis, made)
+        found = [at for _, at in fairness_points._free_places(axis, made)]
         size = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])
         place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * size for spot in spots}
         boxes = [(place[s] + at, place[s] + at + fairness_points.LABEL) for s, at in zip(spots, found, strict=True)]
@@ -81,6 +81,18 @@ class TestLabels:
             assert not (low[1] < y < high[1] and low[0] < x + across and high[0] > x - across)
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
         assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
+
+    def test_marks_of_one_experiment_that_touch_share_a_label(self, axis):
+        made = [
+            {"fairness": x, "accuracy": 0.8, "experiment": experiment, "kappa": kappa, "algorithm": "regularization"}
+            | dict.fromkeys(("fairness_low", "fairness_high", "accuracy_low", "accuracy_high"), math.nan)
+            for experiment, x, kappa in (("a", 0.6, 0.4), ("a", 0.605, 0.405), ("a", 0.8, 1.5), ("b", 0.8, 2.0))
+        ]
+        axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
+        found = fairness_points._free_places(axis, made)
+        assert [fairness_points._name(named) for named, _ in found] == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
+        boxes = [(np.array(at), at + fairness_points.LABEL) for _, at in found[1:]]  # of two marks at one place
+        assert not fairness_points._cover(*boxes)
 
     def test_bars_are_thinner_than_lines_and_can_be_seen(self, axis):
         line = {"fairness": 0.7, "accuracy": 0.8, "n_seeds": 5}

@@ -8,6 +8,7 @@ from partialfair.errors import DataError
 from partialfair.grid.config import load_config
 from partialfair.jobs import scorecard as job
 from partialfair.verdicts import scorecard, standing
+from partialfair.verdicts.line import LACKS
 from tests.workflow.project import ROOT
 
 COMMITTED = ROOT / "reports" / "scorecard.csv"
@@ -20,11 +21,15 @@ def before():
 
 @pytest.fixture
 def here(before, monkeypatch):
-    """What a clone finds that lacks runs of one paper: three of its lines are undone, and every line is another."""
-    found = [line | {"note": "found here"} for line in before]
-    undone = [n for n, line in enumerate(before) if (line["paper"], line["verdict"]) == ("plada", "holds")]
-    for place in undone[:3]:
-        found[place] |= {"verdict": "not run", "metric": "as it was named before a test", "counts": "no"}
+    """What a clone finds that lacks runs of one paper: one claim and two numbers are undone, every line is another."""
+    found = [line | {"note": "found here", LACKS: False} for line in before]
+    claim = next(line["claim"] for line in before if (line["paper"], line["verdict"]) == ("plada", "holds"))
+    for line in found:
+        if (line["paper"], line["claim"]) == ("plada", claim):
+            line |= {"verdict": "not run", "metric": "as it was named before a test", "counts": "no", LACKS: True}
+    numbers = [line for line in found if line["kind"] == "number" and line["verdict"] == "agrees"]
+    numbers[0] |= {"verdict": "not run", LACKS: True}
+    numbers[1] |= {"verdict": "differs", LACKS: True}  # decided, but for want of a null model otherwise
     monkeypatch.setattr(job.answers, "lines", lambda config, root: [dict(line) for line in found])
     return found
 
@@ -49,31 +54,53 @@ def test_no_two_lines_have_one_key(before):
     assert len(keys) == len(set(keys))
 
 
-def test_lines_that_cannot_be_decided_are_refused_and_nothing_is_written(here, folder):
-    stood = contents(folder)
-    with pytest.raises(DataError, match=r"3 of its \d+ lines are decided there and lack their trained runs here"):
+def test_exhibits_of_claims_say_what_the_scorecard_says(before):
+    config = load_config(ROOT / "params.yaml")
+    drawn = [name for name, entry in config.params.exhibits.items() if entry.kind == "claims"]
+    assert len(drawn) == len(config.papers)
+    for name in drawn:
+        lines = scorecard.rounded(standing.load(ROOT / "reports" / name / f"{name}.csv"))
+        assert lines == [line for line in before if line["claim"] and line["paper"] == lines[0]["paper"]], name
+
+
+def undone(lines):
+    return [line for line in lines if line["verdict"] == "not run"]
+
+
+def test_lines_that_cannot_be_decided_are_refused_and_nothing_is_written(here, before, folder):
+    stood, lost = contents(folder), len(undone(here)) - len(undone(before))
+    assert lost > 2
+    with pytest.raises(DataError, match=rf"{lost} of its \d+ lines are decided there and lack their trained runs here"):
         job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT)
     assert contents(folder) == stood
 
 
-def test_a_paper_that_cannot_be_decided_is_kept_whole_and_the_others_are_written(here, before, folder):
+def test_what_lacks_its_runs_is_kept_and_the_rest_is_written(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.KEEP)
-    found = standing.load(folder / "scorecard.csv")
-    assert [line for line in found if line["paper"] == "plada"] == [line for line in before if line["paper"] == "plada"]
-    assert {line["note"] for line in found if line["paper"] != "plada"} == {"found here"}
-    assert [line["paper"] for line in found] == [line["paper"] for line in before]
+    for found, stood, now in zip(standing.load(folder / "scorecard.csv"), before, here, strict=True):
+        assert found == (stood if now[LACKS] else {key: now[key] for key in now if key != LACKS})
 
 
-def test_lines_that_only_the_kept_paper_has_are_not_lost(before):
-    one = [line for line in before if line["paper"] == "plada" and line["verdict"] != "not run"]
-    undone = [one[0] | {"verdict": "not run"}]
-    assert standing.keep(undone, one) == one
+def test_a_claim_of_which_there_is_one_line_now_keeps_all_that_it_had(before):
+    """Without any run, a claim has one line, that of no dataset."""
+    name = next(line["claim"] for line in before if (line["paper"], line["verdict"]) == ("plada", "holds"))
+    of = [line for line in before if line["claim"] == name]
+    assert len(of) > 1
+    one = of[0] | {"verdict": "not run", "dataset": "", LACKS: True}
+    assert standing.keep([one], before)[: len(of)] == of
+    assert standing.keep([one | {LACKS: False}], of) == [one | {LACKS: False}]
+
+
+def test_questions_that_are_not_asked_without_runs_stay_at_the_end(before):
+    asked = [line for line in before if line["kind"] == "question" and not line["claim"]]
+    rest = [line for line in before if line not in asked]
+    assert asked and standing.keep(rest, before) == before
 
 
 def test_replaced_lines_are_not_run(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.REPLACE)
     found = standing.load(folder / "scorecard.csv")
-    assert sum(a["verdict"] != b["verdict"] for a, b in zip(found, before, strict=True)) == 3
+    assert len(undone(found)) == len(undone(here)) > len(undone(before))
     assert {line["note"] for line in found} == {"found here"}
 
 
@@ -104,3 +131,21 @@ def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
     assert [line["reproduced"] for line in shown if "reproduced" in line] == [
         line["reproduced"] for line in kept if "reproduced" in line
     ]
+
+
+def test_a_line_that_is_decided_otherwise_says_in_what(before):
+    found = [dict(line) for line in before]
+    place = next(n for n, line in enumerate(found) if line["verdict"] == "holds")
+    found[place] |= {"verdict": "fails"}
+    found[place + 1] |= {"verdict": "not run"}
+    both = standing.decided_in_both(found, before)
+    assert len(both) == sum(line["verdict"] != "not run" for line in before) - 1
+    (said,) = filter(None, (standing.difference(*pair) for pair in both))
+    assert said.startswith(f"verdict of {before[place]['exhibit']}, ") and said.endswith("the results give 'fails'")
+
+
+def test_what_lacks_its_runs_is_compared_in_what_its_own_test_says(before):
+    line = next(one for one in before if one["verdict"] == "holds")
+    again = line | {"p_value": 0.5, "nulls": "taken from data that are not here"}
+    assert not standing.difference(line, again | {LACKS: True})
+    assert standing.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")

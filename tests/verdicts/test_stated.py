@@ -9,7 +9,7 @@ import pytest
 
 from partialfair.errors import ConfigError
 from partialfair.grid.config import load_config
-from partialfair.reporting import exhibit
+from partialfair.reporting import answers, exhibit
 from partialfair.tables.dataset import Dataset
 from partialfair.verdicts import scorecard, stated
 from partialfair.verdicts.line import SETTINGS, counts
@@ -144,3 +144,22 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
     (folder / "adult.test").write_text("|1x3 Cross validator\n3, c\n")
     outcome = stated.reproduce(evidence, row, places)  # type: ignore[arg-type]
     assert outcome.estimate is not None and outcome.estimate.mean == 3 and outcome.verdict == "as stated"
+
+
+def test_every_experiment_is_decided_by_itself() -> None:
+    """Its page stands alone: what an exhibit takes from other experiments, too, is not run there, and no mistake."""
+    config = load_config(ROOT / "params.yaml")
+    for name in config.experiments:
+        answers.lines(config.restricted(name), ROOT)
+
+
+def test_a_setting_of_an_experiment_that_is_left_out_has_no_answer() -> None:
+    shown = exhibit.context(load_config(ROOT / "params.yaml").restricted("stoch_table3"), "stochastic_setup", ROOT)
+    source = {"setting": "minibatch", "experiment": "stoch_figure5"}
+    outcome = found(shown, row("x", 10.0, algorithm="stochastic_ghost"), **source)
+    assert (outcome.verdict, outcome.source) == ("", "stoch_figure5, which says so, is not part of this page")
+    outcome = found(shown, row("x", 10.0), runs="seeds", experiments=["stoch_figure5"])
+    assert outcome.estimate is None and "stoch_figure5" in outcome.source
+    with pytest.raises(ConfigError, match="unknown experiment 'stoch_figure6'"):
+        whole = exhibit.context(load_config(ROOT / "params.yaml"), "stochastic_setup", ROOT)
+        found(whole, row("x", 10.0, algorithm="stochastic_ghost"), setting="minibatch", experiment="stoch_figure6")

@@ -13,6 +13,7 @@ from partialfair.audit.chance import critical_gap, lower_end
 from partialfair.audit.sample import Sample, Tally
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
+from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
 from partialfair.tables.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 
@@ -39,6 +40,7 @@ class Measurement:
         reason: why there is no value, or what it leaves out.
         left_out: number of pairs of groups that a largest violation leaves out.
         pair: codes of the two groups that a violation is between, the one with the lower scores or rates first.
+        shares: of ``rank_gap``, shares of these two groups above the threshold at which they differ most.
     """
 
     value: float | None
@@ -47,6 +49,7 @@ class Measurement:
     reason: str = ""
     left_out: int = 0
     pair: tuple[int, int] | None = None
+    shares: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,11 +266,8 @@ def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] 
         kept = [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
         gaps = kept[0] - kept[1]
         found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
-        inside = [
-            np.any([(r >= low) & (r < high) for low, high in u], axis=0) for r, u in zip(ranks, union, strict=True)
-        ]
-        gaps = np.where(inside[0] | inside[1], ranks[0] - ranks[1], 0.0)
-        found[f"rank_gap{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
+        first, second = _widest(two, union)
+        found[f"rank_gap{ending}"] = ordered(first - second)
         mass = [np.diff(share, append=1.0) for share in kept]
         found[f"gauc{ending}"] = ordered(0.5 - float(mass[0] @ (kept[1] + 0.5 * mass[1])))
         by_label = {label: _decided(two, label, union) for label in (None, 1, 0)}
@@ -275,6 +275,13 @@ def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] 
         found[f"eop{ending}"] = ordered(by_label[1])
         found[f"eod{ending}"] = ordered(max(by_label[1], by_label[0], key=abs))
     return found
+
+
+def _widest(two: Replicates, union: GroupPairs) -> tuple[float, float]:
+    """Shares of two groups above the threshold at which ``rank_gap`` is measured."""
+    ranks = compared_ranks(two.above[0], two.group_sizes, union)
+    first, second = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
+    return float(first), float(second)
 
 
 def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
@@ -313,6 +320,14 @@ def _summary(
             ends.append(lower_end(value, spread, level, len(pairs), _by_chance(name, two[pair], level, len(pairs))))
         return max(ends)
 
+    def placed(found: Measurement, key: tuple[int, int], name: str) -> Measurement:
+        """A violation with its groups, the lower one first."""
+        pair = lower[key][name]
+        if pair is None or name != "rank_gap":
+            return replace(found, pair=pair)
+        first, second = _widest(two[key], two[key].interval)
+        return replace(found, pair=pair, shares=(first, second) if pair == key else (second, first))
+
     def one(key: tuple[int, ...], name: str) -> Measurement:
         if name not in exact[key]:
             return Measurement(None, reason=reasons[key][name])
@@ -321,7 +336,7 @@ def _summary(
             return found
         if found.low is not None:
             found = replace(found, low=min(found.low, least(name, [(key[0], key[1])])))
-        return replace(found, pair=lower[key][name])
+        return placed(found, (key[0], key[1]), name)
 
     by_pair = {pair: {name: one(pair, name) for name in (*PARTIAL, *WHOLE)} for pair in lower}
     overall = {}
@@ -337,7 +352,7 @@ def _summary(
         found = _with_interval(float(exact[worst][name][0]), drawn, name, level)
         if found.low is not None:
             found = replace(found, low=min(found.low, least(name, usable)))
-        overall[name] = replace(found, reason=note, left_out=len(left_out), pair=lower[worst][name])
+        overall[name] = placed(replace(found, reason=note, left_out=len(left_out)), worst, name)
     return Measured({name: one((), name) for name in QUALITY}, by_pair, overall)
 
 

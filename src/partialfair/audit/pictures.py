@@ -113,9 +113,9 @@ def _points(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _largest_gap(axis: Any, result: "AuditResult") -> None:
     """Mark the largest vertical distance to parity where a share of either group lies in I."""
-    _, x, y = words.largest_gap(result)
-    value = result.measured.overall["rank_gap"].value
-    assert value is not None
+    found = result.measured.overall["rank_gap"]
+    assert found.value is not None and found.shares is not None
+    value, (y, x) = found.value, found.shares
     axis.plot([x, x], [x, y], color=INTERVAL, lw=2.4, solid_capstyle="butt", zorder=6)
     right = x < 0.6  # of the line, or the words would leave the axes
     axis.annotate(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
+from partialfair.metrics.choose_interval import default_threshold
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
 from partialfair.tables.groups import columns_of, group_labels
@@ -158,11 +159,6 @@ def build_sample(
         raise DataError(f"groups: all rows are of one group, {names[0]!r}; an audit compares at least two")
     y, label = (None, "") if labels is None else check_labels(labels, positive, len(values))
     return Sample(values, y, codes, names, default_threshold(values) if threshold is None else float(threshold), label)
-
-
-def default_threshold(scores: NDArray[np.float64]) -> float:
-    """0.5 for scores that all lie in [0, 1], as probabilities do, else 0, as log-odds have it."""
-    return 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
 
 
 def check_scores(scores: Any) -> NDArray[np.float64]:

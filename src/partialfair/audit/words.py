@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from partialfair.audit.chance import critical_gap
 from partialfair.audit.rates import RATIO
 from partialfair.metrics import get
@@ -114,10 +112,11 @@ def headline(result: "AuditResult") -> str:
     if found.pair is None:
         return f"{where}, the same share of every group scores above every threshold."
     low, high = (f"'{result.groups[code].name}'" for code in found.pair)
-    share = largest_gap(result)[2]
+    assert found.shares is not None
+    share, other = found.shares
     text = (
         f"{where}, a smaller share of {low} than of {high} scores above the same threshold. Where they differ most, it "
-        f"is {share:.1%} against {share + found.value:.1%}: a gap of {100 * found.value:.1f} percentage points"
+        f"is {share:.1%} against {other:.1%}: a gap of {100 * found.value:.1f} percentage points"
     )
     if found.low is None or found.high is None:
         text += ". No confidence interval was computed."
@@ -152,24 +151,6 @@ def _clearer(result: "AuditResult") -> str:
         f" It does not explain the gap of {100 * beyond[pair]:.1f} points between {one} and {other}, who have more "
         f"rows{more}."
     )
-
-
-def largest_gap(result: "AuditResult") -> tuple[int, float, float]:
-    """Return place, share of the higher group and share of the lower one where two groups differ most in I.
-
-    The place is among the columns of the curve, which joins neighbouring scores of large files: the shares are those of
-    the measured gap up to the width of a column.
-    """
-    pair = result.measured.overall["rank_gap"].pair
-    assert pair is not None
-    other, reference = (result.curve.codes.index(code) for code in pair)
-    drawn = result.curve.ranks
-    within = np.zeros(drawn.shape[1], bool)
-    for k in (reference, other):
-        for low, high in result.unions[result.curve.codes[k]]:
-            within |= (drawn[k] >= low) & (drawn[k] <= high)
-    at = int(np.where(within, drawn[reference] - drawn[other], -1.0).argmax())
-    return at, float(drawn[reference, at]), float(drawn[other, at])
 
 
 def gate_counts(gates: Iterable["Gate"]) -> str:

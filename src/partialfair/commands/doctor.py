@@ -7,14 +7,17 @@ import importlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
 from partialfair.errors import PartialFairError
+from partialfair.tables import processor
 
 if TYPE_CHECKING:
     from partialfair.grid.config import Config
@@ -37,6 +40,8 @@ IMPORTED = (
     "jinja2",
 )
 WORKFLOW = ("snakemake", "dvc")
+PRODUCT = "import numpy as np; a = np.ones((2000, 101)); a.T @ a"
+"""A product of matrices on which OpenBLAS 0.3.34 ends the process if told to compute as on a Haswell."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def examine(project: str | Path = ".", params: str | Path = "params.yaml") -> li
     grid = _read(root / params)
     config = None if isinstance(grid, Check) else grid
     checks.append(grid if isinstance(grid, Check) else _counted(grid))
-    return [*checks, *_data(root, config), *_kernels(), *_gpu(config), *_disk(root)]
+    return [*checks, *_data(root, config), *_linear_algebra(), *_kernels(), *_gpu(config), *_disk(root)]
 
 
 def failed(checks: list[Check]) -> bool:
@@ -186,6 +191,22 @@ def _data(root: Path, config: "Config | None") -> Iterator[Check]:
     for folder in filter(None, os.environ.get("PARTIALFAIR_DATA_MIRROR", "").split(os.pathsep)):
         if not Path(folder).is_dir():
             yield Check("mirror", "missing", f"{folder} is no folder", "correct or unset PARTIALFAIR_DATA_MIRROR")
+
+
+def _linear_algebra(program: str = PRODUCT) -> Iterator[Check]:
+    """Check that NumPy survives the settings of every command; in a process of its own, which may crash."""
+    with TemporaryFile() as output:
+        ended = subprocess.run([sys.executable, "-c", program], stdout=output, stderr=output, check=False).returncode
+    if ended == 0:
+        yield Check("linear algebra", "ok", f"NumPy {metadata.version('numpy')}")
+        return
+    chosen = ", ".join(f"{name}={os.environ[name]}" for name in processor.SETTINGS if name in os.environ)
+    yield Check(
+        "linear algebra",
+        "missing",
+        f"NumPy {metadata.version('numpy')} ends with status {ended} in a product of matrices, under {chosen}",
+        "install one with another OpenBLAS than 0.3.34: pip install 'numpy>=2.4,<2.5.2'",
+    )
 
 
 def _kernels() -> Iterator[Check]:

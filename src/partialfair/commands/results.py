@@ -25,6 +25,7 @@ def report(
     page: Annotated[
         Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
     ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep claims that lack their runs here.")] = False,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:
@@ -33,7 +34,9 @@ def report(
     from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
     grid = load_config(config)
-    for path in render_exhibit(grid, exhibit, out) if page is None else [render_exhibit_page(grid, exhibit, page)]:
+    for path in (
+        render_exhibit(grid, exhibit, out, keep=keep) if page is None else [render_exhibit_page(grid, exhibit, page)]
+    ):
         print(path)
 
 
@@ -41,7 +44,7 @@ def report(
 def scorecard(
     experiment: Annotated[str | None, typer.Option(help="Restrict it to one experiment.")] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep papers of which a line was decided and lacks its runs here.")
+        bool, typer.Option("--keep", help="Keep lines that were decided and lack their runs here.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Write 'not run' over them.")] = False,
     config: ConfigOption = PARAMS,
@@ -50,8 +53,8 @@ def scorecard(
     """Set published numbers beside reproduced ones.
 
     They go into a table and on a page with all exhibits. Where the scorecard has decided lines whose trained runs are
-    not here, it is left alone; --keep leaves the papers of these lines as they are and writes the others, --replace
-    writes "not run".
+    not here, it is left alone; --keep leaves these lines as they are and writes the others, --replace writes "not
+    run".
     """
     from partialfair.grid.config import load_config
     from partialfair.jobs.scorecard import Undecided, write_all

@@ -256,7 +256,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         if not constrained or mapped or suggested:
             self.booster_, self.n_trees_ = _trained(settings, objective, self.n_estimators), self.n_estimators
         if suggested:
-            self.interval_ = (suggest_interval(self._raw(held.X), held.codes).interval,)
+            self.interval_ = (suggest_interval(self._raw(held.X), held.codes, threshold=0.0).interval,)
         if constrained and not mapped:
             programs = self._program(rows), self._program(held)
             objective = _Lagrangian(rows, held, self.start_, programs, self.dual_step, self.penalty, self._gap)

@@ -310,7 +310,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return self.interval
         if not constrained or self.constraint != PSP:
             return FULL
-        return (suggest_interval(training.free_scores, training.rows.group).interval,)
+        return (suggest_interval(training.free_scores, training.rows.group, threshold=0.0).interval,)
 
     def _solve(self, training: Training, task: Task, start: Point | None) -> tuple[Trained, Measured]:
         """Train and measure; ``start`` is where the direct solver begins."""

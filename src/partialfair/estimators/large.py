@@ -133,7 +133,7 @@ def fit_maps(rows: CodedRows, interval: Any, kappa: float, kappa_scale: str) -> 
     model = GroupLinear(rows.design.n_features, len(rows.group_names))
     line = _line(rows, model.effective(params))
     scores = scores_of(rows.design, line)
-    chosen = (suggest_interval(scores, rows.group).interval,) if interval is None else interval
+    chosen = (suggest_interval(scores, rows.group, threshold=0.0).interval,) if interval is None else interval
     found = fit_rank_map(
         scores, rows.group, rows.group_names, interval=Interval.of(chosen), kappa=kappa, kappa_scale=kappa_scale
     )

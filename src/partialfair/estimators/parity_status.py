@@ -15,6 +15,8 @@ from partialfair.algorithms.regression.grid_parity import ROUNDING, GridParity
 
 Vector = NDArray[np.float64]
 BLOCK = 1 << 13
+GRAIN = 0.1
+"""The coarsest steps that a distance between groups may have."""
 KEEPS = "use prediction='sample'; means and modes do not keep to epsilon"
 
 
@@ -71,25 +73,30 @@ class Asked:
             "" if self.uses_group else ", or the group classifier is far off: use a better one, or uses_group"
         )
 
-    def of_distances(self, fairness: float, returned: float, labeled: float | None, epsilon: float, band: float) -> str:
+    def of_distances(
+        self, fairness: float, returned: float, labeled: float | None, epsilon: float, band: float, grain: float
+    ) -> str:
         """The status of distances between the groups' predictions.
 
         Args:
             fairness: on the rows of the fairness step; returned: there, of what ``predict`` returns.
             labeled: on the labeled rows, by the groups that were passed; ``None`` if they were not.
             epsilon: tolerance; band: distance that the samples of labeled rows explain.
+            grain: how finely maps of so many rows can meet a distance; 0 without maps.
         """
-        if fairness > epsilon + ROUNDING + (band if self.uses_group else 0.0):
+        few = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
+        grain = min(grain, GRAIN)
+        if fairness > epsilon + ROUNDING + grain:
             return (
                 f"{MISSED}: the groups' predictions lie {fairness:.3g} apart on the rows of the fairness step, epsilon "
-                f"asks for {epsilon:.3g}; allow that much"
+                f"asks for {epsilon:.3g}; {few}allow that much"
             )
         if labeled is not None and labeled > epsilon + band:
             return (
                 f"{MISSED}: predictions of the labeled rows lie {labeled:.3g} apart by the groups that were passed, "
                 f"epsilon asks for {epsilon:.3g}, and samples of these sizes explain {band:.2g} more; {self.remedy}"
             )
-        if returned > epsilon + ROUNDING + (band if self.uses_group else 0.0):
+        if returned > epsilon + ROUNDING + grain:
             return (
                 f"{MISSED}: the {self.prediction}s of the groups' predictions lie {returned:.3g} apart on the rows of "
                 f"the fairness step, epsilon asks for {epsilon:.3g}; {KEEPS}"

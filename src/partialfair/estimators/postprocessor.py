@@ -147,13 +147,14 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
             return self
         if self.uses_group:
-            return self._map(scores[held], codes[held])
+            return self._map(scores[held], codes[held], threshold=0.0)
         return self._correct(X, labels, codes, scores, kept, held)
 
     def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Self:
         """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`.
 
-        A classifier that was fitted before is forgotten.
+        A classifier that was fitted before is forgotten. Without an ``interval``, scores that all lie in [0, 1] are
+        taken for probabilities, with decisions at 0.5, and others for log-odds.
 
         Raises:
             InputError: scores, groups or settings that cannot be used; also a ValueError.
@@ -271,12 +272,12 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self.train_violation_, self.sampling_band_ = own.train_violation_, own.sampling_band_
         return self
 
-    def _map(self, scores: Vector, codes: NDArray[np.int64]) -> Self:
+    def _map(self, scores: Vector, codes: NDArray[np.int64], threshold: float | None = None) -> Self:
         names = tuple(map(str, self.groups_))
         with value_errors(names):
             self.interval_ = self.interval
             if self.interval is None:
-                self.interval_ = (suggest_interval(scores, codes).interval,)
+                self.interval_ = (suggest_interval(scores, codes, threshold=threshold).interval,)
             read = Interval.of(self.interval_)
             read.for_groups(len(names))  # refuses intervals for another number of groups
             found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)

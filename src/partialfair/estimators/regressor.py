@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
-from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
+from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_lots, sampling_band, weighted_distance
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -34,6 +34,8 @@ from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
+LITTLE = 0.5
+"""Distance that chance may explain, above which labeled rows say little."""
 
 
 class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -331,7 +333,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.shares_ = self.maps_.sizes / self.maps_.sizes.sum()
         self.ks_ = self.base_ks_ = weighted_distance(eta, members) if before is None else self.maps_.distance
         if self._active:
-            self.ks_ = weighted_distance(self.maps_.apply(eta, codes, self._random.random(len(eta))), members)
+            self.ks_ = weighted_distance(self.maps_.apply(eta, codes, even_lots(eta, codes)), members)
 
     @on_one_thread
     def _add(self, X: Vector) -> None:
@@ -381,13 +383,21 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             members = members[:, members.any(axis=0)]
             self.train_ks_ = weighted_distance(self._predicted(X, codes if self.uses_group else None), members)
             self.sampling_band_ = sampling_band(members.sum(axis=0)) if members.shape[1] > 1 else None
+            if self.sampling_band_ is not None and self.sampling_band_ > LITTLE:
+                warnings.warn(
+                    f"a group has {int(members.sum(axis=0).min())} labeled rows, which may lie "
+                    f"{self.sampling_band_:.2g} from the others by chance: train_ks_ says little of it; merge it with "
+                    "another group",
+                    UserWarning,
+                    stacklevel=3,
+                )
         if self.ks_ is None:
             return
         asked = Asked(self.prediction, self.uses_group)
         if self.tolerance == "ks":
             returned = self.ks_ if self._returned is None else self._returned
-            band = self.sampling_band_ or 0.0
-            self.status_ = asked.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band)
+            band, grain = self.sampling_band_ or 0.0, 0.0 if self.maps_ is None else self.maps_.grain
+            self.status_ = asked.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band, grain)
         else:
             names = [str(name) for name in self.groups_]
             epsilon = np.broadcast_to(np.asarray(self.epsilon, np.float64), len(names))

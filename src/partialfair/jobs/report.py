@@ -13,6 +13,7 @@ def render_exhibit(
     out_dir: str | Path | None = None,
     root: str | Path = ".",
     pictures: bool = True,
+    keep: bool = False,
 ) -> list[Path]:
     """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and its figure (PDF, SVG, PNG) or table (HTML).
 
@@ -22,11 +23,13 @@ def render_exhibit(
         out_dir: where to write; by default ``reports/{exhibit_id}``.
         root: the project's root.
         pictures: whether to draw the figure; without it, only its CSV is written.
+        keep: whether claims that lack their runs here stay as they stand in the exhibit's CSV.
 
     Raises:
         ConfigError: no such exhibit, or an unknown kind.
     """
-    context = exhibit.context(config, exhibit_id, Path(root), None if out_dir is None else Path(out_dir), pictures)
+    folder = None if out_dir is None else Path(out_dir)
+    context = exhibit.context(config, exhibit_id, Path(root), folder, pictures, keep)
     return exhibit.kind_of(config, exhibit_id).render(context)
 
 

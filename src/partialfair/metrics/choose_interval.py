@@ -99,7 +99,7 @@ def suggest_interval(
     scores: NDArray[np.floating],
     group: Any,
     *,
-    threshold: float = 0.0,
+    threshold: float | None = None,
     lengths: Sequence[float] = LENGTHS,
     step: float = STEP,
     measure: str = "sp",
@@ -108,7 +108,7 @@ def suggest_interval(
 
     Args:
         scores: (n,) scores; group: (n,) groups of any kind, see :func:`partialfair.tables.groups.columns_of`.
-        threshold: decision threshold of the model.
+        threshold: decision threshold of the model; by default see :func:`default_threshold`.
         lengths: lengths of the candidates; step: distance of their ends' grid.
         measure: "sp" (default), "rank_gap" or "gauc": what "least fair" means. Ties take the shorter candidate,
             then the one whose middle is nearest to the positive rate.
@@ -120,7 +120,13 @@ def suggest_interval(
     """
     codes, _ = group_labels(group)
     counts = count_above(scores, codes)
+    threshold = default_threshold(scores) if threshold is None else threshold
     return suggest_from_counts(counts, float(np.mean(scores > threshold)), lengths, step, measure)
+
+
+def default_threshold(scores: NDArray[np.floating]) -> float:
+    """0.5 for scores that all lie in [0, 1], as probabilities do, else 0, as log-odds have it."""
+    return 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
 
 
 def suggest_from_counts(

@@ -9,6 +9,7 @@ All kernels take ``above`` with any leading shape, ``(..., groups, scores)``, so
 many replicates at once, and return the leading shape.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -131,19 +132,61 @@ def kept_set_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
 def rank_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
     """Largest difference of ranks at scores where at least one of the two ranks lies in its interval.
 
-    The ranks are not divided by the length of the interval: the convention of the published numbers.
+    The ranks are not divided by the length of the interval: the convention of the published numbers. Where rows of
+    one score are so many that a group's rank jumps over a pair of its interval, the ranks inside are those of a
+    threshold that parts these rows at random, those of all groups alike; at its two ends they count as well.
     """
-    ranks, inside = [], []
+    ranks, inside, jumps = [], [], []
     for code, pairs in enumerate(interval):
         counts = above[..., code, :]
         ranks.append(counts / sizes[code])
         ranges = bounds(pairs, int(sizes[code]))
-        inside.append(np.logical_or.reduce([(counts >= low) & (counts < high) for low, high in ranges]))
-    gaps = [
-        np.where(inside[a] | inside[b], np.abs(ranks[a] - ranks[b]), 0.0).max(axis=-1)
-        for a, b in combinations(range(len(interval)), 2)
-    ]
+        parts = [(counts >= low) & (counts < high) for low, high in ranges]
+        inside.append(np.logical_or.reduce(parts))
+        for part, (low, high) in zip(parts, ranges, strict=True):
+            over = ~part.any(axis=-1)
+            if over.any():
+                jumps.append((code, over, *_ranks_at(above, sizes, code, (int(low), int(high)))))
+    gaps = []
+    for a, b in combinations(range(len(interval)), 2):
+        gap = np.where(inside[a] | inside[b], np.abs(ranks[a] - ranks[b]), 0.0).max(axis=-1)
+        for code, over, *ends in jumps:
+            if code in (a, b):
+                parted = largest([np.abs(at[..., a] - at[..., b]) for at in ends])
+                gap = np.where(over, np.maximum(gap, parted), gap)
+        gaps.append(gap)
     return largest(gaps)
+
+
+def compared_ranks(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
+    """Ranks of two groups, (2, k), at the thresholds of which :func:`rank_distance` takes the largest difference.
+
+    Args:
+        above: (2, scores) rows above each score.
+        sizes: (2,) rows per group.
+        interval: union of each of the two.
+    """
+    inside, parted = np.zeros(above.shape[1], bool), []
+    for code, pairs in enumerate(interval):
+        for low, high in bounds(pairs, int(sizes[code])):
+            part = (above[code] >= low) & (above[code] < high)
+            inside |= part
+            if not part.any():
+                parted += _ranks_at(above, sizes, code, (int(low), int(high)))
+    return np.concatenate([(above / np.asarray(sizes)[:, None])[:, inside], *(at[:, None] for at in parted)], axis=1)
+
+
+def _ranks_at(above: Ints, sizes: Ints, code: int, ends: tuple[int, int]) -> Iterator[Floats]:
+    """Ranks of all groups, (..., groups), where so many rows of one group are above, some of equal scores parted."""
+    counts = above[..., code, :]
+    last = np.broadcast_to(sizes[:, None], (*above.shape[:-1], 1))
+    following = np.concatenate([above[..., 1:], last], axis=-1)
+    before = np.maximum((counts < ends[0]).sum(axis=-1) - 1, 0)[..., None, None]  # the last score before the first end
+    start, end = (np.take_along_axis(each, before, axis=-1)[..., 0] for each in (above, following))
+    step = np.maximum(end[..., code] - start[..., code], 1)
+    for count in ends:
+        part = np.clip((count - start[..., code]) / step, 0.0, 1.0)
+        yield (start + part[..., None] * (end - start)) / sizes
 
 
 def kept_set_auc(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:

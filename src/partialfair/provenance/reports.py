@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from partialfair.errors import PartialFairError
 from partialfair.grid import fingerprint, papers, paths
 from partialfair.grid.config import Config, Job
 from partialfair.grid.workflow import Grid
@@ -15,6 +16,7 @@ from partialfair.jobs import collect
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import EVALUATED, TRAINED
+from partialfair.tables import processor
 from partialfair.tables.files import sha256
 
 _SCORECARD = ""
@@ -27,6 +29,8 @@ MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.ht
 
 class Reports:
     """The check of ``reports/``: whatever can be followed to its runs is made anew in a scratch folder.
+
+    Where runs are not here, as in a fresh clone, so is every exhibit for which the recorded tables are enough.
 
     Args:
         config: the grid, or its restriction to one experiment.
@@ -47,6 +51,7 @@ class Reports:
     ) -> None:
         self.config, self.recorded, self.edited_only, self.pictures = config, recorded, edited_only, pictures
         self.without_runs = {job.experiment for job in absent}
+        self.no_run_here = len(absent) == len(config.jobs())
 
     def check(self, chain: Chain) -> None:
         """Look at everything, each stage in as many processes as there are cores."""
@@ -126,14 +131,14 @@ class Reports:
         csv = folder / f"{name}.csv"
         used = Grid(self.config).experiments_of(name)
         here = _files_of(name)
-        if not self._follows(chain, "exhibit", used, here):
+        without_runs = not self.without_runs.isdisjoint(used)
+        made = self._made_from_tables(csv, used) if without_runs and not self.edited_only else []
+        if not self._follows(chain, "exhibit", () if made else used, here):
             return
-        from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
-
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
-            recorded = [] if self.pictures else self._recorded_figure(csv)
-            made = report.render_exhibit(self.config, name, out, self.scratch, pictures=not recorded)
+            recorded = self._recorded_figure(csv)
+            made = made or self._made(csv, out)
             for path in sorted(made):
                 self._compare(chain, folder / path.name, path, remedy)
             for path in here:
@@ -142,10 +147,39 @@ class Reports:
         if len(chain.breaks) == before:
             code = fingerprint.exhibit(self.config, name).code
             what, figure = ("numbers made anew", "figure as recorded; ") if recorded else ("drawn anew", "")
-            chain.link("exhibit", csv, f"{what} from {', '.join(used)}, same bytes; {figure}code {code}")
+            source = f"{'the collected tables of ' * without_runs}{', '.join(used)}"
+            chain.link("exhibit", csv, f"{what} from {source}, same bytes; {figure}code {code}")
+
+    def _made(self, csv: Path, out: Path) -> list[Path]:
+        """Write the files of an exhibit into a folder, its figure only if that has to be compared."""
+        from partialfair.jobs import report  # what draws is not read for looking whether anything was edited
+
+        pictures = not self._recorded_figure(csv)
+        return report.render_exhibit(self.config, csv.stem, out, self.scratch, pictures=pictures)
+
+    def _made_from_tables(self, csv: Path, experiments: Sequence[str]) -> list[Path]:
+        """Write the files of an exhibit without runs; none if it takes something from their files, or from data.
+
+        It and the collected tables have to be as recorded; what nobody recorded may be of another grid. And they have
+        to come out to the bit: on other kinds of machines, means differ in their last digit.
+        """
+        if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
+            return []
+        if not processor.settled_here() or processor.deviations():
+            return []
+        from partialfair.verdicts.lookups import noting_missing
+
+        with noting_missing() as missing:
+            try:
+                made = self._made(csv, self.scratch / "from tables" / csv.stem)
+            except PartialFairError:  # it says what it lacks
+                return []
+        return [] if missing else made
 
     def _recorded_figure(self, csv: Path) -> list[Path]:
-        """The files of an exhibit's figure if all are as recorded; none otherwise, or where it has no figure."""
+        """The files of an exhibit's figure that need not be drawn: all as recorded; none if it has no figure."""
+        if self.pictures:
+            return []
         from partialfair.reporting.canvas import FORMATS
         from partialfair.reporting.exhibit import kind_of
 
@@ -157,6 +191,9 @@ class Reports:
         out, folder = self.scratch / "again", self.config.reports
         files = [folder / name for name in paths.SUMMARY]
         if not self._follows(chain, "scorecard", self.config.experiments, files):
+            # Some of the runs would decide some lines by fewer seeds.
+            if self.no_run_here and not self.edited_only and self.recorded.untouched(files[0]):
+                self._lines_from_tables(chain, files[0])
             return
         from partialfair.jobs.scorecard import write_all
 
@@ -168,6 +205,20 @@ class Reports:
             if len(chain.breaks) == before:
                 rows = len(made[0].read_text(encoding="utf-8").splitlines()) - 1
                 chain.link("scorecard", files[0], f"{rows} rows written anew, same bytes")
+
+    def _lines_from_tables(self, chain: Chain, path: Path) -> None:
+        """Decide those lines of the scorecard anew for which the collected tables are enough."""
+        from partialfair.reporting import answers
+        from partialfair.verdicts import scorecard, standing
+
+        before = standing.load(path)
+        both = standing.decided_in_both(scorecard.rounded(answers.lines(self.config, self.scratch)), before)
+        otherwise = [said for line, again in both if (said := standing.difference(line, again))]
+        for problem in otherwise:
+            chain.broken(path, self._fault(path), problem, f"run `snakemake {path}`")
+        if both and not otherwise:
+            tie = f"{len(both)} of {len(before)} lines decided anew from the collected tables, the same"
+            chain.link("scorecard", path, tie)
 
     def _compare(self, chain: Chain, path: Path, again: Path, remedy: str) -> None:
         """Compare a file of a report with one that was made anew."""

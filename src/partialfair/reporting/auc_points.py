@@ -17,6 +17,7 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.files import read_json
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Results, Setting
 from partialfair.verdicts.statements import by_seed
 
@@ -142,7 +143,7 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
             path = context.root / context.config.job(*setting[:3], f"{kappa:g}", seed).path / paths.FIT
         except ConfigError:
             continue
-        if path.exists():
+        if is_here(path):
             found = read_json(path).get("selected") or {}
             return dict(found.get(f"kappa={setting.kappa:g}") or {})
     return {}

@@ -70,10 +70,12 @@ class Context(Evidence[O_co]):
     Attributes:
         out_dir: where its files go.
         pictures: whether figures are drawn, or only what stands in CSV and HTML is written.
+        keep: whether lines of claims stay as they stand in the exhibit's CSV where they lack their runs here.
     """
 
     out_dir: Path
     pictures: bool = True
+    keep: bool = False
 
     def convention(self, experiment: str) -> Convention:
         """Title and metrics of what an experiment constrains."""
@@ -187,7 +189,12 @@ def kinds() -> Mapping[tuple[str, str], Kind]:
 
 
 def context(
-    config: Config, name: str, root: Path = Path(), out_dir: Path | None = None, pictures: bool = True
+    config: Config,
+    name: str,
+    root: Path = Path(),
+    out_dir: Path | None = None,
+    pictures: bool = True,
+    keep: bool = False,
 ) -> Context[Any]:
     """Gather what the exhibit ``name`` is drawn from; ``out_dir`` is ``reports/{name}`` by default.
 
@@ -200,7 +207,7 @@ def context(
     experiments = config.with_between(entries[name].experiments or config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
     folder = out_dir or root / "reports" / name
-    return Context(config, name, options_of(config, name), results, root, folder, pictures)
+    return Context(config, name, options_of(config, name), results, root, folder, pictures, keep)
 
 
 def kind_of(config: Config, name: str) -> Kind:

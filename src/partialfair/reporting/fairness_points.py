@@ -23,10 +23,11 @@ COLUMNS = (
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
-LABEL = np.array([26.0, 8.0])  # width and height of a label
-OFFSETS = [
-    (x, y) for y in (5.0, -13.0, 13.0, -21.0, 21.0, -29.0) for x in (6.0, -32.0)
-]  # of its lower left corner from a mark
+LABEL, RANGE = np.array([26.0, 8.0]), np.array([54.0, 8.0])  # width and height of a label of one mark, and of several
+HEIGHTS = (5.0, -13.0, 13.0, -21.0, 21.0, -29.0)  # of a label's lower edge above its mark
+AWAY = 6.0  # of a label from its mark, to the right or to the left
+TOUCHING = 9.0  # points of print between two marks that share a label
+OVER_A_LABEL = 5  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
@@ -184,24 +185,34 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     def finish(axis: Any) -> None:
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
-        for point, at in zip(words, _free_places(axis, words), strict=True):
-            place = (point["fairness"], point["accuracy"])
-            letter = "λ" if style.ascending(point["algorithm"]) else "κ"
+        for named, at in _free_places(axis, words):
+            place = (named[0]["fairness"], named[0]["accuracy"])
             axis.annotate(
-                f"{letter} {point['kappa']:g}", place, at, textcoords="offset points", fontsize=8, color=style.INK,
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK,
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
     return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish)
 
 
-def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[float, float]]:
-    """Offsets of labels from their marks, in points of print: where each covers the fewest bars, marks, labels."""
-    size = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])  # about that of the panel, which is not laid out yet
+def _name(points: Sequence[Line]) -> str:
+    """The tolerance or weight of a mark, or the range of several that share a label."""
+    letter = "λ" if style.ascending(points[0]["algorithm"]) else "κ"
+    ends = sorted({point["kappa"] for point in points})
+    return f"{letter} {ends[0]:g}" if len(ends) == 1 else f"{letter} {ends[0]:g} to {ends[-1]:g}"
+
+
+def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[list[Line], tuple[float, float]]]:
+    """Labels: the points that share one, and its offset from the first one's mark, in points of print.
+
+    Neighbours of one experiment whose marks touch share a label. A label goes where it covers the fewest bars, marks
+    and labels.
+    """
+    panel = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])  # about that of the panel, which is not laid out yet
     start, end = (np.array(ends) for ends in zip(axis.get_xlim(), axis.get_ylim(), strict=True))
 
     def at(*place: float) -> NDArray[np.float64]:
-        return np.asarray((np.array(place) - start) / (end - start) * size, np.float64)
+        return np.asarray((np.array(place) - start) / (end - start) * panel, np.float64)
 
     marks = [at(p["fairness"], p["accuracy"]) for p in points]
     taken = [(mark - 4, mark + 4) for mark in marks]
@@ -212,12 +223,21 @@ def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[float, float]]
     for first, last in zip(marks, marks[1:], strict=False):  # along the lines; between experiments there are none
         steps = [first + share * (last - first) for share in np.linspace(0, 1, 15)]
         taken += [(step - 1, step + 1) for step in steps]
+    together: list[tuple[list[Line], NDArray[np.float64]]] = []
+    for point, mark in zip(points, marks, strict=True):
+        named, first = together[-1] if together else ([], mark)
+        if named and point["experiment"] == named[0]["experiment"] and np.linalg.norm(mark - first) < TOUCHING:
+            named.append(point)
+        else:
+            together.append(([point], mark))
     found = []
-    for mark in marks:
-        boxes = {offset: (mark + offset, mark + offset + LABEL) for offset in OFFSETS}
-        best = min(OFFSETS, key=lambda offset: sum(_cover(boxes[offset], one) for one in taken))
-        taken.append(boxes[best])
-        found.append(best)
+    for named, mark in together:
+        size = LABEL if len(named) == 1 else RANGE
+        offsets = [(x, y) for y in HEIGHTS for x in (AWAY, -AWAY - float(size[0]))]
+        boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
+        best = min(offsets, key=lambda offset: sum(_cover(boxes[offset], one) for one in taken))
+        taken += OVER_A_LABEL * [boxes[best]]
+        found.append((named, best))
     return found
 
 

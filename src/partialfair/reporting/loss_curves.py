@@ -20,6 +20,7 @@ from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import run_scores
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -51,7 +52,7 @@ class LossCurves(Options):
 def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
     found, _ = runs.folder(context, setting, seed)
-    if found is None or not (found / paths.MODEL).exists():
+    if found is None or not is_here(found / paths.MODEL):
         return None
     fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")
     parts = "train+validation" if split == "train" and fit_on == run_scores.BOTH else split

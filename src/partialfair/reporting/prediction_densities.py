@@ -13,6 +13,7 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import LOOKS, SeriesOption, series
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.run_scores import rows_of
 
 COLUMNS = ("series", "group", "prediction", "density", "mean", "n")
@@ -33,7 +34,7 @@ def lines(context: Context[PredictionDensities]) -> Iterator[Line]:
     for one in series(context):
         job = next(job for job in context.config.jobs(one.experiment) if job.algorithm == one.algorithm)
         file, table = context.root / job.path / paths.MODEL, context.root / paths.table(job.dataset)
-        if not (file.exists() and table.exists()):
+        if not (is_here(file) and is_here(table)):
             continue
         labels = rows_of(context.root, job.dataset, "", job.seed).y
         test = rows_of(context.root, job.dataset, "test", job.seed)

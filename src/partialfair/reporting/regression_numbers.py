@@ -31,6 +31,7 @@ from partialfair.reporting.regression_points import (
 )
 from partialfair.verdicts import nulls
 from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 from partialfair.verdicts.run_scores import rows_of
@@ -202,7 +203,7 @@ def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.nd
     found = {}
     for job in context.config.jobs(one.of(dataset)):
         file = context.root / job.path / paths.HISTORY
-        if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and file.exists():
+        if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and is_here(file):
             found[job.seed] = _spent(file, file.stat().st_mtime_ns)
     return found
 
@@ -220,7 +221,7 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
     found = []
     for job in context.config.jobs(base.of(row.dataset)) if base is not None else ():
         path = context.root / job.path / paths.MODEL
-        if job.algorithm == "plug_in_regression" and published_name(job.dataset) == row.dataset and path.exists():
+        if job.algorithm == "plug_in_regression" and published_name(job.dataset) == row.dataset and is_here(path):
             found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base is None or not found:
         return Outcome(None, "the base models have not been fitted")

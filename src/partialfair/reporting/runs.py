@@ -16,6 +16,7 @@ from partialfair.reporting.exhibit import Context
 from partialfair.tables.files import read_json
 from partialfair.verdicts import run_scores
 from partialfair.verdicts.frontiers import START
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 from partialfair.verdicts.run_scores import folder
 
@@ -46,7 +47,7 @@ class TestScores:
 def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
     """Return the test scores of a run, or ``None`` and the reason why there are none."""
     found, reason = folder(context, setting, seed)
-    if found is None or not (found / paths.SCORES).exists():
+    if found is None or not is_here(found / paths.SCORES):
         return None, reason or "not run, or not evaluated"
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
@@ -60,7 +61,7 @@ def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.Data
     Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
     """
     found, reason = folder(context, setting, seed)
-    if found is None or not (found / paths.HISTORY).exists() or not (found / paths.FIT).exists():
+    if found is None or not is_here(found / paths.HISTORY) or not is_here(found / paths.FIT):
         return None, reason or "not run"
     chosen = read_json(found / paths.FIT).get("chosen")
     table = _parquet(found / paths.HISTORY)
@@ -71,7 +72,7 @@ def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.Data
 def group_names(context: Context[Any], dataset: str) -> list[str]:
     """Names of the groups, from the prepared table; their codes where it is absent."""
     path = context.root / paths.table(dataset)
-    if not path.exists():
+    if not is_here(path):
         return ["group 0", "group 1"]
     with np.load(path, allow_pickle=False) as stored:
         return [str(name) for name in stored["group_names"]]
@@ -112,6 +113,6 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 def _status(folder: Path) -> str:
     """Why a run that has ended has no model."""
-    found: dict[str, Any] = read_json(folder / paths.FIT) if (folder / paths.FIT).exists() else {}
+    found: dict[str, Any] = read_json(folder / paths.FIT) if is_here(folder / paths.FIT) else {}
     status, reason = str(found.get("status", "no fit.json")), found.get("reason")
     return f"{status}: {reason}" if reason else f"status {status}, without a model"

@@ -22,6 +22,7 @@ from partialfair.reporting.regression_points import (
 )
 from partialfair.tables.files import read_json
 from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("series", "dataset", "metric", "evaluations", "mean", "std", "n_seeds")
@@ -52,7 +53,7 @@ def curves(context: Context[StepCurves]) -> Paths:
         for job in context.config.jobs(one.experiment):
             file = context.root / job.path / paths.METRICS
             dataset = published_name(job.dataset)
-            steps = read_json(file).get("steps") if file.exists() and (not shown or dataset in shown) else None
+            steps = read_json(file).get("steps") if (not shown or dataset in shown) and is_here(file) else None
             if steps:
                 recorded.setdefault(dataset, []).append(steps)
         for dataset, runs in recorded.items():

@@ -10,6 +10,7 @@ from partialfair.grid import paths
 from partialfair.models.traced import read_trace
 from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]
@@ -18,7 +19,7 @@ Curves = dict[str, NDArray[Any]]
 def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
     """Return curves by candidate, or nothing and the reason; ``seconds`` belongs to the iterates in ``kept``."""
     found, reason = runs.folder(context, setting, seed)
-    if found is None or not (found / paths.MODEL).exists():
+    if found is None or not is_here(found / paths.MODEL):
         return {}, reason or "not run"
     traces = read_trace(found / paths.MODEL)
     table = pd.read_parquet(found / paths.HISTORY) if traces else pd.DataFrame()

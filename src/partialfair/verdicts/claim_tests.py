@@ -121,7 +121,7 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
     found = [one for claim in claims for one in _comparisons(evidence, claim)]
     families: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(found):
-        families.setdefault((one.claim.kind, one.claim.family or one.claim.id), []).append(place)
+        families.setdefault(family_of(one.claim), []).append(place)
     corrected, size = list(found), [1] * len(found)
     for members in families.values():
         sides = [holm([found[k].p[side] for k in members]) for side in (0, 1)]
@@ -130,6 +130,11 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
             corrected[k], size[k] = replace(found[k], p=(holds, fails)), max(tested, 1)
     for one, m in zip(corrected, size, strict=True):
         yield _line(evidence, one, m)
+
+
+def family_of(claim: Claim) -> tuple[str, str]:
+    """What the claims that are corrected together have in common."""
+    return claim.kind, claim.family or claim.id
 
 
 def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:

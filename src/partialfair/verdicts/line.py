@@ -92,6 +92,8 @@ def check(kind: str, verdict: str) -> None:
         raise ConfigError(f"scorecard: a {kind} cannot be {verdict!r}; its verdicts are {valid}")
 
 
+LACKS = "lacks"
+"""Of a line on its way to the file, whether it was decided without something that should be here; no column."""
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 

@@ -11,6 +11,7 @@ from partialfair.grid import paths
 from partialfair.metrics import get
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.evidence import Evidence
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting, is_estimated
 
 
@@ -55,7 +56,7 @@ def _constant(root: Path, dataset: str, metric: str) -> float:
     """A constant score: as accurate as the larger class is large, and fair; NaN where that cannot be said."""
     if metric == "accuracy":
         path = root / paths.table(dataset)
-        return _larger_class(path, path.stat().st_mtime_ns) if path.exists() else math.nan
+        return _larger_class(path, path.stat().st_mtime_ns) if is_here(path) else math.nan
     if metric == "auc":
         return 0.5
     return 1.0 if get(metric).direction == "violation" else math.nan

@@ -15,6 +15,7 @@ from partialfair.errors import PluginError
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
+from partialfair.verdicts.lookups import is_here
 
 TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
 
@@ -89,7 +90,7 @@ class Results:
         frames = {}
         for name, columns in TABLES.items():
             paths = [reports / experiment / f"{name}.parquet" for experiment in experiments]
-            parts = [_table(path, path.stat().st_mtime_ns) for path in paths if path.exists()]
+            parts = [_table(path, path.stat().st_mtime_ns) for path in paths if is_here(path)]
             frames[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
         return cls(frames["metrics"], frames["runs"], level)
 

@@ -17,6 +17,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.tables import intervals
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def _stored(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Pat
     if found is None:
         return None
     path = found / paths.SCORES
-    try:
-        return path, path.stat().st_mtime_ns
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    return (path, path.stat().st_mtime_ns) if is_here(path) else None
 
 
 def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> Rows | None:

@@ -9,9 +9,10 @@ from typing import Any
 from partialfair.grid.config import Config
 from partialfair.tables.files import write_csv
 from partialfair.verdicts import claim_tests, numbers, published, verdict
-from partialfair.verdicts.claim import load
+from partialfair.verdicts.claim import Claim, load
 from partialfair.verdicts.evidence import Evidence, Outcome
-from partialfair.verdicts.line import COLUMNS, JUDGED, check, counts
+from partialfair.verdicts.line import COLUMNS, JUDGED, LACKS, check, counts
+from partialfair.verdicts.lookups import noting_missing
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Results
 
@@ -48,7 +49,8 @@ def build(
 ) -> list[dict[str, Any]]:
     """Return all lines: published numbers of every paper in the grid in the paper's order, its claims, our questions.
 
-    Of a grid restricted to one experiment, numbers and claims that it does not cover are left out.
+    A line is by column, and says under :data:`LACKS` whether something that it was looked for in is not here. Of a grid
+    restricted to one experiment, numbers and claims that it does not cover are left out.
 
     Args:
         config: the grid.
@@ -64,12 +66,16 @@ def build(
         for row in published.load(paper, root):
             found = by_published.get((paper, row.exhibit))
             if found is not None:
-                lines.append(compare(found.evidence, row, found.reproduce))
+                with noting_missing() as missing:
+                    line = compare(found.evidence, row, found.reproduce)
+                lines.append(line | {LACKS: bool(missing)})
             elif config.whole:
                 lines.append(numbers.line(row, Outcome(None, "no exhibit of the grid covers it")).row())
         lines += of_claims(config, paper, root, evidence)
     for one in every:
-        lines += one.claims(one.evidence) if one.claims is not None else []
+        with noting_missing() as missing:
+            own = one.claims(one.evidence) if one.claims is not None else []
+        lines += [line | {LACKS: bool(missing)} for line in own]
     return [line | {"counts": "yes" if counts(line) else "no"} for line in _distinct(lines)]
 
 
@@ -79,14 +85,26 @@ def papers_of(config: Config) -> list[str]:
 
 
 def of_claims(config: Config, paper: str, root: Path, evidence: type[Evidence] = Evidence) -> list[dict[str, Any]]:
-    """Lines of a paper's claims; of a restricted grid, of those that its experiments decide."""
+    """Lines of a paper's claims, as :func:`build` has them; of a restricted grid, of those its experiments decide.
+
+    A family lacks what any of its claims lacks: their p-values are corrected together.
+    """
     experiments = [name for name, one in config.experiments.items() if one.paper == paper]
     found = [c for c in load(paper, root) if config.whole or (c.experiments and {*c.experiments} <= {*experiments})]
     if not found:
         return []
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
     own = evidence.for_claims(config, experiments, results, root)
-    return [line.row() for line in claim_tests.lines(own, found)]
+    families: dict[tuple[str, str], list[Claim]] = {}
+    for claim in found:
+        families.setdefault(claim_tests.family_of(claim), []).append(claim)
+    rows: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in found}
+    for members in families.values():
+        with noting_missing() as missing:
+            decided = [line.row() for line in claim_tests.lines(own, members)]
+        for row in decided:
+            rows[row["claim"]].append(row | {LACKS: bool(missing)})
+    return [row for of_one in rows.values() for row in of_one]
 
 
 def _distinct(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

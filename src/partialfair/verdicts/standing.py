@@ -1,20 +1,22 @@
 """Lines of a scorecard that were decided where the trained runs are, and cannot be decided here."""
 
 import csv
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from partialfair.errors import DataError
-from partialfair.verdicts.line import COLUMNS, Line
+from partialfair.verdicts.line import COLUMNS, LACKS, Line
 
 KEY = (
     "paper", "exhibit", "kind", "section", "claim", "dataset", "algorithm", "constraint", "interval", "setting",
     "against", "published",
 )  # fmt: skip
 """Columns that tell one line from another, besides the metric of what is no claim: a test may rename a claim's."""
+DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
+"""Columns that a line has from its own test, also where null models or other lines of its family lack their runs."""
 NUMBERS = frozenset(one.name for one in fields(Line) if "None" in str(one.type))
 """Columns that hold a number or nothing."""
 
@@ -41,25 +43,52 @@ def lost(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
     return [dict(line) for key, line in _keyed(before) if line["verdict"] != "not run" and key in undone]
 
 
-def keep(lines: Iterable[dict[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``lines``, but those of ``before`` for every paper of which :func:`lost` finds one.
+def decided_in_both(
+    lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the lines of ``before`` that were decided there and are in ``lines``, each with what it is there."""
+    now = {key: dict(line) for key, line in _keyed(lines) if line["verdict"] != "not run"}
+    stood = ((key, dict(line)) for key, line in _keyed(before) if line["verdict"] != "not run")
+    return [(line, now[key]) for key, line in stood if key in now]
 
-    A paper stays as a whole: p-values of its claims are corrected together, and null models of its numbers may want
-    data that are missing, too, so that its other lines could be decided otherwise for want of them.
+
+def difference(line: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    """Say in what a line was decided otherwise ``again``; empty if in nothing.
+
+    Every column is compared, or :data:`DECIDED` where something that it was looked for in is not here.
     """
-    every, stood = list(lines), list(before)
-    waiting = {line["paper"]: deque[dict[str, Any]]() for line in lost(every, stood)}
-    for line in stood:
-        if line["paper"] in waiting:
-            waiting[line["paper"]].append(dict(line))
-    kept = []
-    for line in every:
-        own = waiting.get(line["paper"])
-        if own is None:
-            kept.append(line)
-        elif own:
-            kept.append(own.popleft())
-    return kept + [line for own in waiting.values() for line in own]
+    for name in DECIDED if again.get(LACKS) else COLUMNS:
+        if line.get(name, "") != again.get(name, ""):
+            where = ", ".join(str(line[key]) for key in ("exhibit", "dataset", "algorithm", "metric") if line[key])
+            return f"{name} of {where} is {line.get(name)!r}, the results give {again.get(name)!r}"
+    return ""
+
+
+def keep(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``lines``, but as they were ``before`` where something lacks (:data:`~partialfair.verdicts.line.LACKS`).
+
+    A claim stays as a whole, with all its comparisons, and so do questions that an exhibit asks of each of its runs,
+    which it does not ask where there are none. What was not decided before is as it is found here.
+    """
+    keyed = list(_keyed(lines))
+    stood: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for key, line in _keyed(before):
+        stood.setdefault(_unit(key, line), []).append(dict(line))
+    kept: list[dict[str, Any]] = []
+    for key, line in keyed:
+        own = stood.get(_unit(key, line), []) if line.get(LACKS) else []
+        if all(one["verdict"] == "not run" for one in own):
+            kept.append(dict(line))
+        elif own[0] not in kept:  # else the claim is in already, with all its comparisons
+            kept += own
+    found = {key for key, _ in keyed}
+    asked = (line for key, (line, *_) in stood.items() if key not in found and not line["claim"])
+    return kept + [line for line in asked if line["kind"] == "question"]
+
+
+def _unit(key: tuple[str, ...], line: Mapping[str, Any]) -> tuple[str, ...]:
+    """What stands or falls together: the comparisons of a claim, or one other line."""
+    return (line["paper"], line["kind"], line["claim"]) if line.get("claim") else key
 
 
 def _keyed(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

@@ -19,6 +19,7 @@ from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.dataset import Dataset
 from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.run_scores import rows_of
 
@@ -131,6 +132,8 @@ def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: In
     experiment = named or next(planned, None)
     if experiment is None:
         return None, f"no experiment runs {algorithm}"
+    if _is_left_out(evidence, experiment):
+        return None, f"{experiment}, which says so, is not part of this page"
     model = plugins.load("algorithms", algorithm).ALGORITHM.settings
     table = places.tables.get(row.dataset, row.dataset)
     path = source.setting.format(table=table)
@@ -189,7 +192,7 @@ COUNTS: Mapping[str, Callable[[Dataset, InTable], float]] = {
 
 
 def _is_prepared(evidence: Evidence[Any], table: str) -> bool:
-    return (evidence.root / paths.table(table)).exists()
+    return is_here(evidence.root / paths.table(table))
 
 
 def _column(rows: Dataset, name: str | None) -> Any:
@@ -200,7 +203,7 @@ def _column(rows: Dataset, name: str | None) -> Any:
 def _in_raw(evidence: Evidence[Any], row: Published, places: Places, source: InRaw) -> Found:
     spec = named_dataset(row.dataset, evidence.config.dataset_options(row.dataset)).spec
     path = spec.directory(evidence.root / "data" / "raw") / spec.files[0].name
-    if not path.exists():
+    if not is_here(path):
         return None, "the raw file is not in this folder; make data brings it"
     return float(pd.read_csv(path, usecols=[source.distinct])[source.distinct].nunique()), "counted in the raw file"
 
@@ -210,14 +213,21 @@ def _in_files(evidence: Evidence[Any], row: Published, places: Places, source: I
     folder = named_dataset(name, evidence.config.dataset_options(name)).spec.directory(evidence.root / "data" / "raw")
     count = 0
     for file in source.lines_of:
-        if not (folder / file).exists():
+        if not is_here(folder / file):
             return None, f"the raw file {file} is not in this folder; make data brings it"
         with (folder / file).open(encoding="utf-8", errors="replace") as lines:
             count += sum(bool(line.strip()) and not line.startswith(source.comment) for line in lines)
     return float(count), f"rows of {' and '.join(source.lines_of)}"
 
 
+def _is_left_out(evidence: Evidence[Any], experiment: str) -> bool:
+    """Whether the grid is restricted to other experiments; one that the whole grid lacks is a mistake."""
+    return experiment not in evidence.config.experiments and not evidence.config.whole
+
+
 def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: OfRuns) -> Found:
+    if left_out := [name for name in source.experiments if _is_left_out(evidence, name)]:
+        return None, f"{' and '.join(left_out)}, whose runs are counted, are not part of this page"
     experiments = {name: evidence.config.experiment(name) for name in source.experiments or evidence.experiments}
     runs = [(e.constraint, dataset, run) for e in experiments.values() for dataset, run in e.runs.items()]
     if source.runs == "seeds":

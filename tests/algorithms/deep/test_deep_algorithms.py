@@ -52,18 +52,21 @@ class Failing(Checkpoint):
             raise InterruptedFitError
 
 
+def taken_up(task, settings, path, survived):
+    """A fit that dies at a checkpoint and goes on from there; ``task.report`` hears of the second part alone."""
+    Failing.left = survived
+    with pytest.raises(InterruptedFitError):
+        IDCA.fit(dataclasses.replace(task, checkpoint=Failing(path, "key"), report=lambda line: None), settings)
+    return IDCA.fit(dataclasses.replace(task, checkpoint=Checkpoint(path, "key")), settings)
+
+
 @with_torch
 @pytest.mark.parametrize("survived", [1, 2, 3, 4, 6], ids=lambda n: f"{n} checkpoints")
 def test_an_interrupted_fit_goes_on_to_the_same_bits(faces, tmp_path, survived):
     """Three epochs, then four outer iterations: interruptions fall into each phase and between them."""
     settings = IDCA.settings(**SHORT, start="constant")
-    whole = IDCA.fit(make_task(faces), settings)
-    Failing.left = survived
-    path = tmp_path / "checkpoint.npz"
-    with pytest.raises(InterruptedFitError):
-        IDCA.fit(make_task(faces, checkpoint=Failing(path, "key")), settings)
-    lines = []
-    again = IDCA.fit(make_task(faces, checkpoint=Checkpoint(path, "key"), report=lines.append), settings)
+    whole, lines = IDCA.fit(make_task(faces), settings), []
+    again = taken_up(make_task(faces, report=lines.append), settings, tmp_path / "checkpoint.npz", survived)
     assert any("taken up" in line for line in lines)
     assert sum(line.startswith("epoch") for line in lines) == max(3 - survived, 0), "work was done twice"
     assert set(again.model.state) == set(whole.model.state)

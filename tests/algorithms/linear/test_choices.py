@@ -76,10 +76,19 @@ def calibrate(monkeypatch, solutions, kappa=0.05):
 
 def test_smoothing_is_halved_each_time_and_some_slack_stays(monkeypatch):
     far = ((), (0.14, 0.4))
-    found, asked = calibrate(monkeypatch, [far] * 6)
-    assert [width for _, width in asked] == [1, 0.5, 0.25, 0.125, 0.0625, 0.03125]
-    assert [scale for scale, _ in asked] == pytest.approx([1, 0.7, 0.49, 0.4, 0.4, 0.4])
-    assert found.gap == 0.14 and len(found.records) == 6
+    found, asked = calibrate(monkeypatch, [far] * 11)
+    assert [width for _, width in asked[:6]] == [1, 0.5, 0.25, 0.125, 0.0625, 0.03125]
+    assert [scale for scale, _ in asked[:6]] == pytest.approx([1, 0.7, 0.49, 0.4, 0.4, 0.4])
+    assert found.gap == 0.14 and len(found.records) == 11
+
+
+def test_where_that_ends_outside_kappa_slack_goes_as_far_as_it_takes(monkeypatch):
+    found, asked = calibrate(monkeypatch, [((), (0.14, 0.4))] * 7 + [((), (0.05, 0.5))])
+    assert [width for _, width in asked[6:]] == [0.5, 0.5]
+    assert [scale for scale, _ in asked[6:]] == pytest.approx([0.35, 0.1225])
+    assert (found.gap, found.loss) == (0.05, 0.5)
+    found, asked = calibrate(monkeypatch, [(((0.04, 0.6),), (0.14, 0.4))] + [((), (0.14, 0.4))] * 5)
+    assert found.gap == 0.04 and len(asked) == 6, "nothing further is tried where a point on the way is within kappa"
 
 
 def test_a_point_on_the_way_is_taken_where_no_solution_is_within_kappa(monkeypatch):
@@ -88,5 +97,5 @@ def test_a_point_on_the_way_is_taken_where_no_solution_is_within_kappa(monkeypat
     )
     assert (found.gap, found.loss) == (0.04, 0.35)
     many = [((0.04, 0.3), *[(0.2, 0.2)] * calibrated.ON_THE_WAY), (0.09, 0.3)]
-    found, _ = calibrate(monkeypatch, [many] + [((), (0.06, 0.2))] * 5)
+    found, _ = calibrate(monkeypatch, [many] + [((), (0.06, 0.2))] * 10)
     assert found.gap == 0.06, "points long before the solution are not measured"

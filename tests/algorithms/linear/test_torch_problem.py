@@ -52,10 +52,10 @@ def close(found, wanted, rtol=1e-11):
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol)
 
 
-def test_values_and_derivatives_agree_to_1e_11(pair):
-    problem, twin = pair
-    state, other = (one.state(*point(problem)) for one in pair)
-    close(other.scores.numpy(), state.scores)
+def agree(problem: LinearProblem, twin: TorchProblem) -> None:
+    """Values and derivatives at one point are those of the compiled kernels."""
+    state, other = (one.state(*point(problem)) for one in (problem, twin))
+    close(other.scores.cpu().numpy(), state.scores)
     close(other.means, state.means)
     close(twin.constraints(other), problem.constraints(state))
     multipliers = np.random.default_rng(1).random(problem.n_constraints)
@@ -65,6 +65,11 @@ def test_values_and_derivatives_agree_to_1e_11(pair):
         close(found, wanted)
     for found, wanted in zip(twin.jacobian(other), problem.jacobian(state), strict=True):
         close(found, wanted)
+
+
+def test_values_and_derivatives_agree_to_1e_11(pair):
+    problem, twin = pair
+    agree(problem, twin)
     assert twin.unit == pytest.approx(problem.unit, rel=1e-11)
     # The violation is a difference of means of about 1e6 (the steepness), each of which is rounded to about 1e-10.
     assert twin.true_violation(*point(problem)) == pytest.approx(problem.true_violation(*point(problem)), abs=1e-9)

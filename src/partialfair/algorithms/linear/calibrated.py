@@ -8,7 +8,7 @@ narrower, each from the solution before. On few rows no solve may converge; then
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,30 @@ MOST_RANKS = 48
 STUCK, STUCK_PENALTY = 3.0, 1000.0
 """A first solution whose gap is so many times kappa lies in a hole that a small penalty opened; this one does not."""
 RESCALINGS = 5
-WIDTH, LEAST_SCALE = 0.5, 0.4
-"""With narrower smoothing, each time by this factor, less slack has to be taken away: never more than down to this."""
 ON_THE_WAY = 8
 """Last points of a solve that are measured where its solution exceeds kappa."""
 SLOPES = (0.2, 5.0)
 """Of the affine maps that align the groups' scores for the start."""
+
+
+class Schedule(NamedTuple):
+    """How slack and smoothing change from one attempt to the next.
+
+    Attributes:
+        step: smallest factor on the slack from one attempt to the next.
+        least: smallest share of the slack that is asked for at last.
+        width: of the smoothing before the first change; narrower: factor on it at every change.
+    """
+
+    step: float
+    least: float
+    width: float
+    narrower: float
+
+
+SMOOTHED = (Schedule(0.7, 0.4, 1.0, 0.5), Schedule(0.2, 0.0, 0.5, 1.0))
+"""With ever narrower smoothing less slack has to be taken away; a group of few rows may need less than that leaves."""
+PLAIN = (Schedule(0.2, 0.0, 1.0, 1.0),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +126,17 @@ def solve_calibrated(
     if now.gap > STUCK * task.kappa:
         firm = settings.model_copy(update={"penalty": STUCK_PENALTY})
         now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda one: one.gap)
-    smoothed, scale, width = task.constraint == PSP, 1.0, 1.0
-    for _ in range(RESCALINGS):
-        if now.gap <= task.kappa:
+    first = now
+    for schedule in SMOOTHED if task.constraint == PSP else PLAIN:
+        now, scale, width = first, 1.0, schedule.width
+        for _ in range(RESCALINGS):
+            if now.gap <= task.kappa:
+                break
+            wanted = scale * float(np.clip(0.98 * task.kappa / now.gap, schedule.step, 0.98))
+            scale, width = max(wanted, schedule.least), width * schedule.narrower
+            now = attempt(scale, width, settings, (now.params, now.aux))
+        if min(one.gap for one in found) <= task.kappa:
             break
-        rescaled = scale * float(np.clip(0.98 * task.kappa / now.gap, 0.7 if smoothed else 0.2, 0.98))
-        scale, width = (max(rescaled, LEAST_SCALE), width * WIDTH) if smoothed else (rescaled, 1.0)
-        now = attempt(scale, width, settings, (now.params, now.aux))
     taken = _taken(found, task.kappa)
     if taken.gap > free_gap:
         taken = _unchanged(problem, free, free_gap)

@@ -201,7 +201,7 @@ class _Tubes:
 
 def _increasing(x: Vector, y: Vector) -> Vector:
     """The least strictly increasing values that are not below ``y``, for strictly increasing ``x``."""
-    slope = LEAST_SLOPE * np.arange(1.0, x.size + 1) * max(1.0, float(np.ptp(x)))
+    slope = LEAST_SLOPE * np.arange(1.0, x.size + 1) * (float(np.ptp(x)) or 1.0)
     return np.asarray(np.maximum.accumulate(y - slope) + slope)
 
 

@@ -5,7 +5,7 @@ gradients are NumPy arrays. The Hessian of the direct solver's start and its coo
 compiled kernels, on the CPU. Rows are dense, sorted by subset: a GPU multiplies dense blocks faster than it gathers
 codes.
 
-It has been tested on PyTorch's CPU device, against the compiled kernels; on a GPU it has not been measured.
+It has been tested against the compiled kernels on PyTorch's CPU device and on a GPU; docs/estimator.md has times.
 """
 
 from collections.abc import Iterator
@@ -172,8 +172,8 @@ class TorchProblem(LinearProblem):
         if self.program is None:
             return float(value[0]), self._pull_back(residual), np.zeros(0)
         weights = self.program.slope_weights(state.means, multipliers)
-        given = (tensor(values, self.rows.device) for values in (state.thresholds, weights))
-        shares = self.rows.hinge_residual(scores, *given, residual[0]).cpu().numpy()
+        thresholds, per_mean = (tensor(values, self.rows.device) for values in (state.thresholds, weights))
+        shares = self.rows.hinge_residual(scores, thresholds, per_mean, residual[0]).cpu().numpy()
         by_aux = self.program.fold_thresholds(-(weights * shares).sum(axis=0)[None])[0]
         return float(value[0]), self._pull_back(residual), by_aux
 

@@ -53,8 +53,13 @@ class QuantileMaps:
         sizes = np.bincount(codes, minlength=groups) + (0 if before is None else before.sizes)
         old = [None if before is None else (before.quantiles[k], int(before.sizes[k])) for k in range(groups)]
         quantiles = np.stack([_quantiles(values[codes == k], old[k]) for k in range(groups)])
-        used = min(1.0, max(0.0, slack - float((0.5 / np.sort(sizes)[:2]).sum())))
+        used = min(1.0, max(0.0, slack - _grain(sizes) / 2))
         return cls(sizes, quantiles, used, _curve(quantiles, sizes / sizes.sum(), used))
+
+    @property
+    def grain(self) -> float:
+        """A row's share of each of the two smallest groups, together: no distance is met more finely."""
+        return _grain(self.sizes)
 
     @property
     def distance(self) -> float:
@@ -75,6 +80,22 @@ class QuantileMaps:
         return out
 
 
+def even_lots(values: Vector, codes: NDArray[np.integer]) -> Vector:
+    """Lots (n,) that place the rows of a group with equal predictions at even distances, as many draws do on average."""
+    order = np.lexsort((values, codes))
+    near = SAME * max(float(np.ptp(values)), np.finfo(np.float64).tiny)
+    new = np.append(True, (np.diff(values[order]) > near) | (np.diff(codes[order]) != 0))
+    first = np.flatnonzero(new)
+    count = np.diff(np.append(first, values.size))
+    lots = np.empty(values.size)
+    lots[order] = (np.arange(values.size) - np.repeat(first, count) + 0.5) / np.repeat(count, count)
+    return lots
+
+
+def _grain(sizes: NDArray[np.int64]) -> float:
+    return float((1.0 / np.sort(sizes)[:2]).sum())
+
+
 def weighted_distance(values: Vector, weights: Vector) -> float:
     """Largest Kolmogorov-Smirnov distance between the distributions of values (n,) under weights (n, K)."""
     order = np.argsort(values, kind="stable")
@@ -86,9 +107,9 @@ def weighted_distance(values: Vector, weights: Vector) -> float:
 def sampling_band(sizes: Sequence[int] | NDArray[np.integer]) -> float:
     """Distance that samples of these sizes of one distribution exceed in 5% of draws, for the two smallest.
 
-    Source: Kolmogorov's limit distribution, whose 95% quantile is 1.358; for large samples.
+    Source: Kolmogorov's limit distribution, whose 95% quantile is 1.358; for large samples; at most 1.
     """
-    return float(1.358 * np.sqrt((1.0 / np.sort(np.asarray(sizes, np.float64))[:2]).sum()))
+    return min(1.0, float(1.358 * np.sqrt((1.0 / np.sort(np.asarray(sizes, np.float64))[:2]).sum())))
 
 
 def _quantiles(values: Vector, before: tuple[Vector, int] | None) -> Vector:

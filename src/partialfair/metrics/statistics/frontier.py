@@ -1,8 +1,8 @@
-"""Accuracy that an algorithm reaches at a level of fairness, and its difference between two algorithms.
+"""Accuracy of an algorithm's models at a level of fairness, and its difference between two algorithms.
 
-The frontier of one algorithm and seed are its models that no other of its models beats in both fairness and accuracy,
-the unconstrained one included, joined by straight lines as trade-off figures draw them. Below its least fair model it
-is flat: that model is at least as fair as asked. Above its fairest model it has no value.
+At one seed, the models of an algorithm are joined by straight lines in the order of their fairness, as trade-off
+figures draw them; a level has a value where the models on either side of it lie close together. No model is left out
+for being less fair and less accurate than another one: it would be chosen on test rows.
 """
 
 import math
@@ -15,34 +15,48 @@ from numpy.typing import NDArray
 from partialfair.metrics.statistics.paired import Difference, paired_difference
 
 LEVELS = 10
-"""Levels of fairness at which two frontiers are compared."""
+"""Levels of fairness at which two algorithms are compared."""
 COVERED = 0.8
 """Share of the seeds at which both have models on either side of a level of fairness, for it to be compared."""
 FAR = 0.1
 """Fairness between two neighbouring models beyond which nothing is said of the levels between them."""
+CLOSE = 0.01
+"""Accuracy between two neighbouring models beyond which nothing is said of the accuracies between them."""
 EQUAL = 1e-12
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Fairness and accuracy of some models, (m,) each."""
 
 
-def pareto(fairness: NDArray[np.floating], accuracy: NDArray[np.floating]) -> Points:
-    """Points that no other point equals or beats in both, by increasing fairness; NaN points are left out."""
-    fair, right = np.asarray(fairness, np.float64), np.asarray(accuracy, np.float64)
-    known = ~(np.isnan(fair) | np.isnan(right))
-    fair, right = fair[known], right[known]
-    order = np.lexsort((-right, -fair))  # fairest first, of those the most accurate
-    fair, right = fair[order], right[order]
-    before = np.maximum.accumulate(np.concatenate([[-np.inf], right]))[:-1]
-    kept = right > before
-    return fair[kept][::-1], right[kept][::-1]
-
-
 def accuracy_at(points: Points, levels: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Accuracy of the frontier at levels of fairness, (k,); NaN above its fairest point."""
-    fair, right = pareto(*points)
-    if not len(fair):
+    """Accuracy at levels of fairness, (k,), on the lines between neighbouring models; NaN outside their range.
+
+    Models that are equally fair count with their mean.
+    """
+    return _on_lines(*points, levels)
+
+
+def fairness_at(points: Points, levels: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Fairness at levels of accuracy, (k,), on the lines between models that lie no more than ``CLOSE`` apart.
+
+    Above the most accurate model, that model's fairness: it may be as inaccurate as it is. NaN elsewhere.
+    """
+    fairness, accuracy = points
+    found = np.where(_around(accuracy, levels, CLOSE), _on_lines(accuracy, fairness, levels), np.nan)
+    if len(accuracy):
+        most = accuracy.max()
+        found[levels > most] = fairness[accuracy == most].mean()
+    return found
+
+
+def _on_lines(
+    along: NDArray[np.floating], values: NDArray[np.floating], levels: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Values at levels along an axis, between neighbours on it; equal ones count with their mean."""
+    if not len(along):
         return np.full(len(levels), np.nan)
-    return np.asarray(np.interp(levels, fair, right, right=np.nan), np.float64)
+    axis, place, count = np.unique(along, return_inverse=True, return_counts=True)
+    means = np.bincount(place, values) / count
+    return np.asarray(np.interp(levels, axis, means, left=np.nan, right=np.nan), np.float64)
 
 
 @dataclass(frozen=True)
@@ -71,12 +85,11 @@ class Comparison:
 def compare(
     first: Mapping[int, Points], second: Mapping[int, Points], count: int = LEVELS, level: float = 0.95
 ) -> Comparison:
-    """Compare two frontiers seed by seed on the range of fairness in which both were trained.
+    """Compare two algorithms seed by seed on the range of fairness in which both were trained.
 
-    Below its least fair model a method is not said to be flat: the range begins and ends where both have models on
-    either side of a level at ``COVERED`` of the seeds. Of the levels in it those are compared around which both have
-    models that lie no more than ``FAR`` apart, again at ``COVERED`` of the seeds, and each at those seeds alone. Claims
-    in words are decided at the same levels.
+    The range begins and ends where both have models on either side of a level at ``COVERED`` of the seeds. Of the
+    levels in it those are compared around which both have models that lie no more than ``FAR`` apart, again at
+    ``COVERED`` of the seeds, and each at those seeds alone. Claims in words are decided at the same levels.
 
     Args:
         first, second: points by seed, without the unconstrained model, which neither has trained; seeds that one
@@ -103,7 +116,7 @@ def compare(
 
 
 def common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
-    """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from both frontiers' points."""
+    """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from the models of both."""
     lows = sorted(max(float(np.nanmin(one[0])), float(np.nanmin(two[0]))) for one, two in pairs)
     highs = sorted((min(float(np.nanmax(one[0])), float(np.nanmax(two[0]))) for one, two in pairs), reverse=True)
     place = math.ceil(COVERED * len(pairs)) - 1
@@ -125,18 +138,20 @@ def covered(
 
 def gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Advantage of the first at levels of fairness; NaN where one of the two was not trained around a level."""
-    trained = _around(one[0], levels) & _around(two[0], levels)
+    trained = _around(one[0], levels, FAR) & _around(two[0], levels, FAR)
     return np.where(trained, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
 
 
-def _around(fairness: NDArray[np.floating], levels: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether there are models on either side of a level, no more than ``FAR`` apart, or one at it."""
-    models = np.sort(np.asarray(fairness, np.float64))
-    above = np.searchsorted(models, levels - EQUAL)  # the first model that is at least as fair
+def _around(along: NDArray[np.floating], levels: NDArray[np.floating], far: float) -> NDArray[np.bool_]:
+    """Whether there are models on either side of a level, no more than ``far`` apart, or one at it."""
+    models = np.sort(np.asarray(along, np.float64))
+    if not models.size:
+        return np.zeros(len(levels), bool)
+    above = np.searchsorted(models, levels - EQUAL)  # the first model at the level or above
     inside = (above < models.size) & (levels >= models[0] - EQUAL)
     right = models[np.minimum(above, models.size - 1)]
     left = models[np.maximum(above - 1, 0)]
-    return inside & ((right <= levels + EQUAL) | (right - left <= FAR + EQUAL))
+    return inside & ((right <= levels + EQUAL) | (right - left <= far + EQUAL))
 
 
 def _range_words(points: Sequence[Points]) -> str:

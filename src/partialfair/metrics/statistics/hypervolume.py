@@ -6,7 +6,7 @@ The area is bounded by a reference point, which has to be stated: an area means 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.metrics.statistics.frontier import pareto
+from partialfair.metrics.statistics.frontier import Points
 
 
 def hypervolume(
@@ -23,3 +23,15 @@ def hypervolume(
     )
     # Increasing fairness, decreasing accuracy: each point adds the strip between it and the one before.
     return float(np.sum(np.diff(fair, prepend=0.0) * right))
+
+
+def pareto(fairness: NDArray[np.floating], accuracy: NDArray[np.floating]) -> Points:
+    """Points that no other point equals or beats in both, by increasing fairness; NaN points are left out."""
+    fair, right = np.asarray(fairness, np.float64), np.asarray(accuracy, np.float64)
+    known = ~(np.isnan(fair) | np.isnan(right))
+    fair, right = fair[known], right[known]
+    order = np.lexsort((-right, -fair))  # fairest first, of those the most accurate
+    fair, right = fair[order], right[order]
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], right]))[:-1]
+    kept = right > before
+    return fair[kept][::-1], right[kept][::-1]

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from partialfair.metrics import get
+from partialfair.metrics.statistics.frontier import COVERED, fairness_at
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
@@ -25,6 +26,7 @@ METRIC_COLUMNS = (
     "experiment", "algorithm", "kappa", "split", "metric", "mean", "mean_low", "mean_high", "n_runs", "published",
 )  # fmt: skip
 SPLITS = ("train", "test")
+_AXES = ("fairness", "accuracy")
 
 
 class IntervalBars(Options):
@@ -113,7 +115,7 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
     """What the figure shows: one dictionary of ``INTERVAL_COLUMNS`` per pair of bars and per reference mark.
 
     After them come the numbers of every seed, which the claims are tested on: in the pair "all" those of all bars, and
-    in one named after an algorithm those of it and of the one it is held against, on the intervals where they match.
+    in one named after an algorithm its fairness at the accuracy of the one that it is held against, and that one's.
     """
     lines: list[Line] = []
     for dataset in datasets(context):
@@ -123,9 +125,29 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
             lines += [reference] if reference is not None else []
             lines += [_bar(context, setting, own) for setting in panel]
             lines += [line for setting in panel for line in _seeds(context, setting, "all")]
-            for other in (s for s in panel if s != own and _matched(context, s)):
-                lines += [line for s in (own, other) if s is not None for line in _seeds(context, s, other.algorithm)]
+            for other in (s for s in panel if own is not None and s != own):
+                lines += _at_equal_accuracy(context, own, other) if own is not None else []
     return lines
+
+
+def _at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Setting) -> list[Line]:
+    """Lines of every seed with an algorithm and, where its accuracy is met, with the fairness of the other one there.
+
+    All kappas of the other one count, on the rows on which both are compared: on validation rows, which are another
+    sample, models of equal accuracy are no longer equal. None where too few seeds have a value.
+    """
+    kappas = context.config.experiment(own.experiment).runs[own.dataset].algorithms[other.algorithm]
+    models: dict[int, list[Line]] = {}
+    for kappa in kappas:
+        for line in _seeds(context, other._replace(kappa=kappa), other.algorithm):
+            models.setdefault(line["seed"], []).append(line)
+    found, wanted = [], _seeds(context, own, other.algorithm)
+    for line in wanted:
+        fairness, accuracy = (np.array([m[name] for m in models.get(line["seed"], [])]) for name in _AXES)
+        (at,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
+        if not math.isnan(at):
+            found += [line, line | {"algorithm": other.algorithm, "kappa": math.nan, "fairness": float(at)}]
+    return found if len(found) >= 2 * COVERED * len(wanted) - 1e-9 else []
 
 
 def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:

@@ -7,8 +7,8 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts import scorecard
-from partialfair.verdicts.line import COLUMNS, OTHER_WAY
+from partialfair.verdicts import scorecard, standing
+from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts
 from partialfair.verdicts.verdict import state
 
 
@@ -19,7 +19,9 @@ class Claims(Options):
 def lines(context: Context[Any]) -> list[Line]:
     """One line per comparison, as in the scorecard."""
     found = scorecard.of_claims(context.config, context.paper, context.root, Context)
-    return [line | {"counts": "yes" if line["kind"] == "claim" else "no"} for line in found]
+    if context.keep and context.path("csv").exists():
+        found = standing.keep(found, standing.load(context.path("csv")))
+    return [line | {"counts": "yes" if counts(line) else "no"} for line in found]
 
 
 def table(_: Context[Any], found: list[Line]) -> Table:

@@ -28,6 +28,7 @@ from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval
 from partialfair.verdicts import statements
 from partialfair.verdicts.line import Line
+from partialfair.verdicts.lookups import is_here
 
 DATASET = "simulated"
 METRICS = ("accuracy", "sp", "rank_gap", "dp")
@@ -83,7 +84,7 @@ def _lines_of(context: Context[Options], job: Job) -> list[dict[str, Any]]:
     from partialfair.models.stored import load_model
 
     folder = context.root / job.path
-    if not all((folder / name).exists() for name in (paths.MODEL, paths.METRICS, paths.SCORES)):
+    if not all(is_here(folder / name) for name in (paths.MODEL, paths.METRICS, paths.SCORES)):
         return []
     stored = read_json(folder / paths.METRICS)
     if "test" not in stored["splits"]:

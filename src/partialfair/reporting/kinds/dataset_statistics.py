@@ -14,6 +14,7 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
@@ -22,7 +23,7 @@ COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
 def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / paths.table(row.dataset)
-    if not path.exists():
+    if not is_here(path):
         why = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
         return Outcome(None, why, kind="setting")
     with np.load(path, allow_pickle=False) as stored:

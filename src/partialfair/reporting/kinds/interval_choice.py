@@ -22,6 +22,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import Pairs
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
@@ -43,7 +44,7 @@ def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[st
     setting = Setting(context.experiments[0], dataset, "unconstrained", math.inf)
     folder, reason = runs.folder(context, setting, seed)
     path = None if folder is None else folder / paths.SCORES
-    if path is None or not path.exists():
+    if path is None or not is_here(path):
         return {}, reason or "the unconstrained model is not trained, or not evaluated"
     table = pd.read_parquet(path, columns=["split", "group", "score"])
     table = table[table["split"] == SPLIT]
@@ -51,7 +52,7 @@ def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[st
         return {}, "the run has no scores of training rows"
     scores, group = table["score"].to_numpy(np.float64), table["group"].to_numpy(np.int64)
     try:
-        return {measure: suggest_interval(scores, group, measure=measure) for measure in MEASURES}, ""
+        return {measure: suggest_interval(scores, group, threshold=0.0, measure=measure) for measure in MEASURES}, ""
     except PartialFairError as error:
         return {}, str(error)
 

@@ -32,7 +32,7 @@ def model_lines(context: Shown) -> list[Line]:
     """One line per trained setting, with 1 - violation by both conventions."""
     known = _published_by_setting(context)
     lines = []
-    for setting in context.results.settings():
+    for setting in (one for name in context.experiments for one in context.results.settings(name)):
         shown = convention(context.config.experiment(setting.experiment).constraint)
         accuracy, absolute, relative = (
             context.results.estimate(setting, metric) for metric in ("accuracy", shown.absolute, shown.relative)
