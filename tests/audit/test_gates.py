@@ -138,6 +138,17 @@ def test_one_pair_that_is_not_estimable_fails_the_gate_that_the_others_pass() ->
     assert "(eop) <= 0.9: failed, " in result.to_text()
 
 
+def test_one_negative_row_of_a_group_inside_the_interval_is_too_few_for_equalised_odds() -> None:
+    """The positive rows are enough, and rates of the negative ones differ."""
+    group = np.repeat(["a", "b"], [200, 40])
+    labels = np.r_[np.arange(200) % 2, np.arange(40) > 0]
+    scores = np.random.default_rng(0).normal(size=240)
+    result = audit_scores(scores, group, labels, gates={"eop": 1, "eod": 1, "eod_full": 1}, replicates=0)
+    assert {gate.metric: gate.passed for gate in result.gates} == {"eop": True, "eod": False, "eod_full": False}
+    for gate in result.gates[1:]:
+        assert gate.value is None and "'b': interval 0-1 keeps 1 of its 1 rows with the negative label" in gate.reason
+
+
 def test_a_gate_says_which_groups_it_does_not_cover() -> None:
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b", "c"], [500, 500, 10])
@@ -155,6 +166,15 @@ def test_four_fifths(scores: Path) -> None:
     assert ratio["ci"][0] < ratio["value"] < ratio["ci"][1]
     assert audited(*given, "--min-selection-ratio", "0.8").exit_code == 1
     assert audited(*given, "--min-selection-ratio", f"{ratio['value'] - 0.01}").exit_code == 0
+
+
+def test_the_interval_of_the_selection_ratio_is_that_of_katz() -> None:
+    """Of 100 rows of a 30 are selected, of 200 of b 120."""
+    group = np.repeat(["a", "b"], [100, 200])
+    scores = np.r_[np.arange(100) < 30, np.arange(200) < 120].astype(float)
+    ratio = audit_scores(scores, group, level=0.95, replicates=0).ratio
+    spread = 1.959964 * np.sqrt(1 / 30 - 1 / 100 + 1 / 120 - 1 / 200)
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((0.5, 0.5 * np.exp(-spread), 0.5 * np.exp(spread)))
 
 
 def test_a_gate_passes_at_its_limit_and_not_beyond() -> None:

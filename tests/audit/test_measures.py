@@ -140,6 +140,21 @@ def test_parity_where_one_groups_decision_lies_inside_is_measured() -> None:
     assert found.metric("dp") == pytest.approx(0, abs=1e-12) and found.passed
 
 
+def test_intervals_stay_with_their_groups_where_the_first_is_too_small() -> None:
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [10, 300, 300])
+    scores = random.normal(size=610) + 0.5 * (group == "c")
+    labels = random.integers(0, 2, 610)
+    intervals, large = [[(0.8, 1.0)], [(0.0, 0.4)], [(0.3, 0.6)]], group != "a"
+    whole = audit_scores(scores, group, labels, interval=intervals, threshold=0.0, replicates=0)
+    alone = audit_scores(
+        scores[large], group[large], labels[large], interval=intervals[1:], threshold=0.0, replicates=0
+    )
+    assert whole.metric("sp") is not None and whole.groups[0].reason
+    for name in (*PARTIAL, *WHOLE):
+        assert whole.metric(name) == alone.metric(name), name
+
+
 def test_equal_seeds_give_equal_results_and_other_seeds_other_intervals(frame: pd.DataFrame) -> None:
     one, again, other = (audit_scores(*columns(frame), seed=seed, replicates=20) for seed in (1, 1, 2))
     assert one.to_json() == again.to_json()

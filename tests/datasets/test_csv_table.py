@@ -98,6 +98,28 @@ def test_rules_for_small_groups() -> None:
         read(small_groups="merge", minimum_group_size=6)
 
 
+def test_a_group_of_exactly_the_minimum_stays() -> None:
+    assert np.bincount(read(minimum_group_size=100).group).tolist() == [100] * 4
+    with pytest.raises(DataError, match="fewer than 101 rows in group"):
+        read(minimum_group_size=101)
+
+
+def test_of_two_numbers_as_labels_the_larger_is_positive() -> None:
+    """Also where it comes first by the alphabet."""
+    raw = people()
+    raw["approved"] = raw["approved"].map({"no": 9, "yes": 10})
+    raw.to_csv("people.csv", index=False)
+    np.testing.assert_array_equal(read(positive=None).y, np.where(raw["approved"] == 10, 1, -1))
+
+
+def test_a_column_with_a_single_value_besides_0_and_1_is_standardised() -> None:
+    raw = people().astype({"flag": float})
+    raw.loc[5, "flag"] = 7.5
+    raw.to_csv("people.csv", index=False)
+    table = read()
+    assert [table.feature_names[column] for column in table.numeric] == ["income", "flag"]
+
+
 def test_missing_entries_are_refused_or_their_rows_dropped() -> None:
     raw = people().astype(object)
     raw.loc[6, "income"], raw.loc[9, "town"], raw.loc[11, "approved"] = None, " ", "NA"
@@ -150,6 +172,13 @@ def test_the_checksum_is_verified_by_fetch_and_verify() -> None:
     Path("people.csv").write_text("changed")
     with pytest.raises(DataError, match="its sha256 is"):
         prepare.verify(["people"], "data/raw", options)
+
+
+def test_a_checksum_that_differs_in_its_last_digit_is_refused() -> None:
+    right = hashlib.sha256(Path("people.csv").read_bytes()).hexdigest()
+    assert read(sha256=right.upper()).n_rows == 400
+    with pytest.raises(DataError, match=f"its sha256 is {right}"):
+        read(sha256=right[:-1] + ("0" if right[-1] != "0" else "1"))
 
 
 def test_the_proportions_of_an_entry_are_used() -> None:

@@ -52,6 +52,12 @@ def test_derivatives_are_those_of_loss_and_constraints() -> None:
     assert (curvature > 0).all()
 
 
+def test_of_the_rounds_within_the_tolerance_that_of_least_loss_is_chosen() -> None:
+    rows = _Rows(None, np.ones(2), np.arange(2), np.ones(2))
+    objective = _Lagrangian(rows, rows, 0.0, history=[(0.6, 0.0), (0.3, 0.04), (0.5, 0.01), (0.4, 0.05), (0.2, 0.3)])
+    assert [objective.best(kappa) for kappa in (0.05, 0.02, 1.0)] == [2, 3, 5]
+
+
 def test_maps_meet_kappa_where_they_were_made(make_rows: Any) -> None:
     rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
     model = PartialFairBoosting(interval=TOP, kappa=0.05, kappa_scale="absolute", **SMALL)

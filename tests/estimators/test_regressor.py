@@ -25,6 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from partialfair.estimators import DemographicParityRegressor, InputError, UnconstrainedWarning
+from partialfair.estimators.parity_status import deviation_band, deviations
 from partialfair.metrics import get
 
 CHECKS = [
@@ -191,6 +192,13 @@ def test_shares_of_atoms_are_measured_by_the_groups_that_were_passed_too() -> No
     assert model.deviations_.max() < 1e-9
     members = (group[:, None] == model.groups_).astype(float)
     assert f"lies {by_atom(model.predict(X), members, model.atoms_).max():.3g} from" in model.status_
+
+
+def test_groups_of_one_distribution_lie_beyond_the_band_in_one_sample_of_twenty_at_most() -> None:
+    """The band is of all atoms and groups at once: beyond that of one atom of one group most of these samples lie."""
+    samples = np.random.default_rng(0).multinomial(400, np.full(8, 1 / 8), size=(1000, 6)).astype(float)
+    beyond = np.mean([deviations(sums).max() > deviation_band(sums) for sums in samples])
+    assert 0.005 < beyond <= 0.05
 
 
 def test_shares_of_atoms_on_further_rows_enter_the_status() -> None:

@@ -36,6 +36,13 @@ def test_no_row_serves_both_the_classifiers_and_what_makes_them_fair(make_rows: 
     assert measured == pytest.approx(model.train_violation_, abs=1e-12)
 
 
+@pytest.mark.parametrize("fraction", [0.1, 0.9])
+def test_a_stratum_of_two_rows_gives_one_to_either_part(fraction: float) -> None:
+    strata = np.array([0, 1, 0, 1, 2])
+    kept, held = stratified_rows(strata, fraction, random_of(None))
+    assert sorted(strata[held]) == [0, 1] and sorted(strata[kept]) == [0, 1, 2]
+
+
 def test_weights_are_projected_on_the_ball():
     X, y = np.array([[4.0, 0.0], [-4.0, 0.0]] * 50), np.tile([1.0, -1.0], 50)
     model = OnlineAUC(c=5.0, radius=0.5, call=1000).partial_fit(X, y, np.arange(100) % 4 < 2)

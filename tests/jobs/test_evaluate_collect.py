@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from partialfair.errors import DataError
 from partialfair.grid import tidy
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from partialfair.jobs.collect import collect
-from partialfair.jobs.evaluate import evaluate
+from partialfair.jobs.evaluate import evaluate, measure
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
@@ -143,6 +143,17 @@ class TestEvaluate:
         assert result["splits"]["test"]["sp"] is None and result["splits"]["test"]["accuracy"] is not None
         assert "group 0 (Female): interval 0-0.02 keeps 1" in result["not_estimable"]["test"]["sp"]
         assert result["bootstrap"] == {"test": {}}
+
+    def test_a_part_without_rows_of_the_last_group_compares_no_groups(self, folder):
+        data = Dataset.load(folder / "table.npz")
+        group = (np.arange(data.n_rows) % 3).astype(np.int16)
+        data = replace(data, group=group, group_names=("Female", "Male", "Other"))
+        scores = np.random.default_rng(1).normal(size=data.n_rows)
+        parts = {"train": np.arange(data.n_rows), "validation": np.flatnonzero(group < 2)}
+        scored = {name: (rows, scores[rows]) for name, rows in parts.items()}
+        result = measure(data, scored, {"interval": INTERVAL}, ("small", 0))
+        assert result["splits"]["train"]["sp"] is not None and result["splits"]["validation"]["sp"] is None
+        assert "group 2 (Other)" in result["not_estimable"]["validation"]["sp"]
 
     def test_run_without_a_model_gives_its_status(self, folder):
         write_run(folder, folder / "bad", "infeasible", "no feasible point", weights=np.zeros((0, 0)))

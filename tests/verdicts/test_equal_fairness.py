@@ -79,3 +79,13 @@ def test_levels_far_from_any_model_are_not_compared(config):
     between = {"levels": [0.2, 0.25], "every": False}
     (line,) = decided(gap, entry(against=["group_auc"], at_equal=between, datasets=["a9a"]))
     assert line.verdict == "not run" and "are there models of both, 0.1 apart at most, on either side" in line.note
+
+
+def test_levels_stay_within_the_stated_part_of_the_fairness_axis(config):
+    """Both methods have models from .65 to .89."""
+    cut = EQUAL | {"fairer_than": 0.7, "less_fair_than": 0.8}
+    (line,) = decided(context(config), entry(against=["group_auc"], at_equal=cut, datasets=["a9a"]))
+    assert "10 levels of fairness from 0.700 to 0.800" in line.note
+    listed = {"levels": [0.15, 0.22, 0.28], "less_fair_than": 0.8}
+    (line,) = decided(context(config), entry(against=["group_auc"], at_equal=listed, datasets=["a9a"]))
+    assert "2 levels of fairness from 0.720 to 0.780" in line.note

@@ -132,6 +132,11 @@ class TestNumbers:
         theirs = stats.t.ppf(0.9, 2) * 0.02 / math.sqrt(3)
         assert noise_of(printed, wide, level=0.8) == pytest.approx(math.hypot(wide.half_width, theirs))
 
+    def test_noise_that_is_stated_by_dataset_is_that_of_the_dataset(self):
+        noise = numbers.Noise(source="six optimiser seeds", of={"accuracy": {"a9a": 0.004, "bank": 0.02}}, times=2)
+        found = [noise.half_width("accuracy", name) for name in ("a9a", "bank", "law_school")]
+        assert found == [pytest.approx(0.008), pytest.approx(0.04), None]
+
     @pytest.mark.parametrize(
         ("entry", "meets"),
         [

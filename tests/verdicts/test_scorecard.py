@@ -137,6 +137,17 @@ class TestWhatIsRefusedFromTheCount:
         assert [line["verdict"] for line in found] == ["agrees", "repeated"]
         assert "the number of t, row=1" in found[1]["note"] and not counts(found[1])
 
+    def test_equal_numbers_of_two_datasets_are_both_judged(self):
+        first = judged(nulls={"constant": 0.7})
+        found = scorecard._distinct([first, first | {"exhibit": "t4", "dataset": "other"}])
+        assert [line["verdict"] for line in found] == ["agrees", "agrees"] and all(map(counts, found))
+
+    def test_accuracy_has_no_tolerance_of_fairness(self):
+        options = {"tolerance": {"fairness": 0.05}, "tolerance_later": {"fairness": "0.01 was too small"}}
+        own = Evidence(None, "t", options, EMPTY, None)
+        assert (own.tolerance("psp_fairness", "d"), own.tolerance("accuracy", "d")) == (0.05, None)
+        assert own.tolerance_later("psp_fairness", "d") and not own.tolerance_later("accuracy", "d")
+
 
 @pytest.mark.parametrize(
     ("kind", "verdict"),

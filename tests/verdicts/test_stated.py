@@ -146,6 +146,14 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
     assert outcome.estimate is not None and outcome.estimate.mean == 3 and outcome.verdict == "as stated"
 
 
+def test_of_several_sources_the_most_particular_counts() -> None:
+    names = ["bank", "x", "bank.x", "idca.x"]  # the most particular comes last
+    for count in range(1, len(names) + 1):
+        places = stated.Places.model_validate({"sources": {name: {"absent": name} for name in names[:count]}})
+        outcome = stated.reproduce(None, row("x", 1.0, algorithm="idca"), places)  # type: ignore[arg-type]
+        assert outcome.note == names[count - 1]
+
+
 def test_every_experiment_is_decided_by_itself() -> None:
     """Its page stands alone: what an exhibit takes from other experiments, too, is not run there, and no mistake."""
     config = load_config(ROOT / "params.yaml")
