@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from partialfair.audit import audit_file
+from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.cli import app
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
@@ -129,3 +131,22 @@ def test_candidates_have_the_length_that_was_asked_for(length: float, step: floa
         assert found and len(set(found)) == len(found)
         assert all(beta - alpha == pytest.approx(length) and 0 <= alpha <= rate + 1e-9 for alpha, beta in found)
         assert all(rate <= beta + 1e-9 and beta <= 1 for _, beta in found)
+
+
+def test_an_audit_suggests_what_choose_interval_does_on_the_same_file(tmp_path: Path) -> None:
+    """Also of more scores than its curves show, and beside groups that are too small to be compared."""
+    random = np.random.default_rng(0)
+    sex = random.choice(["F", "M", "x"], 9000, p=[0.03, 0.968, 0.002])
+    score = random.normal(size=9000) + 0.4 * (sex == "M")
+    pd.DataFrame({"s": score, "sex": sex}).to_csv(tmp_path / "scores.csv", index=False)
+    found = suggest_for_file(tmp_path / "scores.csv", score="s", group="sex")
+    audit = audit_file(tmp_path / "scores.csv", score="s", group="sex", replicates=0).suggestion
+    assert audit is not None
+    pd.testing.assert_frame_equal(audit.table, found.table)
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf])
+def test_a_threshold_by_which_nothing_is_decided_is_refused(tmp_path: Path, threshold: float) -> None:
+    pd.DataFrame({"s": np.arange(100.0), "g": ["a", "b"] * 50}).to_csv(tmp_path / "scores.csv", index=False)
+    with pytest.raises(ConfigError, match="by which nothing is decided; use a finite number"):
+        suggest_for_file(tmp_path / "scores.csv", score="s", group="g", threshold=threshold)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, gain
+from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, fairness_at, gain
 from partialfair.metrics.statistics.hypervolume import hypervolume, pareto
 
 coordinate = st.integers(0, 12)
@@ -66,6 +66,22 @@ class TestAccuracyAt:
 
     def test_no_points(self):
         assert np.isnan(accuracy_at((np.empty(0), np.empty(0)), np.array([0.5]))).all()
+
+
+class TestFairnessAt:
+    """The same with the axes exchanged, and no claim on accuracies that no model is as low as."""
+
+    def test_by_hand(self):
+        points = np.array([0.9, 0.7, 0.5, 0.4]), np.array([0.80, 0.804, 0.808, 0.84])
+        found = fairness_at(points, np.array([0.79, 0.80, 0.801, 0.808, 0.82, 0.84, 0.9]))
+        assert found == pytest.approx([math.nan, 0.9, 0.85, 0.5, math.nan, 0.4, 0.4], nan_ok=True)
+
+    def test_of_equally_accurate_models_the_mean_counts_also_above_them(self):
+        found = fairness_at((np.array([0.9, 0.7]), np.array([0.8, 0.8])), np.array([0.8, 0.85]))
+        assert found == pytest.approx([0.8, 0.8])
+
+    def test_no_points(self):
+        assert np.isnan(fairness_at((np.empty(0), np.empty(0)), np.array([0.5]))).all()
 
 
 class TestHypervolume:

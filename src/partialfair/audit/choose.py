@@ -1,6 +1,7 @@
 """The verb ``partialfair choose-interval``: from a score file to the interval that the guideline suggests."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ import numpy as np
 from partialfair.audit.reading import scores_of
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
-from partialfair.audit.sample import build_sample
+from partialfair.audit.sample import build_sample, counts_above
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-from partialfair.metrics.ranks import Counts
 from partialfair.tables.columns import read_columns
 from partialfair.tables.files import atomic_path
 
@@ -52,8 +52,7 @@ def suggest_for_file(
         sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    count = sample.tally.count[0::2] + sample.tally.count[1::2]
-    sizes = count.sum(axis=1)
+    sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:
         found = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
@@ -61,9 +60,11 @@ def suggest_for_file(
             f"{path}: fewer than two groups have at least {min_group_size} rows ({found}); add rows, merge groups, or "
             "lower the minimum group size"
         )
-    above = np.cumsum(count[kept], axis=1) - count[kept]
+    if not math.isfinite(sample.threshold):
+        raise ConfigError(f"threshold is {sample.threshold}, by which nothing is decided; use a finite number")
+    counts = counts_above(sample.of_groups(np.flatnonzero(kept)).tally, int(kept.sum()))
     rate = float(np.mean(sample.scores > sample.threshold))
-    return suggest_from_counts(Counts(above, sizes[kept]), rate, lengths, step, measure)
+    return suggest_from_counts(counts, rate, lengths, step, measure)
 
 
 def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:

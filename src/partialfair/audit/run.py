@@ -13,7 +13,7 @@ from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, WHOLE, Measured, Measurement, measure
 from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
-from partialfair.audit.sample import Sample, build_sample
+from partialfair.audit.sample import Sample, build_sample, counts_above
 from partialfair.audit.words import counted
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
@@ -130,7 +130,8 @@ def _measured(
 
 def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
     """Entries of the result that depend on the rows and the groups compared alone."""
-    tally = sample.of_groups(compared).tally.binned(CURVE_COLUMNS * len(compared))
+    own = sample.of_groups(compared)
+    tally = own.tally.binned(CURVE_COLUMNS * len(compared))
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
     names, ranks = [sample.names[code] for code in compared], above / above[:, -1:]
@@ -139,7 +140,7 @@ def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
         "labelled": sample.y is not None,
-        "suggestion": _suggestion(Counts(above[:, :-1], above[:, -1]), rate)
+        "suggestion": _suggestion(counts_above(own.tally, len(compared)), rate)
         if math.isfinite(sample.threshold)
         else None,
         "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
+from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
@@ -140,6 +141,20 @@ class Sample:
         edges = self.scores[order[starts]]
         cut = int(np.count_nonzero(edges > self.threshold))
         return Tally(count, edges, cut, self.y is not None)
+
+
+EXACT = 1 << 22
+"""Groups times distinct scores up to which an interval is suggested from every score."""
+
+
+def counts_above(tally: Tally, groups: int) -> ranks.Counts:
+    """Rows of the first ``groups`` groups above every score, from which an interval is suggested.
+
+    Of very many, neighbouring scores are joined.
+    """
+    fine = tally if groups * tally.count.shape[1] <= EXACT else tally.binned(max(1, EXACT // groups))
+    count = (fine.count[0::2] + fine.count[1::2])[:groups]
+    return ranks.Counts(np.cumsum(count, axis=1) - count, count.sum(axis=1))
 
 
 def build_sample(
