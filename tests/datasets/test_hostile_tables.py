@@ -88,7 +88,7 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "one group": (whole("g", lambda i: "f"), ["1 groups are left"]),
     "group of one row": (cell("g", "x"), ["fewer than 10 rows in group 'x': 1"]),
     "group with another case": (cell("g", "F"), ["group 'F': 1"]),
-    "group with a space": (cell("g", "f "), ["group 'f ': 1"]),
+    "group with a space": (cell("g", "f "), ["'f' and 'f ' differ in blanks alone; write them alike"]),
     "groups of one row each": (whole("g", lambda i: f"p{i}"), ["fewer than 10 rows"]),
     # Identifiers.
     "text identifiers": (whole("town", lambda i: f"id{i}"), ["'town' takes 120 different values in 120 rows", "drop"]),

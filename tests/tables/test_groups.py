@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.errors import DataError
-from partialfair.tables.groups import codes_for, group_labels
+from partialfair.audit import audit_scores
+from partialfair.errors import DataError, PartialFairError
+from partialfair.estimators import PartialFairPostProcessor
+from partialfair.tables.groups import check_names, codes_for, group_labels
 
 
 def test_combinations_never_share_a_name() -> None:
@@ -32,3 +34,14 @@ def test_a_whole_number_has_one_name_at_every_precision(kind: type) -> None:
 def test_a_column_of_lists_is_refused() -> None:
     with pytest.raises(DataError, match="values cannot be compared .*list.*; pass one text or number"):
         group_labels(pd.Series([["a"], ["b"]], name="g"))
+
+
+@pytest.mark.parametrize("other", ["M ", " M", "M\t"])
+def test_groups_that_differ_in_blanks_alone_are_refused(other: str) -> None:
+    check_names(["F", "M M", "MM"])
+    with pytest.raises(DataError, match=r"differ in blanks alone; write them alike"):
+        check_names(["F", "M", other])
+    with pytest.raises(PartialFairError, match=r"groups: 'M' and .* differ in blanks alone|groups: .* and 'M' differ"):
+        audit_scores(np.arange(90.0), ["F", "M", other] * 30, min_group_size=2, replicates=0)
+    with pytest.raises(PartialFairError, match=r"sensitive_features: .* differ in blanks alone"):
+        PartialFairPostProcessor().fit_scores(np.arange(90.0), sensitive_features=["F", "M", other] * 30)

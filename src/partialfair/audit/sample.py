@@ -13,7 +13,7 @@ from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.groups import columns_of, group_labels
+from partialfair.tables.groups import check_names, columns_of, group_labels
 from partialfair.tables.intervals import GroupPairs
 
 Counts = NDArray[np.int64]
@@ -168,6 +168,7 @@ def build_sample(
     """
     values = check_scores(scores)
     codes, names = _encoded(groups, "groups")
+    check_names(names)
     if len(codes) != len(values):
         raise DataError(f"groups: {len(codes)} rows, scores have {len(values)}; pass equal lengths")
     if len(names) < 2:

@@ -26,7 +26,7 @@ from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
 from partialfair.tables.columns import column_names, read_columns
 from partialfair.tables.dataset import Dataset
-from partialfair.tables.groups import group_labels
+from partialfair.tables.groups import check_names, group_labels
 
 Names: TypeAlias = Sequence[str] | str
 Columns: TypeAlias = Mapping[str, Any]
@@ -280,7 +280,9 @@ def _complete_rows(
 
 def _groups(path: Path, columns: Columns) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     try:
-        return group_labels(columns)
+        codes, names = group_labels(columns)
+        check_names(names)
+        return codes, names
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 

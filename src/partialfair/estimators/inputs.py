@@ -17,7 +17,7 @@ from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
-from partialfair.tables.groups import codes_for, columns_of, group_labels
+from partialfair.tables.groups import check_names, codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
@@ -301,6 +301,7 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
     """
     with value_errors():
         codes, names = group_labels(sensitive_features, "sensitive_features")
+        check_names(names, "sensitive_features")
     _one_per_row(codes, n_rows)
     if len(names) < least:
         raise InputError(f"sensitive_features: all rows are of one group, {names[0]!r}; check the column")

@@ -72,6 +72,19 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
     return order[combined].astype(np.int64), tuple(sorted_names.tolist())
 
 
+def check_names(names: Sequence[str], what: str = "groups") -> None:
+    """Refuse groups that are told apart by blanks alone.
+
+    Raises:
+        DataError: naming two of them.
+    """
+    alike: dict[str, str] = {}
+    for name in names:
+        other = alike.setdefault(" ".join(name.split()), name)
+        if other != name:
+            raise DataError(f"{what}: {other!r} and {name!r} differ in blanks alone; write them alike")
+
+
 def codes_for(source: Any, names: Sequence[str], what: str = "groups") -> NDArray[np.int64]:
     """Codes (n,) of groups whose names are already known.
 
