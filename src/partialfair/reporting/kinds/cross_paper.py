@@ -121,11 +121,11 @@ def draw(context: Shown, found: list[Line]) -> Any:
         row = [
             _panel(context, [line for line in every if line["tolerance"] == tolerance], names)
             | {"title": f"{context.convention(experiment).title} within {tolerance:g}"}
+            | {"xlabel": f"mean rank of {len(names)} (1 is best)"}
             for tolerance in context.options.tolerances
         ]
         rows.append(row)
     longest = max((len(panel.curves) for row in rows for panel in row), default=0)
-    rows[-1] = [panel | {"xlabel": "mean rank (1 is best)"} for panel in rows[-1]]
     size = (3.4 * len(context.options.tolerances) + 1.2, (0.21 * longest + 0.75) * len(rows) + 0.9)
     note = (
         "Bars: 95% t-intervals over datasets, cut at the first and the last rank. Hollow: the violation exceeds the "
@@ -161,6 +161,7 @@ def _panel(context: Shown, found: list[Line], names: list[str]) -> Panel:
     def finish(axis: Any) -> None:
         axis.set_yticks(range(len(names)), [style.look(name).label for name in names])
         axis.tick_params(axis="y", length=0)
+        axis.xaxis.get_major_locator().set_params(integer=True)
 
     curves = [
         _point(_inside(line, len(names)), names.index(line["algorithm"]), shown.get(line["paper"], style.INK))
