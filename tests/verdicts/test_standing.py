@@ -7,6 +7,8 @@ import pytest
 from partialfair.errors import DataError
 from partialfair.grid.config import load_config
 from partialfair.jobs import scorecard as job
+from partialfair.reporting import exhibit
+from partialfair.reporting.kinds import claims
 from partialfair.verdicts import scorecard, standing
 from partialfair.verdicts.line import LACKS
 from tests.workflow.project import ROOT
@@ -149,3 +151,19 @@ def test_what_lacks_its_runs_is_compared_in_what_its_own_test_says(before):
     again = line | {"p_value": 0.5, "nulls": "taken from data that are not here"}
     assert not standing.difference(line, again | {LACKS: True})
     assert standing.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_exhibit_of_claims_keeps_what_lacks_its_runs_if_it_is_told_to(before, tmp_path, monkeypatch, keep):
+    own = [line for line in before if line["claim"] and line["paper"] == "plada"]
+    of_first = [line["claim"] == own[0]["claim"] for line in own]
+    found = [
+        line | {"verdict": "not run", "note": "found here", LACKS: lacks}
+        for line, lacks in zip(own, of_first, strict=True)
+    ]
+    scorecard.write(own, tmp_path / "plada_claims.csv")
+    context = exhibit.context(load_config(ROOT / "params.yaml"), "plada_claims", ROOT, tmp_path, keep=keep)
+    monkeypatch.setattr(claims.scorecard, "of_claims", lambda *_: found)
+    lines = list(claims.lines(context))
+    kept = [line["note"] == stood["note"] for line, stood in zip(lines, own, strict=True)]
+    assert kept == [keep and first for first in of_first]

@@ -9,6 +9,7 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard, standing
 from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts
+from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.verdict import state
 
 
@@ -19,7 +20,7 @@ class Claims(Options):
 def lines(context: Context[Any]) -> list[Line]:
     """One line per comparison, as in the scorecard."""
     found = scorecard.of_claims(context.config, context.paper, context.root, Context)
-    if context.keep and context.path("csv").exists():
+    if context.keep and is_here(context.path("csv")):
         found = standing.keep(found, standing.load(context.path("csv")))
     return [line | {"counts": "yes" if counts(line) else "no"} for line in found]
 
