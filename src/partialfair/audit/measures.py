@@ -84,7 +84,7 @@ def measure(
     reasons: dict[tuple, dict[str, str]] = {}
     exact: dict[tuple, Values] = {}
     draws: dict[tuple, Values] = {}
-    lower = {}
+    lower, widest = {}, {}
     two: dict[tuple[int, int], Replicates] = {}
     whole = sample.tally.pooled()
     for key in ((), *pairs):
@@ -93,11 +93,12 @@ def measure(
         exact[key] = _evaluate(counted, key, sample.names, reasons)
         _refuse_conventions(exact, reasons, counted, key, sample.threshold)
         if key:
-            lower[key[0], key[1]] = _lower(counted, (key[0], key[1]))
+            widest[key[0], key[1]] = _widest(counted)
+            lower[key[0], key[1]] = _lower(counted, (key[0], key[1]), widest[key[0], key[1]])
             two[key[0], key[1]] = counted
     if replicates:
         draws = dict(_drawn(sample.tally, unions, exact, sample.names, rng, replicates))
-    return _summary(exact, draws, reasons, lower, two, level)
+    return _summary(exact, draws, reasons, lower, widest, two, level)
 
 
 def _drawn(
@@ -253,21 +254,19 @@ def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
     return None
 
 
-def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] | None]:
+def _lower(two: Replicates, pair: tuple[int, int], widest: tuple[float, float]) -> dict[str, tuple[int, int] | None]:
     """By metric, the two codes with the group first whose scores or rates are lower where the violation is measured."""
 
     def ordered(difference: float) -> tuple[int, int] | None:
         """Of the first group's scores or rates to the second's."""
         return None if abs(difference) < _ROUNDING else pair if difference < 0 else (pair[1], pair[0])
 
-    found = {}
+    found = {"rank_gap": ordered(widest[0] - widest[1])}
     for ending, union in (("", two.interval), ("_full", two.whole)):
         ranks = [two.above[0, k] / size for k, size in enumerate(two.group_sizes)]
         kept = [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
         gaps = kept[0] - kept[1]
         found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
-        first, second = _widest(two, union)
-        found[f"rank_gap{ending}"] = ordered(first - second)
         mass = [np.diff(share, append=1.0) for share in kept]
         found[f"gauc{ending}"] = ordered(0.5 - float(mass[0] @ (kept[1] + 0.5 * mass[1])))
         by_label = {label: _decided(two, label, union) for label in (None, 1, 0)}
@@ -277,9 +276,9 @@ def _lower(two: Replicates, pair: tuple[int, int]) -> dict[str, tuple[int, int] 
     return found
 
 
-def _widest(two: Replicates, union: GroupPairs) -> tuple[float, float]:
+def _widest(two: Replicates) -> tuple[float, float]:
     """Shares of two groups above the threshold at which ``rank_gap`` is measured."""
-    ranks = compared_ranks(two.above[0], two.group_sizes, union)
+    ranks = compared_ranks(two.above[0], two.group_sizes, two.interval)
     first, second = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
     return float(first), float(second)
 
@@ -307,6 +306,7 @@ def _summary(
     draws: dict[tuple, Values],
     reasons: dict[tuple, dict[str, str]],
     lower: Mapping[tuple[int, int], Mapping[str, tuple[int, int] | None]],
+    widest: Mapping[tuple[int, int], tuple[float, float]],
     two: Mapping[tuple[int, int], Replicates],
     level: float,
 ) -> Measured:
@@ -325,7 +325,7 @@ def _summary(
         pair = lower[key][name]
         if pair is None or name != "rank_gap":
             return replace(found, pair=pair)
-        first, second = _widest(two[key], two[key].interval)
+        first, second = widest[key]
         return replace(found, pair=pair, shares=(first, second) if pair == key else (second, first))
 
     def one(key: tuple[int, ...], name: str) -> Measurement:

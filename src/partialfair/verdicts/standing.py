@@ -75,12 +75,15 @@ def keep(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
     for key, line in _keyed(before):
         stood.setdefault(_unit(key, line), []).append(dict(line))
     kept: list[dict[str, Any]] = []
+    taken = set()
     for key, line in keyed:
-        own = stood.get(_unit(key, line), []) if line.get(LACKS) else []
+        unit = _unit(key, line)
+        own = stood.get(unit, []) if line.get(LACKS) else []
         if all(one["verdict"] == "not run" for one in own):
             kept.append(dict(line))
-        elif own[0] not in kept:  # else the claim is in already, with all its comparisons
+        elif unit not in taken:  # else the claim is in already, with all its comparisons
             kept += own
+            taken.add(unit)
     found = {key for key, _ in keyed}
     asked = (line for key, (line, *_) in stood.items() if key not in found and not line["claim"])
     return kept + [line for line in asked if line["kind"] == "question"]

@@ -125,8 +125,8 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
             lines += [reference] if reference is not None else []
             lines += [_bar(context, setting, own) for setting in panel]
             lines += [line for setting in panel for line in _seeds(context, setting, "all")]
-            for other in (s for s in panel if own is not None and s != own):
-                lines += _at_equal_accuracy(context, own, other) if own is not None else []
+            if own is not None:
+                lines += [line for s in panel if s != own for line in _at_equal_accuracy(context, own, s)]
     return lines
 
 
