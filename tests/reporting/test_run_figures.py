@@ -135,7 +135,7 @@ class TestPanels:
             ("figure2", ["a9a, unconstrained", "a9a, κ = 0.1", "law school, κ = 0.005"]),
             ("figure3", ["a9a, unconstrained", "a9a, κ = 0.05: SP 0."]),
             ("figure8", ["law school, κ = 0.2: DP 0."]),
-            ("figure10", ["a9a, κ = 0.1", "law school, κ = 0.2"]),
+            ("figure10", ["a9a, pSP at κ = 0.1", "law school, pSP at κ = 0.2"]),
         ],
     )
     def test_titles(self, whole, monkeypatch, name, titles):

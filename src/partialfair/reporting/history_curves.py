@@ -70,8 +70,11 @@ def lines(context: Context[HistoryCurves]) -> Iterator[Line]:
 
 def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
-    kappas = context.options.kappas
-    shown = {name: f"{style.dataset_title(name)}, {style.kappa_title(kappa)}" for name, kappa in kappas.items()}
+    constraint = context.convention(context.experiments[0]).title
+    shown = {
+        name: f"{style.dataset_title(name)}, {constraint} at {style.kappa_title(kappa)}"
+        for name, kappa in context.options.kappas.items()
+    }
 
     def panel(name: str, dataset: str) -> Panel:
         return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))

@@ -165,7 +165,7 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], canvas.BARS
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, name, own) for name, own in of.items()])
-        note += f" Lower row: the framed points, {SMALL}, without bars."
+        note += f" Lower row: the framed points, {SMALL}, without bars; above they are dots."
     size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
     return canvas.figure(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
 
@@ -184,12 +184,15 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
                 curves += canvas.chords([(p["ks_group_0"], p["risk"]) for p in ours], line)
             look: dict[str, Any] = {"fmt": marker, "ls": "none", "color": colour, "elinewidth": 0.7}
             look |= {"ecolor": (colour, style.faint(colour))}
-            spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
-            bars = {
-                way: [float(canvas.half_width(p[name], p["n_seeds"])) for p in ours] for way, name in spreads.items()
-            }
-            curves.append(_points_of(ours, look | {"ms": 6, "label": one.label, "zorder": 4}, bars))
+            framed = _tiny(ours) if context.options.enlarge else []
+            alone = [p for p in ours if p not in framed]
+            curves.append(_points_of(alone, look | {"ms": 6, "label": one.label, "zorder": 4}, _bars(alone)))
+            if framed:  # their marks are in the row below; here they would hide each other
+                curves.append(_points_of(framed, look | {"ms": 2.5, "zorder": 3}, _bars(framed)))
         theirs = [line for line in own if line["source"] == "published" and "ks_group_0" in line and "risk" in line]
+        if context.options.enlarge:
+            framed = _tiny(theirs)
+            theirs = [p for p in theirs if p not in framed]
         if theirs:
             look = {"marker": marker, "mfc": "none", "mec": colour, "ms": 9.5, "mew": 1.1, "ls": "none", "zorder": 3}
             curves.append(_points_of(theirs, look))
@@ -210,6 +213,12 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
 
     labels = {"title": TITLES[dataset], "xlabel": XLABEL}
     return Panel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
+
+
+def _bars(own: list[Line]) -> dict[str, list[float]]:
+    """Half a 95% interval of the mean in either direction, per point."""
+    spreads = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
+    return {way: [float(canvas.half_width(p[name], p["n_seeds"])) for p in own] for way, name in spreads.items()}
 
 
 def _points_of(own: list[Line], look: dict[str, Any], bars: dict[str, Any] | None = None) -> Curve:
