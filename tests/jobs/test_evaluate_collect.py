@@ -161,6 +161,13 @@ class TestEvaluate:
         assert (result["status"], result["reason"], result["splits"]) == ("infeasible", "no feasible point", {})
         assert pq.read_table(folder / "bad/scores.parquet").num_rows == 0
 
+    def test_a_failed_run_is_not_scored_though_it_left_a_model(self, folder):
+        write_run(folder, folder / "failed", "failed", "gave up")
+        result = run_evaluate(folder, folder / "failed")
+        assert (result["status"], result["reason"], result["splits"]) == ("failed", "gave up", {})
+        write_run(folder, folder / "missed", "tolerance missed", "violation 0.2")
+        assert run_evaluate(folder, folder / "missed")["splits"]
+
     def test_scores_that_are_not_finite_are_refused(self, folder):
         write_run(folder, folder / "nan", weights=np.full((2, 4), 1e306))
         with pytest.raises(DataError, match="scores of the train split are not finite"):

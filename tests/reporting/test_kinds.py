@@ -26,12 +26,12 @@ def config(tmp_path: Path, **entry: object):
         ({"kind": "rank_curve"}, r"exhibits\.figure2\.kind: unknown kind 'rank_curve'; did you mean 'rank_curves'\?"),
         ({}, r"exhibits\.figure2\.kappas: the key is missing; add it"),
         ({"kappas": {}, "algoritm": "idca"}, r"figure2\.algoritm: unknown key; did you mean 'algorithm'\?"),
-        ({"kappas": {"a9a": [0.1]}, "seed": "0"}, r"figure2\.seed is '0': input should be a valid integer"),
+        ({"kappas": {"a9a": [0.1]}, "seed": "0"}, r"figure2\.seed is '0': write a whole number"),
         (
             {"kind": "mean_std_table", "metrics": ["sp"], "tolerance": {"sp": 0.1}},
             r"figure2\.tolerance is \{'sp': 0\.1\}: numbers of this kind are judged by bands; write bands: \{test: ",
         ),
-        ({"kappas": {"a9a": 0.1}}, r"figure2\.kappas\.a9a is 0\.1: input should be a valid list"),
+        ({"kappas": {"a9a": 0.1}}, r"figure2\.kappas\.a9a is 0\.1: write a list"),
     ],
 )
 def test_wrong_entry_is_refused_in_one_sentence(tmp_path, entry, sentence):
@@ -92,7 +92,7 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
         paths = exhibit.kind_of(right, "figure2").render(context)
         assert [path.suffix for path in paths] == [".csv", ".pdf", ".svg", ".png"]
         assert paths[0].read_text().split()[:2] == ["seed", "1"]
-        with pytest.raises(ConfigError, match=r"figure2\.first is 'one': input should be a valid integer"):
+        with pytest.raises(ConfigError, match=r"figure2\.first is 'one': write a whole number"):
             exhibit.check_exhibits(wrong)
         with pytest.raises(PluginError, match=r"reporting/kinds/broken\.py, line 1: importing it gives NameError"):
             exhibit.kind("broken")

@@ -82,6 +82,19 @@ class TestLabels:
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
         assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
 
+    def test_a_label_stays_in_the_panel_and_off_the_line_from_the_start(self, axis):
+        bars = dict.fromkeys(("fairness_low", "fairness_high", "accuracy_low", "accuracy_high"), math.nan)
+        mark = {"fairness": 0.56, "accuracy": 0.8, "experiment": "one"} | bars
+        axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
+        blocked = [mark | {"fairness": 0.57 + 0.01 * k, "accuracy": 0.8, "experiment": f"{k}"} for k in range(8)]
+        (_, at), *_ = fairness_points._free_places(axis, [mark, *blocked])
+        left = 0.01 / 0.38 * 0.85 * 5.6 * 72 + at[0]
+        assert left >= 0
+        (_, free), *_ = fairness_points._free_places(axis, [mark])
+        start = {"fairness": 0.7, "accuracy": 0.85, "experiment": "start"} | bars
+        (_, beside), *_ = fairness_points._free_places(axis, [mark], [start])
+        assert free[1] > 0 > beside[1]  # the line rises to the right, where the label stood
+
     def test_marks_of_one_experiment_that_touch_share_a_label(self, axis):
         made = [
             {"fairness": x, "accuracy": 0.8, "experiment": experiment, "kappa": kappa, "algorithm": "regularization"}

@@ -28,16 +28,6 @@ def test_numbers_in_few_letters(value, digits, text):
     assert explorers._text(value, digits) == text
 
 
-@pytest.mark.parametrize(
-    ("where", "text"),
-    [({"holds": "a9a, bank"}, ""), ({"holds": "a9a", "fails": "bank: SSG"}, "Holds: a9a. Fails: bank: SSG.")],
-)
-def test_a_paper_says_where_only_if_places_differ(where, text):
-    found = {"because": "x", "where": where, "explanation": "", "verdict": "holds", "claims": {}, "numbers": {}}
-    project = SimpleNamespace(papers={"p": None}, verdicts={"p": found})
-    assert papers.Verdict.of(project, "p").evidence == text
-
-
 def test_counted_outcomes_agree_with_their_number():
     page = environment().from_string('{% import "site/parts.html.j2" as parts %}{{ parts.tally(counts, {}) }}')
     chips = page.render(counts={"differs from the paper": 2, "fails": 1})

@@ -68,6 +68,7 @@ def test_what_the_grid_has_is_left_alone(check):
         ({"against": [{"method": "alm", "kappa": 0.77}]}, "psp has no run of alm at kappa 0.77; its tolerances are"),
         ({"kappa": 0.28, "datasets": ["law_school"]}, "psp has no run of idca at kappa 0.28; its tolerances are 0.2,"),
         ({"kappa": None}, "psp runs idca at several tolerances (0.28, 0.2"),
+        ({"test": "similar", "margin": {"a9b": 0.1}}, "unknown dataset of a margin 'a9b'; did you mean 'a9a'?"),
         ({"metric": "acuracy"}, "unknown metric 'acuracy'; did you mean 'accuracy'?"),
         ({"metric": "f1", "better": "larger"}, "unknown metric 'f1'; name a metric, or a column of runs.parquet"),
         ({"kappa": None, "at_equal": {"metric": "rank_gapp"}}, "unknown metric 'rank_gapp'; did you mean 'rank_gap'?"),
@@ -80,6 +81,30 @@ def test_a_claim_about_runs_that_the_grid_does_not_have_is_refused(check, claim,
     with pytest.raises(ConfigError) as caught:
         check(claim)
     assert str(caught.value).startswith(f"papers/mine/claims.yaml: ahead: {said}")
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({"margin": -0.02}, "margin is -0.02: input should be greater than or equal to 0"),
+        ({"margin": float("nan")}, "margin is nan: write a finite number"),
+        ({"margin": float("inf")}, "margin is inf: write a finite number"),
+        ({"margin": {"a9a": -1.0}}, "margin"),
+        ({"margin": {"a9a": 0.0}}, ": test similar needs margin (above 0, stated before the run)"),
+        ({"margin": {}}, ": test similar needs margin (above 0, stated before the run)"),
+        ({"at_equal": {"levels": 0}}, "at_equal.levels is 0: input should be greater than or equal to 1"),
+        ({"at_equal": {"levels": []}}, "at_equal.levels"),
+        ({"at_equal": {"levels": [5.0]}}, "at_equal.levels"),
+        ({"at_equal": {"levles": 3}}, "at_equal.levles: unknown key; did you mean 'levels'?"),
+        ({"at_equal": {"fairer_than": 0.9, "less_fair_than": 0.8}}, "at_equal"),
+        ({"section": 4}, "section is 4: write text, in quotes where it looks like a number"),
+    ],
+)
+def test_a_claim_that_would_be_decided_by_a_slip_is_refused(check, claim, said):
+    with pytest.raises(ConfigError) as caught:
+        check({"test": "similar", "margin": 0.01, "kappa": None, "at_equal": {"levels": 5}} | claim)
+    message = str(caught.value)
+    assert message.startswith("papers/mine/claims.yaml: ahead") and said in message, message
 
 
 def test_a_table_has_one_row_of_numbers_for_a_method(check):

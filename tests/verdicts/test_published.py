@@ -57,6 +57,12 @@ LINE = "p,t,a9a,idca,psp,0-1,row=1,accuracy,test,0.5,,"
         (f"{HEAD}\n{LINE.replace('0.5', 'half')}", ", line 2: value is 'half'; give a number"),
         (f"{HEAD}\n{LINE.replace('0.5', 'nan')}", ", line 2: value is 'nan'; give a number"),
         (f"{HEAD}\n{LINE.replace('0.5,', '0.5,a')}", ", line 2: spread is 'a'; give a number"),
+        (f"{HEAD}\n{LINE.replace('0.5,', '0.5,-1')}", ", line 2: spread is '-1'; a spread is not negative"),
+        (f"{HEAD}\n{LINE}sdt", ", line 2: spread_kind is 'sdt'; write std, or leave it empty"),
+        (
+            f"{HEAD.replace('spread_kind', 'spred_kind')}\n{LINE}",
+            ": unknown column 'spred_kind'; did you mean 'spread_",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_in_one_sentence(tmp_path, text, sentence):

@@ -1,6 +1,7 @@
 """What is refused in a configuration that has been read: one sentence that names the key, the value and the remedy."""
 
 import math
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -29,26 +30,43 @@ MOST_ROWS = 100_000_000
 """Rows of a table that is drawn: more would not fit into memory."""
 
 
-def validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...]) -> _Model:
+def validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...] = ()) -> _Model:
     """Return the block at ``prefix`` as ``model``, or turn the first complaint into one sentence."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(f"{source}: {_sentence(error, model, prefix)}") from error
+        raise ConfigError(f"{source}: {_sentence(error, model, content, prefix)}") from error
 
 
-def _sentence(error: ValidationError, model: type[BaseModel], prefix: tuple[str, ...]) -> str:
-    """Return the first complaint of pydantic as key path, value and remedy."""
-    first = error.errors()[0]
+_REMEDIES = {
+    "string_type": "write text, in quotes where it looks like a number",
+    "list_type": "write a list, as in [a, b]",
+    "dict_type": "write keys with their values",
+    "model_type": "write keys with their values",
+    "float_type": "write a number",
+    "int_type": "write a whole number",
+    "bool_type": "write true or false",
+    "finite_number": "write a finite number",
+}
+"""What to do about a value of another type, by pydantic's name of the complaint."""
+
+
+def _sentence(error: ValidationError, model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
+    """Return the first complaint of pydantic as key path, value and remedy; a misspelt key before a missing one."""
+    complaints = error.errors()
+    first = next((one for one in complaints if one["type"] == "extra_forbidden"), complaints[0])
     location, value = first["loc"], first.get("input")
-    path = ".".join(str(part) for part in (*prefix, *location) if part != "[key]")
+    path = ".".join(str(part) for part in (*prefix, *_keys(content, location))) or "the file"
     if first["type"] == "extra_forbidden":
         hint = plugins.did_you_mean(str(location[-1]), _fields(model, location[:-1]))
         return f"{path}: unknown key; {hint}"
     if first["type"] == "missing":
-        return f"{path}: the key is missing; add it"
+        return f"{path}.{location[-1]}: the key is missing; add it".removeprefix("the file.")
     message = first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
+    if first["type"] == "too_short":
+        message = f"give at least {first['ctx']['min_length']}"
+    message = _REMEDIES.get(first["type"], message)
     if not location and first["type"] == "value_error":  # of the block as a whole, which is too long to print
         return f"{path}: {message}"
     if "[key]" in location:
@@ -56,16 +74,33 @@ def _sentence(error: ValidationError, model: type[BaseModel], prefix: tuple[str,
     return f"{path} is {value!r}: {message}"
 
 
+def _keys(content: Any, location: tuple[int | str, ...]) -> list[int | str]:
+    """The parts of a location that stand in the file; pydantic also names which type of several it tried."""
+    found: list[int | str] = []
+    for part in location:
+        inside = isinstance(content, dict) and part in content
+        if inside or (isinstance(content, list) and isinstance(part, int) and part < len(content)):
+            found.append(part)
+            content = content[part]
+    return found
+
+
 def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
     """Return the valid keys at a location inside ``model``."""
     for part in location:
         if isinstance(model, type) and issubclass(model, BaseModel):
             field = model.model_fields.get(str(part))
-            model = field.annotation if field else None
+            model = _block(field.annotation) if field else None
         else:
             arguments = get_args(model)
-            model = arguments[-1] if arguments else None
+            model = _block(arguments[-1]) if arguments else None
     return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _block(annotation: Any) -> Any:
+    """What an annotation allows besides ``None``; itself if that is more than one thing."""
+    wanted = [one for one in get_args(annotation) if one is not NoneType]
+    return wanted[0] if NoneType in get_args(annotation) and len(wanted) == 1 else annotation
 
 
 def check_names(config: "Config") -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, field_validator
 
 from partialfair.errors import ConfigError
+from partialfair.grid.checks import validated
 from partialfair.grid.params import StrictModel
 from partialfair.grid.reading import parse, parse_strictly
 
@@ -28,7 +29,7 @@ class Paper(StrictModel):
     title: str = Field(description="title, as printed")
     authors: list[str] = Field([], description="names in the printed order; none if the authors are anonymous")
     venue: str = Field("", description="where it appeared")
-    year: str = Field("", description="when it appeared, in quotes; empty if it does not say")
+    year: str = Field("", description="when it appeared; empty if it does not say")
     link: str = Field("", description="address of the paper, if it states one")
     seeds: int | None = Field(None, ge=2, description="seeds that a printed mean is of; by default as many as here")
     central_claim: str = Field("", description="what the paper is about to show, in one paraphrased sentence")
@@ -37,6 +38,11 @@ class Paper(StrictModel):
         description="verdict that the sentence below explains; a page prints that sentence only while it is this one",
     )
     verdict: str = Field("", description="why the central claim holds here or not, in one sentence without numbers")
+
+    @field_validator("year", mode="before")
+    @classmethod
+    def _in_quotes_or_not(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def grid_name(path: Path) -> str:
@@ -101,10 +107,6 @@ def paper(name: str, root: Path = Path()) -> Paper:
 def _read(path: Path, changed: int) -> Paper:  # ``changed`` makes a rewritten file a new entry
     try:
         content: Any = parse_strictly(path.read_text(encoding="utf-8"))
-        return Paper.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"])) or "the file"
-        raise ConfigError(f"{path}: {key}: {first['msg'].lower()}; correct it") from error
+    return validated(content, Paper, str(path))

@@ -197,11 +197,11 @@ def _read_fit(path: Path) -> dict[str, Any]:
 
 
 def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:
-    """Load the model, or return ``None`` where the run has none (and says so in its status)."""
+    """Load the model, or return ``None`` where the run has none or failed (and says so in its status)."""
     from partialfair.models.stored import load_model
 
     model = load_model(model_path)
-    return model if fit["status"] == "ok" or model.usable else None
+    return model if fit["status"] == "ok" or (model.usable and fit["status"] != "failed") else None
 
 
 def _require_finite(scores: NDArray, name: str, model_path: str | Path) -> None:

@@ -36,7 +36,7 @@ SHARE = 0.28
 COMPRESSED = "grey: the vertical scale is compressed"
 BARS = (
     "Bars: 95% t-intervals over seeds. Across: of the mean gap. Up and down: of the mean difference in AUC from the "
-    "unconstrained model of the same seed, since splits differ more than models do."
+    "unconstrained model of the same seed, since splits differ more than models do; long ones are cut."
 )
 LONGEST = 0.35
 """Longest bar that the scale makes room for, in ranges of the points."""
@@ -199,7 +199,7 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
-    labels = {"title": title_of(context, dataset, experiment), "xlabel": "|Δ| on test rows"}
+    labels = {"title": title_of(context, dataset, experiment), "xlabel": "gap |Δ| of the two AUCs, test rows"}
     labels |= {"ylabel": "AUC on test rows"} if first else {}
     drawn = [entry for entry in points(context, experiment, dataset) if entry.auc.size]
     start = start_of(drawn)

@@ -252,12 +252,12 @@ def _panel(axis: Any, panel: Panel) -> None:
 NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
-DOTTED = f"Dotted: nothing trained between two models more than {FAR:g} apart."
+DOTTED = f"Dotted: the two models that it joins are more than {FAR:g} apart."
 """What :func:`chords` draws over a long way."""
 
 
 def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[Curve]:
-    """The line from model to model, dotted and thin where nothing was trained over a long way.
+    """The line from model to model, dotted and thin where it joins two of the figure that are far apart.
 
     Args:
         path: horizontal place, in units of fairness or of its violation, and vertical place of each model.

@@ -1,4 +1,4 @@
-"""Validation curves of networks against epochs: mean over seeds with a band of one standard deviation."""
+"""Validation curves of networks against epochs: mean over seeds with its 95% interval."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -23,7 +23,9 @@ class EpochCurves(Options):
     source: Literal["epochs"] = Field(description="epochs: validation curves of networks")
     series: list[TraceSeries] = Field(description="lines of every panel")
     quantities: dict[str, str] = Field(description="quantities shown, with the titles of their panels")
-    zero: list[str] = Field([], description="quantities whose panels have a line at 0")
+    limits: dict[str, float] = Field(
+        {}, description="quantities whose panels have a line at what the constraint allows"
+    )
 
 
 def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
@@ -80,8 +82,9 @@ def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, titl
         curves.append(Curve(epochs, middle, look, band=(middle - half, middle + half), shade=0.12))
 
     def finish(axis: Any) -> None:
-        if quantity in context.options.zero:
-            axis.axhline(0.0, color=style.INK, lw=0.8)
+        if quantity in context.options.limits:
+            allowed = context.options.limits[quantity]
+            axis.axhline(allowed, color=style.INK, lw=0.8, label=f"constraint: at most {allowed:g}")
         _frame(axis, [(np.asarray(curve.x), np.asarray(curve.y)) for curve in curves])
 
     reason = "; ".join(dict.fromkeys(p["note"] for p in found if p.get("note")))

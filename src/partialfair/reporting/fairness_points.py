@@ -186,7 +186,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     def finish(axis: Any) -> None:
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
-        for named, at in _free_places(axis, words):
+        for named, at in _free_places(axis, words, starts):
             place = (named[0]["fairness"], named[0]["accuracy"])
             line = {"arrowstyle": "-", "color": inks[named[0]["experiment"]], "lw": 0.8, "shrinkA": 0, "shrinkB": 3}
             axis.annotate(
@@ -204,11 +204,13 @@ def _name(points: Sequence[Line]) -> str:
     return f"{letter} {ends[0]:g}" if len(ends) == 1 else f"{letter} {ends[0]:g} to {ends[-1]:g}"
 
 
-def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[list[Line], tuple[float, float]]]:
+def _free_places(
+    axis: Any, points: Sequence[Line], starts: Sequence[Line] = ()
+) -> list[tuple[list[Line], tuple[float, float]]]:
     """Labels: the points that share one, and its offset from the first one's mark, in points of print.
 
-    Neighbours of one experiment whose marks touch share a label. A label goes where it covers the fewest bars, marks
-    and labels.
+    Neighbours of one experiment whose marks touch share a label. A label goes where it covers the fewest bars, marks,
+    lines and labels, and stays inside the panel.
     """
     panel = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])  # about that of the panel, which is not laid out yet
     start, end = (np.array(ends) for ends in zip(axis.get_xlim(), axis.get_ylim(), strict=True))
@@ -222,7 +224,10 @@ def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[list[Line], tu
         across = at(p["fairness_low"], p["accuracy"]), at(p["fairness_high"], p["accuracy"])
         upwards = at(p["fairness"], p["accuracy_low"]), at(p["fairness"], p["accuracy_high"])
         taken += [(low - 1.5, high + 1.5) for low, high in (across, upwards)]  # of one seed NaN, which covers nothing
-    for first, last in zip(marks, marks[1:], strict=False):  # along the lines; between experiments there are none
+    lines = [*zip(marks, marks[1:], strict=False)]  # those between experiments are not drawn, and do no harm
+    first_of = {p["experiment"]: mark for p, mark in reversed([*zip(points, marks, strict=True)])}
+    lines += [(at(p["fairness"], p["accuracy"]), mark) for p in starts for mark in first_of.values()]
+    for first, last in lines:
         steps = [first + share * (last - first) for share in np.linspace(0, 1, 15)]
         taken += [(step - 1, step + 1) for step in steps]
     together: list[tuple[list[Line], NDArray[np.float64]]] = []
@@ -237,10 +242,18 @@ def _free_places(axis: Any, points: Sequence[Line]) -> list[tuple[list[Line], tu
         size = LABEL if len(named) == 1 else RANGE
         offsets = [(x, y) for y in HEIGHTS for x in (AWAY, -AWAY - float(size[0]))]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
-        best = min(offsets, key=lambda offset: sum(_cover(boxes[offset], one) for one in taken))
+        best = min(
+            offsets,
+            key=lambda offset: (_leaves(boxes[offset], panel), sum(_cover(boxes[offset], one) for one in taken)),
+        )
         taken += OVER_A_LABEL * [boxes[best]]
         found.append((named, best))
     return found
+
+
+def _leaves(box: tuple[NDArray[np.float64], NDArray[np.float64]], panel: NDArray[np.float64]) -> bool:
+    """Whether a box, by its lower left and its upper right corner, reaches beyond the panel."""
+    return bool(np.any(box[0] < 0) or np.any(box[1] > panel))
 
 
 def _cover(one: tuple[NDArray[np.float64], NDArray[np.float64]], other: tuple[Any, Any]) -> bool:

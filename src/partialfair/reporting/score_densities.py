@@ -132,7 +132,7 @@ def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
         panels.append(row)
     panels.append([_overlaid([p for p in found if p["kappa"] == s.kappa], names, not i) for i, s in enumerate(shown)])
     size = (2.9 * len(shown) + 0.3, 1.9 * len(panels) + 0.9)
-    note = f"Filled: ranks in I. One run, seed {context.options.seed}."
+    note = f"Filled: ranks in I. {'Dashed: the threshold 0. ' if decided else ''}One run, seed {context.options.seed}."
     return canvas.figure(panels, size, {"sharex": "col", "sharey": "col"}, note=note)
 
 

@@ -167,9 +167,9 @@ def _looks(entries: Sequence[TraceSeries]) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     names = [entry.algorithm for entry in entries]
     for number, entry in enumerate(entries):
-        place, alone = names[:number].count(entry.algorithm), names.count(entry.algorithm) == 1
-        look = style.look(entry.algorithm)
-        shades, dash = SHADES.get(entry.algorithm, (look.colour,)), look.dash if alone else DASHES[place % 3]
+        place, look = names[:number].count(entry.algorithm), style.look(entry.algorithm)
+        shades = SHADES.get(entry.algorithm, (look.colour,))
+        dash = DASHES[place % 3] if len(shades) > 1 or names.count(entry.algorithm) > 1 else look.dash
         out[entry.label] = {"color": shades[place % len(shades)], "ls": dash}
     return out
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, model_validator
@@ -15,7 +15,9 @@ from partialfair.grid.reading import parse_strictly
 from partialfair.metrics import get
 
 Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
-Margin = float | dict[str, float]
+Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Margin = Difference | dict[str, Difference]
+Level = Annotated[float, Field(ge=0, le=1)]
 LARGER = ("accuracy", "auc", "group_auc_mean")
 """Metrics of quality that are better the larger they are; of others a claim has to say it."""
 
@@ -32,10 +34,21 @@ class Equal(StrictModel):
     """Methods are compared at equal fairness, inside the range in which both were trained."""
 
     metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
-    levels: int | list[float] = Field(10, description="number of equally spaced levels, or violations")
-    fairer_than: float = Field(0.0, description="only levels of at least this fairness (1 - violation)")
-    less_fair_than: float = Field(1.0, description="only levels up to this fairness")
+    levels: Annotated[int, Field(ge=1)] | Annotated[list[Level], Field(min_length=1)] = Field(
+        10, description="number of equally spaced levels, or violations"
+    )
+    fairer_than: Level = Field(0.0, description="only levels of at least this fairness (1 - violation)")
+    less_fair_than: Level = Field(1.0, description="only levels up to this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
+
+    @model_validator(mode="after")
+    def _some_levels(self) -> Self:
+        """Refuse a part of the axis that has no levels."""
+        if self.fairer_than >= self.less_fair_than:
+            raise ValueError(
+                f"fairer_than ({self.fairer_than:g}) is not below less_fair_than ({self.less_fair_than:g})"
+            )
+        return self
 
 
 class FromTable(StrictModel):
@@ -151,7 +164,8 @@ class Claim(StrictModel):
         }
         needed += more.get(self.test, [("against", "what it is compared with", self.against)])
         if self.test in ("similar", "at_least") or (self.pairing == "single" and self.test != "bound"):
-            needed.append(("margin", "above 0, stated before the run", self.margin))
+            margins = self.margin.values() if isinstance(self.margin, dict) else [self.margin]
+            needed.append(("margin", "above 0, stated before the run", margins and all(margins)))
         if self.test in ("bound", "monotone", "rate") and self.kind == "claim":
             why = "methods that take the test too; or without_nulls, why there are none"
             needed.append(("nulls", why, self.nulls or self.without_nulls))

@@ -92,6 +92,8 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
         return
     datasets = {name for experiment in config.experiments.values() for name in experiment.runs}
     _check_known("dataset", claim.datasets, datasets, where)
+    if isinstance(claim.margin, dict):
+        _check_known("dataset of a margin", claim.margin, {*datasets, "default"}, where)
     sides = [side.method for side in claim.sides()]
     methods = [claim.method, claim.start, *sides, *chain(*claim.order), *claim.nulls]
     _check_known("algorithm", [name for name in methods if name], plugin_names("algorithms"), where)

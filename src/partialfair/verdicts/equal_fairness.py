@@ -15,6 +15,9 @@ from partialfair.verdicts.claim import Claim, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.sample import Place, Sample, metric_values, name_of, sign_of, weakest
 
+NARROW = 0.01
+"""Levels of fairness that all lie within this say nothing of a range, and a line with such levels says so."""
+
 
 def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, label: str) -> Sample:
     """Advantage at levels of fairness inside the range in which both sides were trained."""
@@ -57,7 +60,8 @@ def _levels_words(levels: NDArray[np.float64], wanted: int) -> str:
     """Which levels of fairness were compared, of how many."""
     span = f" from {levels[0]:.3f} to {levels[-1]:.3f}" if len(levels) > 1 else f", {levels[0]:.3f}"
     left_out = f", of {wanted}; around the others models lie more than {FAR:g} apart" if len(levels) < wanted else ""
-    return f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}{left_out}"
+    narrow = ", which is one place rather than a range" if len(levels) > 1 and levels[-1] - levels[0] < NARROW else ""
+    return f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}{narrow}{left_out}"
 
 
 def _without_levels(

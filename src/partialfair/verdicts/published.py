@@ -9,6 +9,7 @@ from pathlib import Path
 
 from partialfair.errors import ConfigError, DataError
 from partialfair.grid import papers
+from partialfair.plugins import did_you_mean
 from partialfair.tables import intervals
 
 
@@ -76,6 +77,8 @@ def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published
 PLACE = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
 NEEDED = (*PLACE, "value")
 """Columns without which a file cannot be read."""
+MORE = ("split", "spread", "spread_kind")
+"""Columns that a file may have besides."""
 
 
 @cache
@@ -100,6 +103,9 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
     for name in NEEDED:
         if name not in names:
             raise DataError(f"{path}: there is no column {name!r}; the first line names {', '.join(NEEDED)}")
+    for name in names:
+        if name not in (*NEEDED, *MORE):
+            raise DataError(f"{path}: unknown column {name!r}; {did_you_mean(name, (*NEEDED, *MORE))}")
 
 
 def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> Published:
@@ -114,11 +120,15 @@ def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> 
         raise DataError(f"{where}: {error}; correct the line") from error
     texts = {name: line[name] for name in PLACE} | {"interval": interval, "split": line.get("split", "")}
     spread = _number(line, "spread", where) if line.get("spread") else math.nan
+    if spread < 0:
+        raise DataError(f"{where}: spread is {line['spread']!r}; a spread is not negative")
+    if (kind := line.get("spread_kind", "")) not in ("", "std"):
+        raise DataError(f"{where}: spread_kind is {kind!r}; write std, or leave it empty")
     return Published(
         **texts,
         value=_number(line, "value", where),
         spread=spread,
-        spread_kind=line.get("spread_kind", ""),
+        spread_kind=kind,
         seeds=seeds,
         line=number,
     )

@@ -117,7 +117,7 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
-        "because": because(rests_on, len(asked) - len(rests_on)), "where": where(rests_on),
+        "because": because(rests_on, len(asked) - len(rests_on)),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
     }  # fmt: skip
@@ -143,12 +143,6 @@ def because(lines: Lines, powerless: int = 0) -> str:
     words = ("1 more does", "it") if powerless == 1 else (f"{powerless} more do", "them")
     rest = f"; {words[0]} not count, as the unconstrained model passes {words[1]} too" if powerless else ""
     return ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines)}" if against else "") + rest
-
-
-def where(lines: Lines) -> dict[str, str]:
-    """By verdict, the datasets and other sides of some lines, in words."""
-    found = {word: [line for line in lines if line["verdict"] == word] for word in CLAIMS}
-    return {word: _where(own, lines) for word, own in found.items() if own}
 
 
 def _where(lines: Lines, every: Lines) -> str:

@@ -232,7 +232,11 @@ def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
         row.append(
             _panel(own, "interval", "fairness", named=False) | {"title": f"{title}: fairness", "xlabel": fairness}
         )
-    note = f"{canvas.BARS} Hollow: accuracy not matched."
+    name = context.label(context.options.algorithm)
+    note = (
+        f"{canvas.BARS} Hollow: no model within a standard error of {name}'s accuracy on "
+        "validation rows. Accuracies on test rows, shown here, still differ; claims are tested at equal ones."
+    )
     return canvas.figure([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
 
 
@@ -252,7 +256,7 @@ def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> P
             at = place + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
             ends = canvas.lengths(line, name) if f"{name}_low" in line else None
             dot = {"fmt": look.marker, "color": look.colour, "ms": 5, "elinewidth": 1.1, "capsize": 0, "zorder": 3}
-            dot |= {"label": look.label} if line.get("matched", 1) else {"mfc": "none"}
+            dot |= {"label": look.label} if line.get("matched", 1) else {"mfc": "white", "ms": 7}
             axis.errorbar(line[name], at, xerr=ends, **dot)
             if line.get("published") is not None:
                 axis.plot([line["published"]], [at], **OPEN)

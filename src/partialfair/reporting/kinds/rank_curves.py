@@ -79,7 +79,7 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
     from matplotlib import pyplot as plt
 
     rows = settings(context)
-    size = (3.15 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.5)
+    size = (3.15 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.8)
     figure, axes = plt.subplots(len(rows), max(map(len, rows.values())), figsize=size, squeeze=False)
     for line_of_axes, (dataset, panels) in zip(axes, rows.items(), strict=True):
         names = runs.group_names(context, dataset)
@@ -90,7 +90,8 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
             axis.set_box_aspect(1)
             axis.set_xlabel(f"share above θ: {names[0]}")
         line_of_axes[0].set_ylabel(f"share above θ: {names[1]}")
-    figure.tight_layout(h_pad=1.4, w_pad=0.8)
+    named = f"Bold: seed {_seeds(context)[-1]}, whose gap the title says; thin: the other seeds."
+    canvas.below(figure, axes, note=f"{named} Between the red lines: ranks in I. Dashed: both groups alike.")
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from partialfair.grid.papers import Paper
 from partialfair.pages import cells
-from partialfair.reporting.site import card, rows, strip
+from partialfair.reporting.site import card, comparisons, rows, strip
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
@@ -37,7 +37,6 @@ class Verdict:
         paper: what its folder says of it.
         word: of its central claim, a key of ``card.WORDS``.
         because: the reason, in a sentence.
-        evidence: how the comparisons came out that the verdict rests on, in words.
         claims: how many there are by outcome, and ``total``.
         numbers: the same of numbers that could have failed, with ``counted`` for all of them.
         comparisons: how those of the central claim came out.
@@ -47,7 +46,6 @@ class Verdict:
     paper: Paper
     word: str
     because: str
-    evidence: str
     claims: Mapping[str, int]
     numbers: Mapping[str, int]
     comparisons: Mapping[str, int] = field(default_factory=dict)
@@ -57,14 +55,11 @@ class Verdict:
         """Gather it; undecided as long as the paper is not in that file."""
         about, found = project.papers[name], project.verdicts.get(name)
         if found is None:
-            return cls(name, about, "cannot tell", NOT_YET, "", {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
+            return cls(name, about, "cannot tell", NOT_YET, {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
         counted = sentence(found["because"])
-        where = found.get("where", {})
-        places = [sentence(f"{word}: {names}") for word, names in where.items() if names]
-        evidence = " ".join(places) if len(where) > 1 else ""  # of one outcome the counts say all
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
-        return cls(name, about, found["verdict"], because, evidence, found["claims"], found["numbers"], central)
+        return cls(name, about, found["verdict"], because, found["claims"], found["numbers"], central)
 
     @property
     def bar(self) -> list[tuple[str, str, int, float]]:
@@ -136,13 +131,15 @@ def html(project: Project, name: str, root: str = "../") -> str:
     entries = project.of_paper(name)
     verdict = Verdict.of(project, name)
     numbers = [entry for entry in entries if entry.kind == "number"]
+    stated, titles = claims(project, name), {key: own.title for key, own in project.config.experiments.items()}
     template = cells.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
             root=root, name=name, verdict=verdict, paper=verdict.paper,
             strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
-            tally=card.tally(numbers), tones=card.TONES, claims=claims(project, name), measured=measured,
+            tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
+            outcomes=[comparisons.arranged(claim, titles) for claim in stated if claim.central],
             questions=grouped([entry for entry in entries if entry.kind == "question"]),
             rows=[rows.of(project, entry["shown"]) for entry in exhibits(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
