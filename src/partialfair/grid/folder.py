@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from partialfair.errors import StorageError
@@ -13,44 +13,40 @@ ROOM = 8 << 20
 """Bytes that must be free: less than this holds the records of a few jobs only."""
 
 
-def require_room(folder: str | Path = ".", room: int = ROOM) -> None:
-    """Refuse a folder that is read-only or on a full disk.
+def require_room() -> None:
+    """Refuse a working directory that is read-only or on a full disk.
 
     Raises:
         StorageError: naming the folder, what is wrong with it, and what to do.
     """
-    path = Path(folder).absolute()
+    path = Path.cwd()
     if os.statvfs(path).f_flag & os.ST_RDONLY or not os.access(path, os.W_OK | os.X_OK):
         raise StorageError(
             f"{path}: the folder cannot be written to; make it writable, or work in a copy of the project elsewhere, "
             "and run the same command again"
         )
     free = shutil.disk_usage(path).free
-    if free < room:
+    if free < ROOM:
         logging.raiseExceptions = False  # a logger that cannot write its file would bury the sentence
         raise StorageError(
-            f"{path}: the disk is full ({free / 2**20:.1f} MiB free, at least {room / 2**20:.0f} are needed); free "
+            f"{path}: the disk is full ({free / 2**20:.1f} MiB free, at least {ROOM / 2**20:.0f} are needed); free "
             "space there and run the same command again, which goes on where the last one stopped"
         )
 
 
-def settle_times(folders: Iterable[str | Path] = ("data",)) -> int:
-    """Set the times of files that are in the future to now; their content stays as it is.
+def settle_times() -> None:
+    """Set the times of data files that are in the future to now; their content stays as it is.
 
     After a clock has gone back, Snakemake refuses every result that is older than what it was made from. Nothing is
     lost by this, as results are told to be outdated by content (see the profile), not by time. Their number is printed.
-
-    Returns:
-        The number of such files.
     """
     now, count = time.time(), 0
-    for folder in folders:
-        for place, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(place, name)
+    for place, _, names in os.walk("data"):
+        for name in names:
+            path = os.path.join(place, name)
+            with suppress(FileNotFoundError):  # a link into a cache of DVC that lacks the file
                 if os.path.getmtime(path) > now:
                     os.utime(path, (now, now))
                     count += 1
     if count:
         print(f"{count} files whose times are in the future (the clock went back?) now bear the time of today")
-    return count
