@@ -54,7 +54,14 @@ def test_a_value_that_is_there_in_one_alone_differs(table, tmp_path):
 
 def test_other_rows_and_no_committed_table_are_told(table, tmp_path):
     assert said(tmp_path, table.iloc[:3]) == f"committed results: 4 values in {PLACE}, now 3"
+    assert said(tmp_path, table.assign(kappa=0.2)) == f"committed results: those in {PLACE} are of other settings"
     assert _against_committed(tmp_path, Path("reports/none.parquet"), "value", "value").endswith("to compare with")
+
+
+def test_tables_without_rows_are_the_same(table, tmp_path, monkeypatch):
+    empty = table.iloc[:0].to_parquet()
+    monkeypatch.setattr("partialfair.jobs.summary.git", lambda *_, **__: empty)
+    assert said(tmp_path, table.iloc[:0]) == "same as the committed results"
 
 
 def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():

@@ -165,16 +165,20 @@ def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
         return f"committed results: {len(before)} {what}s in {path}, now {len(now)}"
     if column == "value":
         before, now = (table.sort_values(LABELS, ignore_index=True) for table in (before, now))
+        if not before[LABELS].equals(now[LABELS]):
+            return f"committed results: those in {path} are of other settings"
         lone = before[column].isna() != now[column].isna()
         apart = (before[column] - now[column]).abs().fillna(0.0).mask(lone, math.inf)
-        worst = now.loc[apart.idxmax()]
         count = int((apart > 0).sum())
-        note = f", at most by {apart.max():.2g} ({worst['algorithm']} at {worst['kappa']:g}, {worst['metric']})"
     else:
-        count, note = int((before[column] != now[column]).sum()), " in their verdict"
-    return (
-        f"committed results: {count} of {len(now)} {what}s differ{note}" if count else "same as the committed results"
-    )
+        count = int((before[column] != now[column]).sum())
+    if not count:
+        return "same as the committed results"
+    note = " in their verdict"
+    if column == "value":
+        worst = now.loc[apart.idxmax()]
+        note = f", at most by {apart.max():.2g} ({worst['algorithm']} at {worst['kappa']:g}, {worst['metric']})"
+    return f"committed results: {count} of {len(now)} {what}s differ{note}"
 
 
 def _spread(values: "pd.Series[float]") -> dict[str, float | None]:
