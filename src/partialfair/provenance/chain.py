@@ -146,20 +146,19 @@ class Chain:
         return bool({found.path for found in self.breaks} & set(paths))
 
     @contextmanager
-    def expects(self, path: str | Path, remedy: str, fault: Fault = Fault.DAMAGED) -> Iterator[None]:
+    def expects(self, path: str | Path, remedy: str) -> Iterator[None]:
         """Turn an error of the package that the block raises into a break of ``path``."""
         try:
             yield
         except PartialFairError as error:
-            missing = not Path(path).exists()
-            text = str(error).removeprefix(f"{path}: ")
-            self.broken(path, Fault.MISSING if missing else fault, text.rstrip("."), remedy)
+            fault = Fault.DAMAGED if Path(path).exists() else Fault.MISSING
+            self.broken(path, fault, str(error).removeprefix(f"{path}: ").rstrip("."), remedy)
 
     def take(self, other: "Chain") -> None:
         """Add what another chain has found."""
         self.links += other.links
-        for found in other.breaks:
-            self.broken(found.path, found.fault, found.problem, found.remedy)
+        known = {found.path for found in self.breaks}
+        self.breaks += [found for found in other.breaks if found.path not in known]
         self.absent.update(other.absent)
         self.unfollowed.update(other.unfollowed)
         self.elsewhere.update(other.elsewhere)
@@ -194,7 +193,7 @@ class Chain:
 
     def lines(self, shown: int = 30) -> list[str]:
         """The chain as text: one line per link, then one for each of the first ``shown`` breaks."""
-        width = max((len(title) for title in STAGES.values()), default=0)
+        width = max(map(len, STAGES.values()))
         out = []
         for stage, title in STAGES.items():
             for number, found in enumerate(link for link in self.links if link.stage == stage):
