@@ -60,10 +60,10 @@ def _quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def share(count: float, total: float, level: float, why: str = "there are no such rows") -> Measurement:
+def share(count: float, total: float, level: float) -> Measurement:
     """Return a proportion with its score interval (Wilson, 1927)."""
     if not total:
-        return Measurement(None, reason=why)
+        return Measurement(None, reason="there are no such rows")
     z, p = _quantile(level), count / total
     middle, scale = p + z * z / (2 * total), 1 + z * z / total
     half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))

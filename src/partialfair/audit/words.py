@@ -62,11 +62,11 @@ def fixed(value: float, digits: int = 3) -> str:
     return text.removeprefix("-") if not float(text) else text
 
 
-def ends(found: "Measurement", digits: int = 3) -> str:
+def ends(found: "Measurement") -> str:
     """Return the ends of an interval, which no line break parts; nothing if there is none."""
     if found.low is None or found.high is None:
         return ""
-    return f"{fixed(found.low, digits)}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{fixed(found.high, digits)}"
+    return f"{fixed(found.low)}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{fixed(found.high)}"
 
 
 def counted(number: int, thing: str) -> str:

@@ -146,7 +146,7 @@ def _violation(fit: Mapping[str, Any]) -> str:
     return str(plugins.load("constraints", fit["constraint"]).VIOLATION[fit["kappa_scale"]])
 
 
-def _kind(fit: Mapping[str, Any], model: Any) -> str:
+def _kind(model: Any) -> str:
     return "linear score" if type(model).__name__ == "LinearScore" else "score model"
 
 
@@ -154,7 +154,7 @@ def _summary(fit: Mapping[str, Any], metrics: Mapping[str, Any], model: Any) -> 
     """What the model is and how far it keeps the constraint on rows it has not seen, in plain words."""
     title = plugins.load("constraints", fit["constraint"]).TITLE
     asked = f"to keep {title} within {fit['kappa']:g}" if fit["kappa"] is not None else "without a constraint"
-    what = "predictor of a number" if hasattr(model, "predictions") else _kind(fit, model)
+    what = "predictor of a number" if hasattr(model, "predictions") else _kind(model)
     made = f"A {what} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {asked} "
     made += f"{_where(_interval(fit, metrics))}."
     if not metrics["splits"]:
@@ -204,7 +204,7 @@ def _model(fit: Mapping[str, Any], model: Any, regression: bool) -> list[str]:
     if regression:
         return [f"A predictor of a real-valued label, made by `{fit['algorithm']}`.", needs]
     loss = plugins.chosen(fit.get("loss", "logistic"))[0].replace("_", " ")
-    trained = f"A {_kind(fit, model)} {groups}, trained by `{fit['algorithm']}` on the {loss} loss."
+    trained = f"A {_kind(model)} {groups}, trained by `{fit['algorithm']}` on the {loss} loss."
     return [trained, "A positive score is a positive decision.", needs]
 
 

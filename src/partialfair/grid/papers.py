@@ -74,23 +74,23 @@ def experiments(paper: str, root: Path = Path()) -> set[str]:
     return set(content.get("experiments", {}))
 
 
-def tables_of_claims(paper: str, root: Path = Path()) -> set[str]:
+def tables_of_claims(paper: str) -> set[str]:
     """Return the exhibits whose tables the claims of a paper read; none if it has no claims."""
-    path = file(paper, CLAIMS, root)
+    path = file(paper, CLAIMS)
     content = parse(path.read_text(encoding="utf-8")) if path.is_file() else None
     tables = [entry.get("table") for entry in content or [] if isinstance(entry, dict)]
     return {str(table["exhibit"]) for table in tables if isinstance(table, dict) and "exhibit" in table}
 
 
-def files(paper: str, root: Path = Path()) -> list[str]:
-    """Return the files that a paper's results are held against, as far as they are there, relative to the root."""
-    names = (ABOUT, PUBLISHED, CLAIMS)
-    return [file(paper, name).as_posix() for name in names if file(paper, name, root).is_file()]
+def files(paper: str) -> list[str]:
+    """Return the files that a paper's results are held against, as far as they are there."""
+    paths = (file(paper, name) for name in (ABOUT, PUBLISHED, CLAIMS))
+    return [path.as_posix() for path in paths if path.is_file()]
 
 
-def folders(root: Path = Path()) -> list[str]:
+def folders() -> list[str]:
     """Return the papers that have a folder with a ``paper.yaml``."""
-    return sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{ABOUT}"))
+    return sorted(path.parent.name for path in FOLDER.glob(f"*/{ABOUT}"))
 
 
 def paper(name: str, root: Path = Path()) -> Paper:

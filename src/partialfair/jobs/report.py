@@ -33,13 +33,13 @@ def render_exhibit(
     return exhibit.kind_of(config, exhibit_id).render(context)
 
 
-def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path, root: str | Path = ".") -> Path:
+def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path) -> Path:
     """Write a self-contained page with one exhibit that has been rendered, as Snakemake's report takes it.
 
     Raises:
         ConfigError: no such exhibit, or an unknown kind.
         DataError: the exhibit's figure has not been drawn.
     """
-    context = exhibit.context(config, exhibit_id, Path(root))
+    context = exhibit.context(config, exhibit_id)
     title, caption = exhibit.heading(context)
     return cells.write_html(Path(target), title, caption, exhibit.body(context))

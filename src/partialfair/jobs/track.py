@@ -63,14 +63,15 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
     return target
 
 
-def name_in_stages(path: str | Path, stages: str | Path = "dvc.yaml") -> bool:
-    """Name a raw file among the inputs of the stage ``data``, in alphabetical order; all other lines stay as they are.
+def name_in_stages(path: str | Path) -> bool:
+    """Name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
+
+    All other lines stay as they are.
 
     Returns:
         Whether the file is named there now: not where there are no such inputs, or the file lies elsewhere.
     """
-    stages = Path(stages)
-    root = stages.absolute().parent
+    stages, root = Path("dvc.yaml"), Path.cwd()
     lines = stages.read_text(encoding="utf-8").splitlines() if stages.exists() else []
     named = {number: line.strip() for number, line in enumerate(lines) if line.strip().startswith("- data/raw/")}
     if not named or not Path(path).absolute().is_relative_to(root / "data" / "raw"):

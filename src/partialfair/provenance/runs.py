@@ -185,8 +185,8 @@ def _evaluate_again(chain: Chain, job: Job, wanted: Wanted) -> None:
             chain.compare(job.path / name, sha256(Path(folder) / name), "the model that gives them has it", remedy)
 
 
-def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int, seed: int | None = None) -> None:
-    """Train a random sample of runs again in a scratch folder and compare the models.
+def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int) -> None:
+    """Train a random sample of runs, another one each time, again in a scratch folder and compare the models.
 
     On the same kind of machine with the same packages the bytes have to be the same. Elsewhere the metrics on test rows
     may differ by ``ELSEWHERE``.
@@ -196,10 +196,9 @@ def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int, seed:
         config: the grid.
         jobs: runs to draw from; their tables and splits have to be here.
         count: how many.
-        seed: names the sample; by default another one each time.
     """
     usable = [job for job in jobs if Path(job.table).exists() and Path(job.split).exists()]
-    sample = random.Random(seed).sample(usable, min(count, len(usable)))  # noqa: S311 - a sample, not a secret
+    sample = random.sample(usable, min(count, len(usable)))
 
     def check(own: Chain, job: Job) -> None:
         _retrain_one(own, config, job)

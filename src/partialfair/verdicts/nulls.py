@@ -15,9 +15,7 @@ from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting, is_estimated
 
 
-def of_setting(
-    evidence: Evidence[Any], setting: Setting, metric: str, start: str = frontiers.START
-) -> dict[str, float]:
+def of_setting(evidence: Evidence[Any], setting: Setting, metric: str) -> dict[str, float]:
     """Null models of a run's number: a constant score, and what the nearest other tolerances gave.
 
     Those are the unconstrained model and the next tolerances of the same method; of the unconstrained model, the
@@ -27,10 +25,9 @@ def of_setting(
         evidence: of the exhibit.
         setting: the run that stands for the published number.
         metric: what is published of it; of a violation, 1 - violation.
-        start: the method without the constraint.
     """
     found = {"constant": _constant(evidence.root, setting.dataset, metric)}
-    for name, other in neighbours(evidence, setting, start).items():
+    for name, other in neighbours(evidence, setting).items():
         estimate = evidence.results.estimate(other, metric)
         if is_estimated(estimate):
             found[name] = estimate.mean
@@ -38,7 +35,12 @@ def of_setting(
 
 
 def neighbours(evidence: Evidence[Any], setting: Setting, start: str = frontiers.START) -> dict[str, Setting]:
-    """The runs that a wrong answer could have been taken from, by name; see :func:`of_setting`."""
+    """The runs that a wrong answer could have been taken from, by name; see :func:`of_setting`.
+
+    Args:
+        evidence, setting: as there.
+        start: the method without the constraint.
+    """
     beside = [one for one in evidence.results.settings(setting.experiment) if one.dataset == setting.dataset]
     if math.isinf(setting.kappa):
         finite = [one for one in beside if not math.isinf(one.kappa)]

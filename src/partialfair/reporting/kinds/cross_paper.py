@@ -220,7 +220,7 @@ def _three(line: Line, lost: float) -> list[Cell]:
     ]
 
 
-def detail(context: Shown, found: list[Line]) -> Table:
+def detail(found: list[Line]) -> Table:
     """One row per dataset and method at one tolerance; a column for every kind of certificate that there is."""
     kinds = [kind for kind in CERTIFICATES if any(not math.isnan(line.get(kind, math.nan)) for line in found)]
     rows = [
@@ -341,7 +341,7 @@ def tables(context: Shown, found: list[Line]) -> str:
         for tolerance in context.options.tolerances:
             own = [e for e in found if (e["experiment"], e["tolerance"]) == (experiment, tolerance)]
             title = f"{context.convention(experiment).title} within {tolerance:g}, dataset by dataset"
-            parts.append(f"<details><summary>{escape(title)}</summary>{cells.html(detail(context, own))}</details>")
+            parts.append(f"<details><summary>{escape(title)}</summary>{cells.html(detail(own))}</details>")
     for reason, names in not_applicable(found).items():
         parts.append(f"<p class='finding'>Does not apply: {escape(', '.join(names))} – {escape(reason)}.</p>")
     return "\n".join(parts)
