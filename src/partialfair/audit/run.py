@@ -27,9 +27,9 @@ MIN_GROUP_SIZE = 30
 REPLICATES = 200
 CURVE_COLUMNS = 2000
 MOST_GROUPS = 50
+"""Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
 ROUNDING = 1e-12
 """A value this near to its limit is the limit: equal in exact arithmetic, they differ in the last bits."""
-"""Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
 
 
 def audit_scores(
