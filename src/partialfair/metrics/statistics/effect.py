@@ -1,7 +1,7 @@
 """A mean effect with its standard error: one-sided tests against any value, and what a sample of its size can see."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,37 +56,43 @@ class Effect:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Ends of the two-sided t-interval; NaN if there is no test."""
-        half = _quantile((1 + level) / 2, self.freedom) * self.error if self.tested else math.nan
+        half = quantile((1 + level) / 2, self.freedom) * self.error if self.tested else math.nan
         return self.mean - half, self.mean + half
 
     def detectable(self, alpha: float) -> float:
         """Smallest effect that a one-sided test of size ``alpha`` finds with probability ``POWER``."""
         if not self.tested:
             return math.nan
-        return (_quantile(1 - alpha, self.freedom) + _quantile(POWER, self.freedom)) * self.error
+        return (quantile(1 - alpha, self.freedom) + quantile(POWER, self.freedom)) * self.error
 
     def seeds_for(self, effect: float, alpha: float) -> int | None:
         """Number of values at which ``effect`` would be detectable; ``None`` above ``MOST_SEEDS`` or without a test."""
         if not self.tested or not effect > 0:
             return None
         deviation = self.error * math.sqrt(self.n)
-        low, high = 1, 2
-        while not _seen(high, deviation, alpha) <= effect:
-            low, high = high, 2 * high
-            if high > MOST_SEEDS:
-                return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _seen(middle, deviation, alpha) <= effect else (middle, high)
-        return high
+        return fewest(lambda n: _seen(n, deviation, alpha) <= effect)
+
+
+def fewest(found: Callable[[int], bool]) -> int | None:
+    """Smallest number of seeds, at least two, at which something is found; ``None`` above ``MOST_SEEDS``."""
+    low, high = 1, 2
+    while not found(high):
+        low, high = high, 2 * high
+        if high > MOST_SEEDS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
 
 
 def _seen(n: int, deviation: float, alpha: float) -> float:
     """Detectable effect of n paired values."""
-    return (_quantile(1 - alpha, n - 1) + _quantile(POWER, n - 1)) * deviation / math.sqrt(n) if n > 1 else math.inf
+    return (quantile(1 - alpha, n - 1) + quantile(POWER, n - 1)) * deviation / math.sqrt(n)
 
 
-def _quantile(p: float, freedom: float) -> float:
+def quantile(p: float, freedom: float) -> float:
+    """Quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, p))

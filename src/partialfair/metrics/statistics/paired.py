@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.metrics.statistics.effect import TINY, mean_effect
 from partialfair.metrics.uncertainty import check_level, t_interval
-
-_TINY = 1e-15  # below it a spread of accuracies is rounding
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,12 @@ class Difference:
     @property
     def ahead(self) -> bool:
         """Whether the whole interval is above 0."""
-        return self.tested and self.low > _TINY
+        return self.tested and self.low > TINY
 
     @property
     def behind(self) -> bool:
         """Whether the whole interval is below 0."""
-        return self.tested and self.high < -_TINY
+        return self.tested and self.high < -TINY
 
 
 def paired_difference(
@@ -78,21 +77,8 @@ def paired_difference(
     interval = t_interval(gaps, level)
     if interval.n < 2:
         return Difference(interval.mean, math.nan, math.nan, math.nan, math.nan, interval.n)
-    statistic, p = _t_greater(gaps, 0.0)
-    return Difference(interval.mean, interval.low, interval.high, statistic, p, interval.n)
-
-
-def _t_greater(gaps: NDArray[np.float64], centre: float) -> tuple[float, float]:
-    """Student's t against "mean <= centre" and its p-value; equal differences leave no doubt."""
-    from scipy.special import stdtr  # the t distribution without the start-up time of scipy.stats
-
-    shift, n = float(gaps.mean()) - centre, len(gaps)
-    error = float(gaps.std(ddof=1)) / math.sqrt(n)
-    if error < _TINY:
-        shift = 0.0 if abs(shift) < _TINY else shift
-        return (math.copysign(math.inf, shift) if shift else 0.0), (0.0 if shift > 0 else 1.0 if shift < 0 else 0.5)
-    statistic = shift / error
-    return statistic, float(stdtr(n - 1, -statistic))
+    effect = mean_effect(gaps)
+    return Difference(interval.mean, interval.low, interval.high, effect.statistic(), effect.p_above(), interval.n)
 
 
 @dataclass(frozen=True)

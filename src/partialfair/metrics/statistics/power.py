@@ -6,12 +6,12 @@ correlations of the sample, from which draws are taken that are the same in ever
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.metrics.statistics.effect import MOST_SEEDS, POWER, Effect
+from partialfair.metrics.statistics.effect import POWER, Effect, fewest, quantile
 
 DRAWS = 20_000
 
@@ -32,7 +32,7 @@ def detectable_together(effects: Sequence[Effect], values: NDArray[np.float64] |
     if len(effects) == 1:
         return effects[0].detectable(alpha)
     freedom = min(one.freedom for one in effects)
-    needed = (_critical(alpha, freedom) - _draws(values, len(effects), freedom)) * [one.error for one in effects]
+    needed = (quantile(1 - alpha, freedom) - _draws(values, len(effects), freedom)) * [one.error for one in effects]
     return float(np.quantile(needed.max(axis=1), POWER))
 
 
@@ -50,9 +50,9 @@ def seeds_together(effects: Sequence[Effect], values: NDArray[np.float64] | None
 
     def found(n: int) -> bool:
         statistics = _draws(values, len(effects), n - 1.0) + math.sqrt(n) * ratio
-        return bool((statistics > _critical(alpha, n - 1.0)).all(axis=1).mean() >= POWER)
+        return bool((statistics > quantile(1 - alpha, n - 1.0)).all(axis=1).mean() >= POWER)
 
-    return _fewest(found)
+    return fewest(found)
 
 
 def seeds_inside(effect: Effect, margin: float, alpha: float) -> int | None:
@@ -68,29 +68,16 @@ def seeds_inside(effect: Effect, margin: float, alpha: float) -> int | None:
         from scipy.special import stdtr
 
         room = np.array([margin - effect.mean, margin + effect.mean]) * math.sqrt(n) / deviation
-        return bool(stdtr(n - 1.0, room - _critical(alpha, n - 1.0)).sum() - 1 >= POWER)
+        return bool(stdtr(n - 1.0, room - quantile(1 - alpha, n - 1.0)).sum() - 1 >= POWER)
 
-    return _fewest(found)
+    return fewest(found)
 
 
 def detectable_inside(effect: Effect, alpha: float) -> float:
     """Smallest margin inside which two one-sided tests put an effect of 0 with probability ``POWER``."""
     if not effect.tested:
         return math.nan
-    return (_critical(alpha, effect.freedom) + _critical((1 - POWER) / 2, effect.freedom)) * effect.error
-
-
-def _fewest(found: Callable[[int], bool]) -> int | None:
-    """Smallest number of seeds, at least two, at which something is found."""
-    low, high = 1, 2
-    while not found(high):
-        low, high = high, 2 * high
-        if high > MOST_SEEDS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
-    return high
+    return (quantile(1 - alpha, effect.freedom) + quantile(1 - (1 - POWER) / 2, effect.freedom)) * effect.error
 
 
 def _draws(values: NDArray[np.float64] | None, count: int, freedom: float) -> NDArray[np.float64]:
@@ -111,9 +98,3 @@ def _correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.where(np.isfinite(found), found, 0.0)
     np.fill_diagonal(found, 1.0)
     return np.asarray(found, np.float64)
-
-
-def _critical(alpha: float, freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 1 - alpha))
