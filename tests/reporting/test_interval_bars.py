@@ -59,14 +59,14 @@ def test_accuracies_match_within_a_standard_error(context):
 
 def with_accuracies(monkeypatch, by_kappa, rows="validation"):
     """Accuracies by kappa and seed in place of those of the runs, on validation or test rows."""
-    real = bars.statements.by_seed
+    real = bars.by_seed
 
     def by_seed(results, setting, metric, split="test"):
         if metric == "accuracy" and split == rows and setting.kappa in by_kappa:
             return dict(enumerate(by_kappa[setting.kappa]))
         return real(results, setting, metric, split)
 
-    monkeypatch.setattr(bars.statements, "by_seed", by_seed)
+    monkeypatch.setattr(bars, "by_seed", by_seed)
 
 
 def test_the_margin_is_the_standard_error_of_the_accuracy_that_is_to_be_met(context, monkeypatch):
@@ -111,7 +111,7 @@ def test_fairness_is_that_at_equal_accuracy_on_test_rows(tmp_path, monkeypatch, 
         found = accuracy if metric == "accuracy" else gap
         return {seed: found.get(setting.kappa, 0.5) + shift for seed in range(3)}
 
-    monkeypatch.setattr(bars.statements, "by_seed", by_seed)
+    monkeypatch.setattr(bars, "by_seed", by_seed)
     lines = [
         line
         for line in bars.interval_lines(context)
@@ -127,7 +127,7 @@ def test_fairness_is_that_at_equal_accuracy_on_test_rows(tmp_path, monkeypatch, 
 
 
 def test_an_interval_counts_if_four_of_five_seeds_have_models_around_the_accuracy(context, monkeypatch):
-    real = bars.statements.by_seed
+    real = bars.by_seed
 
     def by_seed(results, setting, metric, split="test"):
         found = real(results, setting, metric, split)
@@ -137,7 +137,7 @@ def test_an_interval_counts_if_four_of_five_seeds_have_models_around_the_accurac
 
     pairs = {line["pair"] for line in bars.interval_lines(context) if "pair" in line}
     assert "group_auc" in pairs
-    monkeypatch.setattr(bars.statements, "by_seed", by_seed)
+    monkeypatch.setattr(bars, "by_seed", by_seed)
     assert {line["pair"] for line in bars.interval_lines(context) if "pair" in line} == pairs - {"group_auc"}
 
 
@@ -199,12 +199,12 @@ def test_of_kappas_that_match_the_fairest_on_validation_rows_counts(tmp_path, mo
     context = exhibit.context(run_files.project(tmp_path, content), "figure9", tmp_path)
     accuracies = {0.05: [0.80, 0.82, 0.84], 0.1: [0.81] * 3, 0.2: [0.819] * 3, 0.37: [0.7] * 3}
     with_accuracies(monkeypatch, accuracies)
-    accuracy = bars.statements.by_seed
+    accuracy = bars.by_seed
 
     def by_seed(results, setting, metric, split="test"):
         if metric != "accuracy" and split == "validation" and setting.algorithm == "regularization":
             return dict.fromkeys(range(3), gaps.get(setting.kappa, 1.0))
         return accuracy(results, setting, metric, split)
 
-    monkeypatch.setattr(bars.statements, "by_seed", by_seed)
+    monkeypatch.setattr(bars, "by_seed", by_seed)
     assert {s.algorithm: s.kappa for s in bars.settings(context, "a9a")[0]}["regularization"] == chosen

@@ -18,8 +18,7 @@ from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.files import read_json
 from partialfair.verdicts.lookups import is_here
-from partialfair.verdicts.results import Results, Setting
-from partialfair.verdicts.statements import by_seed
+from partialfair.verdicts.results import Results, Setting, by_seed
 
 START = "auc_unconstrained"
 QUALITY = "auc"

@@ -13,8 +13,7 @@ from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import statements
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "source", "n_seeds",
@@ -305,7 +304,7 @@ def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> li
     for line in (one for one in own if 1 < one["n_seeds"] < FEWEST):
         setting = Setting(line["experiment"], line["dataset"], line["algorithm"], line["kappa"])
         metrics = context.convention(setting.experiment).absolute, "accuracy"
-        gaps, right = (statements.by_seed(context.results, setting, metric) for metric in metrics)
+        gaps, right = (by_seed(context.results, setting, metric) for metric in metrics)
         at += [(1 - gaps[seed], right[seed]) for seed in sorted(gaps.keys() & right.keys())]
     look = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "ms": 2.6, "zorder": 5}
     return [Curve.through(at, look)] if at else []

@@ -12,8 +12,8 @@ from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import Pairs, bounds
-from partialfair.verdicts import run_scores, statements
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts import run_scores
+from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = (
     "dataset", "algorithm", "kappa", "seed", "violation", "group", "group_name", "score", "density", "inside", "note",
@@ -87,7 +87,7 @@ def lines(context: Context[ScoreDensities]) -> Iterator[Line]:
     for setting in settings(context):
         metric = context.convention(setting.experiment).relative
         key: Line = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
-        key["violation"] = round(statements.by_seed(context.results, setting, metric).get(seed, math.nan), 5)
+        key["violation"] = round(by_seed(context.results, setting, metric).get(seed, math.nan), 5)
         found, reason = runs.test_scores(context, setting, seed)
         if found is None:
             yield key | {"note": reason}

@@ -16,6 +16,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 """Verdicts by kind of line."""
 OTHER_WAY = "the measured effect points the other way"
 """In the note of an undecided line whose ``seeds_needed`` would decide the opposite."""
+OURS = "a question of this project"
+"""Where a line says that it stands if no paper does: its section."""
 JUDGED = ("agrees", "near", "differs")
 """Verdicts of numbers that count, if the line has power."""
 

@@ -1,7 +1,7 @@
 """Reproduced numbers: the tidy tables of the experiments, summarised over seeds."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -155,3 +155,13 @@ class Results:
 def is_estimated(estimate: Estimate) -> bool:
     """Whether at least one seed has a value."""
     return estimate.n > 0 and not math.isnan(estimate.mean)
+
+
+def by_seed(results: Results, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
+    """Values of a metric by seed; seeds without a value are left out."""
+    return {seed: value for seed, value in results.values(setting, metric, split).items() if not math.isnan(value)}
+
+
+def differences(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
+    """``first - second`` of the seeds that both have."""
+    return [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]

@@ -15,8 +15,8 @@ from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.reporting.kinds import mean_std_table
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import run_scores, statements
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts import run_scores
+from partialfair.verdicts.results import Setting, by_seed, differences
 
 INTERVAL_COLUMNS = (
     "dataset", "interval", "experiment", "algorithm", "kappa", "n_seeds", "fairness", "fairness_low", "fairness_high",
@@ -88,12 +88,12 @@ def _wanted(context: Context[IntervalBars], experiment: str, dataset: str) -> li
 
 
 def _validation(context: Context[IntervalBars], setting: Setting) -> list[float]:
-    return list(statements.by_seed(context.results, setting, "accuracy", "validation").values())
+    return list(by_seed(context.results, setting, "accuracy", "validation").values())
 
 
 def _mean(context: Context[IntervalBars], setting: Setting, metric: str) -> float:
     """Mean over seeds of a metric on validation rows; infinity if it is not known."""
-    values = list(statements.by_seed(context.results, setting, metric, "validation").values())
+    values = list(by_seed(context.results, setting, metric, "validation").values())
     return float(np.mean(values)) if values else math.inf
 
 
@@ -163,9 +163,7 @@ def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) 
 
 def _seeds(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
     """Fairness and accuracy of every seed that has both."""
-    gaps, right = (
-        statements.by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy")
-    )
+    gaps, right = (by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy"))
     head = _head(context, setting)
     return [
         head | {"pair": pair, "seed": seed, "fairness": 1 - gaps[seed], "accuracy": right[seed]}
@@ -192,8 +190,8 @@ def _numbers(fairness: Estimate, accuracy: Estimate) -> Line:
 
 def _mean_difference(context: Context[IntervalBars], setting: Setting, own: Setting) -> float:
     """Mean over seeds of a setting's accuracy minus that of the one it is held against; NaN if no seed has both."""
-    accuracy = (statements.by_seed(context.results, one, "accuracy") for one in (setting, own))
-    values = statements.differences(*accuracy)
+    accuracy = (by_seed(context.results, one, "accuracy") for one in (setting, own))
+    values = differences(*accuracy)
     return float(np.mean(values)) if values else math.nan
 
 

@@ -26,8 +26,7 @@ from partialfair.reporting.exhibit import Context, Kind, Options
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval
-from partialfair.verdicts import statements
-from partialfair.verdicts.line import Line
+from partialfair.verdicts.line import OURS, Line
 from partialfair.verdicts.lookups import is_here
 
 DATASET = "simulated"
@@ -174,7 +173,7 @@ def claims(context: Context[Options]) -> list[dict[str, Any]]:
                 context.paper, context.name, DATASET, algorithm, run.constraint,
                 format_interval(run.runs[DATASET].interval),
                 "unconstrained" if math.isinf(kappa) else f"kappa={kappa:g}", metric, found["expected"], "question",
-                statements.SECTION, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high, n=estimate.n,
+                OURS, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high, n=estimate.n,
                 noise=found["noise"], verdict=found["verdict"], test="closed form, in standard errors",
                 note=found["note"],
             )  # fmt: skip

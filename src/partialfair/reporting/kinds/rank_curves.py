@@ -11,8 +11,7 @@ from pydantic import Field
 from partialfair.metrics.ranks import count_above
 from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.exhibit import Context, Kind, Options
-from partialfair.verdicts import statements
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
 POINTS = 301  # of the named seed's curve: finer than its line is wide
@@ -62,7 +61,7 @@ def curve_points(context: Context[Any]) -> list[dict[str, Any]]:
 
 
 def _panel_points(context: Context[Any], setting: Setting) -> Iterator[dict[str, Any]]:
-    gaps = statements.by_seed(context.results, setting, "rank_gap")
+    gaps = by_seed(context.results, setting, "rank_gap")
     for seed in _seeds(context):
         named = seed == _seeds(context)[-1]
         content = {"dataset": setting.dataset, "algorithm": setting.algorithm, "kappa": setting.kappa, "seed": seed}
