@@ -10,9 +10,7 @@ from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import palette
-from partialfair.tables.files import atomic_path, write_csv
-
-__all__ = ["write_csv"]  # and what follows
+from partialfair.tables.files import atomic_path
 
 VERDICT_KINDS = {
     "agrees": "good", "holds": "good", "dominated": "good", "as stated": "good", "near": "near", "differs": "bad",

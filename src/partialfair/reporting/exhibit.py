@@ -21,6 +21,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.reporting import canvas, style
+from partialfair.tables.files import write_csv
 from partialfair.verdicts import claim_checks
 from partialfair.verdicts.evidence import Evidence, Outcome
 from partialfair.verdicts.numbers import Constructed, Noise
@@ -145,7 +146,7 @@ class Kind:
 
         def render(context: Context[O_co]) -> list[Path]:
             found = list(lines(context))
-            paths = [cells.write_csv(context.path("csv"), columns, found)]
+            paths = [write_csv(context.path("csv"), columns, found)]
             if draw is not None:
                 paths += canvas.write(context, lambda: draw(context, found))
             if table is not None:

@@ -51,7 +51,7 @@ class LossCurves(Options):
 
 def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
     """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
-    found, _ = runs.folder(context, setting, seed)
+    found, _ = run_scores.folder(context, setting, seed)
     if found is None or not is_here(found / paths.MODEL):
         return None
     fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")

@@ -18,9 +18,6 @@ from partialfair.verdicts import run_scores
 from partialfair.verdicts.frontiers import START
 from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
-from partialfair.verdicts.run_scores import folder
-
-__all__ = ["folder"]  # and what follows
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class TestScores:
 
 def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
     """Return the test scores of a run, or ``None`` and the reason why there are none."""
-    found, reason = folder(context, setting, seed)
+    found, reason = run_scores.folder(context, setting, seed)
     if found is None or not is_here(found / paths.SCORES):
         return None, reason or "not run, or not evaluated"
     rows = run_scores.scores(context, setting, seed, "test")
@@ -60,7 +57,7 @@ def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.Data
 
     Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
     """
-    found, reason = folder(context, setting, seed)
+    found, reason = run_scores.folder(context, setting, seed)
     if found is None or not is_here(found / paths.HISTORY) or not is_here(found / paths.FIT):
         return None, reason or "not run"
     chosen = read_json(found / paths.FIT).get("chosen")

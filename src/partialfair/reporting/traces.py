@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from partialfair.grid import paths
 from partialfair.models.traced import read_trace
-from partialfair.reporting import runs
 from partialfair.reporting.exhibit import Context
+from partialfair.verdicts import run_scores
 from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
@@ -18,7 +18,7 @@ Curves = dict[str, NDArray[Any]]
 
 def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
     """Return curves by candidate, or nothing and the reason; ``seconds`` belongs to the iterates in ``kept``."""
-    found, reason = runs.folder(context, setting, seed)
+    found, reason = run_scores.folder(context, setting, seed)
     if found is None or not is_here(found / paths.MODEL):
         return {}, reason or "not run"
     traces = read_trace(found / paths.MODEL)

@@ -34,9 +34,7 @@ class Constructed(StrictModel):
         interval = None if self.interval is None else format_interval(self.interval)
         wanted = {"dataset": self.dataset, "algorithm": self.algorithm, "interval": interval}
         fits = all(value in (None, getattr(row, name)) for name, value in wanted.items())
-        return fits and (
-            self.metric in (None, row.metric) or f"_{self.metric}" == row.metric[-len(self.metric or "") - 1 :]
-        )
+        return fits and (self.metric in (None, row.metric) or row.metric.endswith(f"_{self.metric}"))
 
 
 class Noise(StrictModel):

@@ -62,7 +62,7 @@ def build(
     # Only kinds that give single numbers stand for a published exhibit.
     by_published = {(one.evidence.paper, one.evidence.published_as): one for one in every if one.reproduce is not None}
     lines = []
-    for paper in papers_of(config):
+    for paper in config.papers:
         for row in published.load(paper, root):
             found = by_published.get((paper, row.exhibit))
             if found is not None:
@@ -77,11 +77,6 @@ def build(
             own = one.claims(one.evidence) if one.claims is not None else []
         lines += [line | {LACKS: bool(missing)} for line in own]
     return [line | {"counts": "yes" if counts(line) else "no"} for line in _distinct(lines)]
-
-
-def papers_of(config: Config) -> list[str]:
-    """Papers that the experiments of a grid belong to."""
-    return config.papers
 
 
 def of_claims(config: Config, paper: str, root: Path, evidence: type[Evidence] = Evidence) -> list[dict[str, Any]]:
@@ -135,7 +130,7 @@ def tally(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
 def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -> list[dict[str, Any]]:
     """What the lines say of each paper that has a folder; see :func:`partialfair.verdicts.verdict.of_paper`."""
     found = []
-    for paper in papers_of(config):
+    for paper in config.papers:
         own = [line for line in lines if line["paper"] == paper]
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in own):

@@ -33,9 +33,10 @@ def table(_: Context[Any], found: list[Line]) -> Table:
         own = [line for line in found if line["claim"] == name]
         breaks.add(len(rows))
         verdict = state(own)
+        together = Cell(verdict, cells.verdict_kind(verdict))
         said = "question" if own[0]["kind"] == "question" else own[0]["section"]
         for place, line in enumerate(own):
-            head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), Cell(verdict, _kind(verdict))]
+            head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), together]
             rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line)])
     columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
@@ -48,13 +49,9 @@ def _comparison(line: Line) -> list[Cell]:
         Cell(line["against"] or "–", "text wrap"),
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
-        Cell(line["verdict"], _kind(line["verdict"])),
+        Cell(line["verdict"], cells.verdict_kind(line["verdict"])),
         Cell("; ".join(filter(None, [_power(line), line["note"]])), "text wrap"),
     ]
-
-
-def _kind(verdict: str) -> str:
-    return cells.verdict_kind(verdict)
 
 
 def _power(line: Line) -> str:

@@ -16,7 +16,6 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
 from partialfair.verdicts.hypervolumes import panel, rank_test_of
-from partialfair.verdicts.results import convention
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "reference_fairness", "reference_accuracy", "hypervolume",
@@ -74,7 +73,7 @@ def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
     found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
     rows: list[tuple[list[Cell], list[Cell]]] = []
     for experiment, dataset in panels(context):
-        title = convention(context.config.experiment(experiment).constraint).title
+        title = context.convention(experiment).title
         shared = [cells.text(title), cells.text(style.dataset_title(dataset))]
         for scale in SCALES:
             entries = [found[experiment, dataset, scale, name] for name in names]

@@ -19,16 +19,17 @@ from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells, palette
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import canvas, runs, style
+from partialfair.reporting import canvas, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import Pairs
+from partialfair.verdicts import run_scores
 from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.results import Setting
 
 COLUMNS = (
     "dataset", "seed", "measure", "positive_rate", "alpha", "beta", "violation", "suggested", "of_the_paper", "note",
 )  # fmt: skip
-MEASURES = {"rank_gap": "largest difference of ranks, not divided by the length of I", "sp": "SP on I, the definition"}
+MEASURES = ("rank_gap", "sp")
 SPLIT = "train"
 PLAIN = 0.5  # opacity below which a bar is neither suggested nor the paper's
 
@@ -42,7 +43,7 @@ class IntervalChoice(Options):
 def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[str, Suggestion], str]:
     """Suggestions by measure, or none and the reason."""
     setting = Setting(context.experiments[0], dataset, "unconstrained", math.inf)
-    folder, reason = runs.folder(context, setting, seed)
+    folder, reason = run_scores.folder(context, setting, seed)
     path = None if folder is None else folder / paths.SCORES
     if path is None or not is_here(path):
         return {}, reason or "the unconstrained model is not trained, or not evaluated"

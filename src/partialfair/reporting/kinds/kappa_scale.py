@@ -10,7 +10,7 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.reporting.kinds.pairs import setting_of
-from partialfair.verdicts.results import Setting, convention, is_estimated
+from partialfair.verdicts.results import Setting, is_estimated
 
 COLUMNS = (
     "experiment", "dataset", "algorithm", "kappa", "n_seeds", "accuracy", "accuracy_half_width",
@@ -33,7 +33,7 @@ def model_lines(context: Shown) -> list[Line]:
     known = _published_by_setting(context)
     lines = []
     for setting in (one for name in context.experiments for one in context.results.settings(name)):
-        shown = convention(context.config.experiment(setting.experiment).constraint)
+        shown = context.convention(setting.experiment)
         accuracy, absolute, relative = (
             context.results.estimate(setting, metric) for metric in ("accuracy", shown.absolute, shown.relative)
         )

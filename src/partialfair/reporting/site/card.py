@@ -10,6 +10,7 @@ from typing import Any
 
 from partialfair.errors import DataError
 from partialfair.plugins import names
+from partialfair.reporting import style
 from partialfair.verdicts.line import OTHER_WAY
 
 GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
@@ -63,8 +64,6 @@ class Entry:
     @property
     def what(self) -> str:
         """What was compared, in words: dataset, method, the other side, setting, metric."""
-        from partialfair.reporting import style
-
         own = style.look(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
         against = f"against {_plain(self.against)}" if self.against else ""
         parts = (style.dataset_title(self.dataset) if self.dataset else "", own, against, _plain(self.setting))

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from partialfair.pages import cells
+from partialfair.pages import cells, palette
 from partialfair.reporting import style
 from partialfair.reporting.site import card, differences, papers
 from partialfair.reporting.site.project import Project, read_csv
@@ -94,9 +94,7 @@ def frontier(project: Project) -> str:
 
 
 def _tone(colour: str) -> str:
-    from partialfair.pages.palette import TONES
-
-    return next((name for name, tone in TONES.items() if tone.light == colour.lower()), "ink")
+    return next((name for name, tone in palette.TONES.items() if tone.light == colour.lower()), "ink")
 
 
 def _intervals(project: Project) -> dict[tuple[str, str], str]:

@@ -56,7 +56,7 @@ class Verdict:
         about, found = project.papers[name], project.verdicts.get(name)
         if found is None:
             return cls(name, about, "cannot tell", NOT_YET, {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
-        counted = sentence(found["because"])
+        counted = rows.sentence(found["because"])
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
         return cls(name, about, found["verdict"], because, found["claims"], found["numbers"], central)
@@ -102,11 +102,6 @@ class Verdict:
         held += f"; {claims['not run']} not tested" if claims.get("not run") else ""
         near = f", {are_near(numbers['near'])}" if numbers.get("near") else ""
         return held, f"{numbers['agrees']} of {numbers['counted']} numbers agree{near}" if numbers["counted"] else ""
-
-
-def sentence(words: str) -> str:
-    """Return words as a sentence."""
-    return words[:1].upper() + words[1:].rstrip(".") + "." if words else ""
 
 
 def markdown(project: Project) -> str:

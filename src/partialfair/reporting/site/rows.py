@@ -112,7 +112,7 @@ def _reason(entry: Entry) -> str:
     if entry.kind == "number":
         ends = [place for place, part in enumerate(parts, 1) if part.startswith("difference")]
         parts = parts[ends[-1] :] if ends else parts
-    return _sentence("; ".join(parts))
+    return sentence("; ".join(parts))
 
 
 def _statistic(entry: Entry) -> float:
@@ -122,5 +122,6 @@ def _statistic(entry: Entry) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _sentence(words: str) -> str:
+def sentence(words: str) -> str:
+    """Return words as a sentence."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
