@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from partialfair import plugins
+from partialfair.commands.cli import app
 from partialfair.datasets import sources
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.datasets.splits import make_split
@@ -28,6 +30,14 @@ def test_prepare_and_split_of_the_simulated_benchmark(tmp_path: Path) -> None:
     before = table.read_bytes()
     prepare.prepare("simulated", tmp_path / "raw", table, {"rows": 500, "seed": 3})
     assert table.read_bytes() == before
+
+
+def test_named_datasets_are_prepared_and_split_without_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for verb in (["prepare", "four_groups"], ["split", "four_groups", "--seed", "0"]):
+        done = CliRunner().invoke(app, ["data", *verb])
+        assert done.exit_code == 0, done.output
+    assert "training" in done.stdout and (tmp_path / "data/processed/four_groups/splits/seed=0.npz").is_file()
 
 
 def test_unknown_dataset_and_option_name_the_nearest(tmp_path: Path) -> None:

@@ -86,12 +86,10 @@ def data_split(
     """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
     from partialfair.datasets.named import named_dataset
     from partialfair.grid import paths
-    from partialfair.grid.config import load_config
     from partialfair.jobs.split import split
     from partialfair.tables.dataset import Dataset, Split
 
-    target = out or Path(paths.split(dataset, seed))
-    options = load_config(config).dataset_options(dataset)
+    target, options = out or Path(paths.split(dataset, seed)), _options(config, [dataset])[1].get(dataset, {})
     named_dataset(dataset, options)
     if table is None and out is None and make_recorded(target, config):
         made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)
