@@ -63,6 +63,8 @@ def test_quantities_in_one_column_have_a_range_each():
 
 def test_an_unknown_file_is_described_whole():
     assert described.words("Mine", [{"my_number": "1"}, {"my_number": "2"}]) == "Mine. My number runs from 1 to 2."
+    large = [{"my_number": "-1500"}, {"my_number": "-0.5"}]
+    assert described.words("Mine", large) == "Mine. My number runs from −1,500 to −0.5."
     assert described.words("Mine", []) == "Mine. It shows nothing yet."
 
 

@@ -162,4 +162,4 @@ def _common(column: Sequence[str], places: Sequence[int]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}".replace("-", "−")
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
