@@ -134,14 +134,15 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     """
     metric = PUBLISHED_METRICS.get(row.metric)
     first = next(iter(series(context)), None)
-    found = curves(context).get((first.name if first else "", row.dataset, metric or ""))
+    every = curves(context)
+    found = every.get((first.name if first else "", row.dataset, metric or ""))
     if found is None or first is None:
         return Outcome(None, "no recorded path of this dataset")
     steps, values = found
     tail = values[:, steps > (1 - TAIL) * steps[-1]].mean(axis=1)
     nulls = {}
     for one in series(context)[1:]:
-        other = curves(context).get((one.name, row.dataset, metric or ""))
+        other = every.get((one.name, row.dataset, metric or ""))
         if other is not None:
             nulls[one.label] = float(other[1][:, other[0] > (1 - TAIL) * other[0][-1]].mean())
     nulls["the first tenth of the path"] = float(values[:, steps <= 0.1 * steps[-1]].mean())
