@@ -170,10 +170,12 @@ def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> d
 
     What orders their settings is a parameter of their own, of which a larger value may be the stricter one.
     """
-    alpha, found = (1 - evidence.results.level) / 2, {}
-    for name in claim.nulls if test.whole else ():
-        sample = test.whole(evidence, claim.model_copy(update={"method": name}), place) if test.whole else Sample()
-        margin = claim.margin_of(place.dataset)
+    found: dict[str, bool] = {}
+    alpha, margin = (1 - evidence.results.level) / 2, claim.margin_of(place.dataset)
+    if test.whole is None:
+        return found
+    for name in claim.nulls:
+        sample = test.whole(evidence, claim.model_copy(update={"method": name}), place)
         if _by_margin(claim, sample):
             found[evidence.label(name)] = test.single(sample.average.mean, margin) is True
         if sample.reason or not sample.average.tested:
