@@ -18,7 +18,7 @@ from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import setting_parts
 from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Setting
+from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = (
     "series", "dataset", "source", "eps", "n_seeds", "risk", "risk_std", "ks_group_0", "ks_group_0_std", "ks_group_1",
@@ -60,7 +60,6 @@ class RegressionPoints(Options):
     source: Literal["risk"] = Field(description="risk: risk against unfairness of regressions")
     series: dict[str, SeriesOption] = Field(description="lines of the figure by the name of their published numbers")
     show: list[str] | None = Field(None, description="datasets shown, by their published names; all by default")
-    seeds: list[int] | None = Field(None, description="repetitions that count; all by default")
     enlarge: bool = Field(False, description="show the points at tiny tolerances once more, larger and below")
 
 
@@ -105,11 +104,8 @@ def tolerance_of(row: Published) -> float:
 
 
 def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
-    """Values of a metric over the seeds of a setting (test rows), or over those named by the option ``seeds``."""
-    wanted = context.option("seeds")
-    by_seed = context.results.values(setting, metric)
-    found = np.array([value for seed, value in by_seed.items() if not wanted or seed in wanted], np.float64)
-    return np.asarray(found[~np.isnan(found)])
+    """Values of a metric over the seeds of a setting, on test rows."""
+    return np.array([*by_seed(context.results, setting, metric).values()], np.float64)
 
 
 def points(context: Context[Any]) -> Iterator[dict[str, Any]]:

@@ -59,7 +59,6 @@ class FromTable(StrictModel):
     method: str = Field("algorithm", description="column that names the methods")
     seed: str | None = Field("seed", description="column of the seed; null where there is a single run")
     where: dict[str, str | float | bool] = Field({}, description="only rows with these values, by column")
-    within: dict[str, float] = Field({}, description="only rows at most this large, by column")
     x: str | None = Field(None, description="column along which a curve runs: steps, work, seconds")
     after: float = Field(0.0, description="leave out this share of the curve's length at its beginning")
     each: str | None = Field(
@@ -78,7 +77,7 @@ class FromTable(StrictModel):
     @property
     def columns(self) -> list[str]:
         """Columns that it needs."""
-        used = [self.value, self.seed, self.x, self.ends, self.each, self.method, *self.within, *self.where]
+        used = [self.value, self.seed, self.x, self.ends, self.each, self.method, *self.where]
         return [name for name in used if name]
 
 
@@ -110,7 +109,6 @@ class Claim(StrictModel):
     rows: Literal["train", "validation", "test", "trained"] = Field(
         "test", description="rows that the metric is of; trained: all that the run was fitted to"
     )
-    absolute: bool = Field(False, description="take the metric's magnitude")
     kappa: float | None = Field(None, description="tolerance; needed where an experiment has several")
     at_equal: Equal | None = Field(None, description="compare at equal fairness instead of at one tolerance")
     start: str = Field("unconstrained", description="method without the constraint, of comparisons at equal fairness")

@@ -47,7 +47,7 @@ def unreadable(root: Path, source: FromTable) -> str:
 
 def _rows(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
     """Rows of one method of an exhibit's table."""
-    used = list(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends, *source.within) if n))
+    used = list(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends) if n))
     version = _version(root, source)
     if version is None or unreadable(root, source):
         return pd.DataFrame(columns=used)
@@ -89,8 +89,6 @@ def part(rows: pd.DataFrame, source: FromTable, end: float) -> pd.DataFrame:
     if source.x is not None and len(rows):
         rows = rows[rows[source.x] <= end].sort_values(source.x)
         rows = rows[rows[source.x] >= source.after * rows[source.x].max()]
-    for column, limit in source.within.items():
-        rows = rows[rows[column] <= limit]
     return rows
 
 

@@ -72,7 +72,7 @@ def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Va
         found = dict(zip(own["seed"].astype(int), own[claim.metric].astype(float), strict=True))
     else:
         found = evidence.values(setting, claim.metric, claim.rows)
-    return {seed: abs(v) if claim.absolute else v for seed, v in found.items() if not math.isnan(v)}
+    return {seed: v for seed, v in found.items() if not math.isnan(v)}
 
 
 def label_of(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:
