@@ -78,7 +78,11 @@ def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, titl
         epochs = sorted({p["epoch"] for p in own})
         table = np.array([[p["value"] for p in own if p["epoch"] == e] for e in epochs])
         middle, half = table.mean(axis=1), canvas.half_width(table.std(axis=1), table.shape[1])
-        look = {"color": COLOURS[place], "ls": DASHES[place], "label": f"{entry.label} (n = {table.shape[1]})"}
+        look = {
+            "color": COLOURS[place % len(COLOURS)],
+            "ls": DASHES[place % len(DASHES)],
+            "label": f"{entry.label} (n = {table.shape[1]})",
+        }
         curves.append(Curve(epochs, middle, look, band=(middle - half, middle + half), shade=0.12))
 
     def finish(axis: Any) -> None:

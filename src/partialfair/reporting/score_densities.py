@@ -253,9 +253,9 @@ def _probability_panel(points: list[Line], top: float) -> Panel:
     curves = []
     for place, name in enumerate(dict.fromkeys(p["group"] for p in points)):
         own = [p for p in points if p["group"] == name]
-        look = {"color": COLOURS[place], "lw": 1.3, "ls": "-" if place == 0 else (0, (5, 1.5)), "label": name}
+        look = {"color": COLOURS[place % len(COLOURS)], "lw": 1.3, "ls": "-" if place == 0 else (0, (5, 1.5))}
         at, height = [p["probability"] for p in own], [p["density"] for p in own]
-        curves.append(Curve(at, height, look, band=(0, height), shade=0.25))
+        curves.append(Curve(at, height, look | {"label": name}, band=(0, height), shade=0.25))
 
     def finish(axis: Any) -> None:
         axis.axvline(0.5, color=style.INK, lw=0.8, ls=(0, (1.5, 2)))
