@@ -84,8 +84,9 @@ def test_what_is_missed_or_missing_is_said(make_rows: Any) -> None:
     with pytest.warns(UnconstrainedWarning, match="nothing is constrained"):
         PartialFairPostProcessor().fit(rows.X, rows.y)
     coarse = np.round(np.random.default_rng(0).normal(size=600) + (rows.group == "M"))
-    with pytest.warns(ConvergenceWarning, match="tolerance missed: sp is .* share one score"):
+    with pytest.warns(ConvergenceWarning, match="missed: sp is .* on the rows of the maps.* one score") as told:
         PartialFairPostProcessor(interval=[(0, 1)], kappa=0.02).fit_scores(coarse, sensitive_features=rows.group)
+    assert [warning.filename for warning in told] == [__file__]  # where fit was called
     model = PartialFairPostProcessor(random_state=0).fit(rows.X, rows.y, sensitive_features=rows.group)
     with pytest.raises(InputError, match="pass the groups"):
         model.predict(rows.X)

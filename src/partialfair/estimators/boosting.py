@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import fit_rank_map
-from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.algorithms.measure import OK
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
@@ -36,7 +36,7 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
-from partialfair.estimators.training import PSP, STRATA, sampling_radius, why_missed
+from partialfair.estimators.training import PSP, STRATA, sampling_radius, status_of, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import FULL, Interval
@@ -297,15 +297,13 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.train_violation_ = gap
         if self.constraint == PSP:
             self.sampling_band_ = sampling_radius(sizes[None], interval.first, self.kappa_scale)
-        if gap <= self.kappa + ROUNDING and (why := idle(self.constraint, interval, scores, y, codes, names)):
+        asked_of = str(self.constraint), self.kappa_scale, gap, self.kappa
+        self.status_ = status_of(*asked_of, remedy, "held-out rows")
+        if self.status_ != OK:
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
+        elif why := idle(self.constraint, interval, scores, y, codes, names):
             self.status_ = why
-            warnings.warn(why, UnconstrainedWarning, stacklevel=4)
-        if gap > self.kappa + ROUNDING:
-            metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
-            self.status_ = (
-                f"{MISSED}: {metric} is {gap:.4g} on the held-out rows, kappa asks for {self.kappa:.4g}; {remedy}"
-            )
-            warnings.warn(self.status_, ConvergenceWarning, stacklevel=4)
+            warnings.warn(why, UnconstrainedWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map
-from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.algorithms.measure import OK
 from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
@@ -33,7 +33,7 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
-from partialfair.estimators.training import sampling_radius, why_missed
+from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import Interval
 
@@ -281,14 +281,11 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             read = Interval.of(self.interval_)
             read.for_groups(len(names))  # refuses intervals for another number of groups
             found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
-        self.map_, self.train_violation_, self.status_ = found.mapping, found.gap, OK
+        self.map_, self.train_violation_ = found.mapping, found.gap
         sizes = np.bincount(codes, minlength=len(names))
         self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
-        if found.gap > self.kappa + ROUNDING:
-            metric = "rank_gap" if self.kappa_scale == "absolute" else "sp"
-            self.status_ = (
-                f"{MISSED}: {metric} is {found.gap:.4g} on the rows of the maps, kappa asks for {self.kappa:.4g}; "
-                f"{why_missed(found, sizes, names)}"
-            )
-            warnings.warn(self.status_, ConvergenceWarning, stacklevel=4)
+        remedy = why_missed(found, sizes, names)
+        self.status_ = status_of(PSP, self.kappa_scale, found.gap, self.kappa, remedy, "rows of the maps")
+        if self.status_ != OK:
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         return self

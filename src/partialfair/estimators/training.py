@@ -335,12 +335,14 @@ def sampling_radius(sizes: NDArray[np.int64], pairs: Pairs, kappa_scale: str, le
     return float(two / (measure(pairs) if kappa_scale == "relative" else 1.0))
 
 
-def status_of(constraint: str, kappa_scale: str, violation: float, kappa: float, remedy: str) -> str:
-    """The status that follows from the violation of the training rows."""
+def status_of(
+    constraint: str, kappa_scale: str, violation: float, kappa: float, remedy: str, rows: str = "training rows"
+) -> str:
+    """The status that follows from the violation on the rows that it was measured on."""
     if violation <= kappa + ROUNDING:
         return OK
     metric = plugins.load("constraints", constraint).VIOLATION[kappa_scale]
-    return f"{MISSED}: {metric} is {violation:.4g} on the training rows, kappa asks for {kappa:.4g}; {remedy}"
+    return f"{MISSED}: {metric} is {violation:.4g} on the {rows}, kappa asks for {kappa:.4g}; {remedy}"
 
 
 def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
