@@ -52,7 +52,7 @@ class Evidence(Generic[O_co]):
     Attributes:
         config: the validated ``params.yaml``.
         name: the exhibit's key there.
-        options: the exhibit's entry, checked by its kind; the entry as it is for a kind without a model.
+        options: the exhibit's entry, checked by its kind; of claims, a mapping.
         results: tidy tables of its experiments.
         root: the project's root.
     """
@@ -69,7 +69,7 @@ class Evidence(Generic[O_co]):
         return Evidence(config, "claims", {"experiments": experiments}, results, root)
 
     def option(self, name: str, default: Any = None) -> Any:
-        """An option by name, for functions that serve several kinds; ``default`` where a kind has none of that name."""
+        """An option by name, for functions that serve several kinds; ``default`` where there is none of that name."""
         if isinstance(self.options, Mapping):
             return self.options.get(name, default)
         found = getattr(self.options, name, default)

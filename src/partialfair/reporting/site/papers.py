@@ -136,7 +136,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
             tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
             outcomes=[comparisons.arranged(claim, titles) for claim in stated if claim.central],
             questions=grouped([entry for entry in entries if entry.kind == "question"]),
-            rows=[rows.of(project, entry["shown"]) for entry in exhibits(project, name)],
+            rows=[rows.of(project, shown) for shown in _shown(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
@@ -173,12 +173,16 @@ def _sentence(entry: Entry) -> str:
 
 
 def exhibits(project: Project, name: str) -> list[dict[str, Any]]:
+    """Return the exhibits of a paper as the gallery has them; see :func:`_shown`."""
+    return [_exhibit(project, shown) for shown in _shown(project, name)]
+
+
+def _shown(project: Project, name: str) -> list[Shown]:
     """Return the exhibits of a paper, those with variants once; settings as printed come last."""
     own = [
         shown for shown in project.exhibits.values() if shown.paper == name and project.base(shown.name) == shown.name
     ]
-    own.sort(key=lambda shown: shown.kind == "settings")
-    return [_exhibit(project, shown) for shown in own]
+    return sorted(own, key=lambda shown: shown.kind == "settings")
 
 
 def beyond(project: Project) -> list[dict[str, Any]]:
