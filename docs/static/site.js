@@ -306,7 +306,7 @@
       var file = c.trace.replace(/\{(\w+)\}/g, function (_, key) { return row[place[key]]; }), text = row[place[c.key]].trim();
       var points = text ? text.split(" ").map(function (p) { return p.split(",").map(Number); }) : [];
       return make("span", { class: "pf-trace" }, [
-        points.length ? "Some of the steps of seed 0; all are in " : "This site holds no trace of it. Training writes one to ", make("code", {}, file), ". The repository does not hold that folder, nor those of the other seeds."
+        points.length ? "Some of the steps of one seed; all are in " : "This site holds no trace of it. Training writes one to ", make("code", {}, file), ". The repository does not hold that folder, nor those of the other seeds."
       ].concat(points.length ? [make("br"), curve(points, 1, "Loss"), curve(points, 2, "Infeasibility")] : []));
     }
     function pages(c, row) {

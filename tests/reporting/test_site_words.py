@@ -1,5 +1,6 @@
 """What pages say in few words: what became of an exhibit's runs, and numbers in few letters."""
 
+import json
 from types import SimpleNamespace
 
 import pandas as pd
@@ -7,6 +8,8 @@ import pytest
 
 from partialfair.pages.cells import environment
 from partialfair.reporting.site import exhibits, explorers, papers
+from partialfair.reporting.site.project import Project
+from tests.workflow.project import ROOT
 
 
 def test_what_became_of_the_runs_is_named():
@@ -39,3 +42,13 @@ def test_a_paper_that_is_not_in_the_verdicts_says_how_it_gets_there():
     assert papers.Verdict.of(project, "p").because == (
         "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
     )
+
+
+def test_the_trace_of_every_row_of_the_runs_is_one_that_the_grid_trains():
+    project = Project(ROOT)
+    content = explorers.runs(project)["runs"].partition("]=")[2].rstrip(";\n")
+    found = json.loads(content)
+    keys = [column["key"] for column in found["columns"] if "later" not in column]
+    places = [keys.index(name) for name in ("experiment", "folder")]
+    folders = {"/".join(["data/runs", *(found["words"][row[place]] for place in places)]) for row in found["rows"]}
+    assert folders and folders <= {job.path.as_posix() for job in project.config.jobs()}

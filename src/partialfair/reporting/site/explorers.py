@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from partialfair.grid.config import kappa_text
 from partialfair.grid.tidy import CERTIFICATES
 from partialfair.reporting import style
 from partialfair.reporting.site import papers
@@ -76,7 +77,7 @@ RUNS: tuple[Column, ...] = (
         "key": "trace",
         "detail": True,
         "later": True,
-        "trace": "data/runs/{experiment}/{folder}/seed=0/history.parquet",
+        "trace": "data/runs/{experiment}/{folder}/history.parquet",
     },
     {"key": "traces of this experiment", "detail": True, "pages": "exhibits/{page}.html"},
     {"key": "folder", "hidden": True},
@@ -121,7 +122,7 @@ def runs(project: Project) -> dict[str, str]:
             table = pd.read_parquet(path)
             own = []
             for key, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
-                folder = f"{key[0]}/{key[1]}/kappa={float(key[2])!r}".removesuffix(".0")
+                folder = f"{key[0]}/{key[1]}/kappa={kappa_text(key[2])}/seed={group['seed'].min()}"
                 own.append([*_setting(name, key, group), drawn.get((name, *key), " "), pages, folder])
             rows += [_part(row, later=False) for row in own]
             details[f"runs/{name}"] = _script(f"runs/{name}", as_json([_part(row, later=True) for row in own]))
