@@ -17,6 +17,7 @@ from partialfair.pages import cells, palette
 from partialfair.reporting import canvas
 from partialfair.reporting.site import exhibits, explorers, home, papers
 from partialfair.reporting.site.project import FORMATS, Project
+from partialfair.tables.files import atomic_path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -135,7 +136,8 @@ def pages(app: Sphinx) -> None:
     own = project()
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     if readme(text) != text:
-        (ROOT / "README.md").write_text(readme(text), encoding="utf-8")
+        with atomic_path(ROOT / "README.md") as target:  # a committed file: a build that is killed leaves it whole
+            target.write_text(readme(text), encoding="utf-8")
     wanted = {
         f"papers/{name}.md": f"---\nhide-toc: true\n---\n# {paper.title}\n\n```{{paper}} {name}\n```\n\n"
         f"```{{include}} ../../papers/{name}/README.md\n:relative-docs: ../../docs\n:start-line: 1\n```\n"
