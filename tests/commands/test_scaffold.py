@@ -128,6 +128,8 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     for name in ("Mine", "my-metric", "2nd", "", "a/b"):
         with pytest.raises(ConfigError, match="lower case letters"):
             create("metric", name, tmp_path)
+    with pytest.raises(ConfigError, match="name 'class': it is a word of Python itself"):
+        create("algorithm", "class", tmp_path)
     for name in ("accuracy", "auc_gap_group"):
         with pytest.raises(ConfigError, match=f"metric '{name}' exists already; choose another name"):
             create("metric", name, tmp_path)
@@ -192,6 +194,7 @@ def test_a_new_paper_runs_and_has_its_number_and_its_claim_decided(tmp_path: Pat
     assert claim["claim"] == "interval_costs_less" and 0 < float(claim["p_value"]) < 1
     page = (project.folder / "reports/mine/index.html").read_text(encoding="utf-8")
     assert "Table 1" in page and "At one tolerance, models constrained" in page
+    assert "Central claim: " in page
     assert not project.planned("paper", "--config", "params=papers/mine/grid.yaml")
     audited = project.make("-o", "data", "audit", "PAPER=mine", "RETRAIN=1")
     assert audited.returncode == 0 and "\nwhole: " in audited.stdout, audited.stdout[-3000:] + audited.stderr[-3000:]

@@ -39,6 +39,15 @@ def test_a_number_other_than_accuracy_and_fairness_is_not_run(context, metric):
     assert outcome.note == f"{metric} is not compared here: pairs are of accuracy and psp_fairness (1 - rank_gap)"
 
 
+def test_a_number_alone_in_its_row_is_shown(context, monkeypatch):
+    monkeypatch.setattr(published, "of_exhibit", lambda *_: (number(metric="accuracy"),))
+    table3 = context("table3")
+    (line,) = pairs.lines(table3)
+    (shown,) = pairs.table(table3, [line]).rows
+    texts = [cell.text for cell in shown]
+    assert texts[11].startswith(f"{line['reproduced']:.4f}") and texts[8:10] == ["–", "–"]
+
+
 def test_a_number_of_training_rows_is_not_compared_with_test_rows(context):
     outcome = pairs.reproduce(context("table3"), number(split="train"))
     assert outcome.estimate is None and outcome.note == "pairs are of test rows, and this number is of train rows"

@@ -1,11 +1,14 @@
 """Colours of figures: readable on both pages, and far enough from each other."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from partialfair import plugins
+from partialfair.algorithms.contract import Look
+from partialfair.errors import PluginError
 from partialfair.pages import palette
 from partialfair.reporting import style
 
@@ -73,3 +76,12 @@ def test_a_figure_takes_the_colours_of_the_page():
     svg = '<path style="stroke: #0072b2"/><path style="fill: #ffffff"/><path style="fill: #123456"/>'
     shown = palette.on_page(svg)
     assert "stroke: var(--tone-blue,#0072b2)" in shown and "fill: var(--page)" in shown and "#123456" in shown
+
+
+@pytest.mark.parametrize("look", [3, Look("nocolour", "?")])
+def test_a_look_that_cannot_be_drawn_is_refused_in_a_sentence(monkeypatch, look):
+    plugin = SimpleNamespace(label="Mine", look=look)
+    monkeypatch.setattr(style.plugins, "names", lambda _: ["mine"])
+    monkeypatch.setattr(style.plugins, "load", lambda *_: SimpleNamespace(ALGORITHM=plugin))
+    with pytest.raises(PluginError, match=r"algorithms/mine\.py: look is .*; write Look"):
+        style.look("mine")

@@ -131,6 +131,29 @@ def test_a_tolerance_of_no_metric_is_refused(check, key):
         check(exhibit={key: {"acuracy": 0.1 if key == "tolerance" else "why"}})
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("table3", "tabel3", "unknown exhibit 'tabel3'; did you mean 'table3'?"),
+        ("a9a", "a9b", "unknown dataset 'a9b'; did you mean 'a9a'?"),
+        ("idca", "icda", "unknown algorithm 'icda'; did you mean 'idca'?"),
+    ],
+)
+def test_a_number_of_what_the_grid_does_not_have_is_refused(check, old, new, said):
+    with pytest.raises(ConfigError) as caught:
+        check(numbers=f"{HEAD}\n{LINE.replace(old, new)}\n")
+    assert str(caught.value) == f"papers/mine/published.csv, line 2: {said}"
+
+
+def test_numbers_without_the_file_that_says_what_they_are_of_are_refused(check, tmp_path):
+    check()
+    (tmp_path / "papers/mine/paper.yaml").unlink()
+    with pytest.raises(
+        ConfigError, match=r"papers/mine/paper\.yaml: there is no such file, and there is papers/mine/pub"
+    ):
+        checking.check_grid(load_config("params.yaml"))
+
+
 def test_a_column_of_no_metric_is_refused(check):
     table = {"kind": "mean_std_table", "published": None, "tolerance": {}, "sides": None, "metrics": ["accuracy"]}
     check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table)

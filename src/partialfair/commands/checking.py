@@ -10,6 +10,9 @@ from partialfair.grid import memo, papers
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import Config
 
+NAMED_AS_IN_THE_GRID = ("pairs", "levels", "mean_std_table")
+"""Kinds of exhibits whose printed numbers name datasets and algorithms as the grid does."""
+
 
 def check_grid(config: Config) -> None:
     """Refuse settings, exhibits, claims and published numbers that cannot be, before anything runs.
@@ -26,9 +29,43 @@ def check_grid(config: Config) -> None:
     check_settings(config)
     check_labels(config)
     for paper in config.papers:
+        if paper not in papers.folders() and (stray := papers.files(paper)):
+            about = papers.file(paper, papers.ABOUT)
+            raise ConfigError(
+                f"{about}: there is no such file, and there is {stray[0]}; write it, with a title at least"
+            )
         papers.paper(paper)
         published.load(paper)
     check_exhibits(config)
+    check_published(config)
+
+
+def check_published(config: Config) -> None:
+    """Refuse printed numbers of an exhibit that the grid does not have, and of datasets or methods that nothing knows.
+
+    What a row is of is left open where the kind of exhibit has words of its own for it.
+
+    Raises:
+        ConfigError: naming file, line, name and remedy.
+    """
+    from partialfair.verdicts import published
+
+    entries = config.params.exhibits
+    shown = {str((entry.model_extra or {}).get("published") or name): entry.kind for name, entry in entries.items()}
+    known = {
+        "dataset": {name for experiment in config.experiments.values() for name in experiment.runs},
+        "algorithm": set(plugins.names("algorithms")),
+    }
+    for paper in config.papers:
+        own = papers.experiments(paper)
+        for row in published.load(paper) if own <= config.experiments.keys() else ():
+            if row.exhibit not in {*entries, *shown}:
+                hint = plugins.did_you_mean(row.exhibit, {*entries, *shown})
+                raise ConfigError(f"{row.where}: unknown exhibit {row.exhibit!r}; {hint}")
+            for what, names in known.items() if shown.get(row.exhibit) in NAMED_AS_IN_THE_GRID else ():
+                name = getattr(row, what)
+                if name and name not in names:
+                    raise ConfigError(f"{row.where}: unknown {what} {name!r}; {plugins.did_you_mean(name, names)}")
 
 
 def check_labels(config: Config) -> None:

@@ -7,11 +7,13 @@ papers may look alike.
 
 import importlib
 import math
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from partialfair import plugins
+from partialfair.errors import PluginError
 from partialfair.pages.palette import DPI, GRID, INK, TONES, applied, faint, tone
 from partialfair.tables.intervals import Interval, Pairs
 
@@ -48,6 +50,9 @@ def look(algorithm: str, others: list[str] | None = None) -> Look:
     return Look(label, colour, marker, (0, (2, 1 + place % 3)))
 
 
+_HEX = re.compile("#[0-9a-fA-F]{6}")
+
+
 @cache
 def _declared(algorithm: str) -> Look | None:
     """Return what a plug-in declares, without a colour if it leaves that open; ``None`` if there is no such plug-in."""
@@ -55,6 +60,10 @@ def _declared(algorithm: str) -> Look | None:
         return None
     plugin = plugins.load("algorithms", algorithm).ALGORITHM
     label = plugin.label or algorithm.replace("_", " ")
+    if plugin.look and not _HEX.fullmatch(str(getattr(plugin.look, "colour", ""))):
+        raise PluginError(
+            f'algorithms/{algorithm}.py: look is {plugin.look!r}; write Look("#0072b2", "o"), or leave it out'
+        )
     return (
         Look(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
         if plugin.look

@@ -1,5 +1,6 @@
 """Skeletons: of a plug-in, a documented module that works, its test and its page; of a paper, a folder that runs."""
 
+import keyword
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
         raise ConfigError(f"unknown kind {kind!r}; {plugins.did_you_mean(kind, KINDS)}")
     if not NAME.fullmatch(name):
         raise ConfigError(f"name {name!r}: use lower case letters, digits and underscores, beginning with a letter")
+    if keyword.iskeyword(name):
+        raise ConfigError(f"name {name!r}: it is a word of Python itself; choose another name")
     root, skeleton = Path(project), KINDS[kind]
     if not all((root / needed).exists() for needed in skeleton.needs):
         raise ConfigError(

@@ -172,10 +172,12 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
 
 def side_cells(fair: Line | None, right: Line | None) -> list[Cell]:
     """Cells of one block: kappa, then fairness and accuracy, published and ours."""
-    if fair is None or right is None:
-        return [Cell("–", "none")] * 5
-    numbers = [(cells.published(one["published"]), _reproduced(one)) for one in (fair, right)]
-    return [Cell(style.kappa_symbol(fair["kappa"])), *numbers[0], *numbers[1]]
+    numbers = [
+        (cells.published(one["published"]), _reproduced(one)) if one else (Cell("–", "none"),) * 2
+        for one in (fair, right)
+    ]
+    some = fair or right
+    return [Cell(style.kappa_symbol(some["kappa"]) if some else "–"), *numbers[0], *numbers[1]]
 
 
 def _reproduced(line: Line) -> Cell:

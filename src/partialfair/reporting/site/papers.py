@@ -97,6 +97,8 @@ class Verdict:
     def counts(self) -> tuple[str, str]:
         """How many claims hold and numbers agree, each as a phrase."""
         claims, numbers = self.claims, self.numbers
+        if not claims["total"] and not numbers["counted"]:
+            return "nothing judged yet", ""
         held = f"{claims['holds']} of {claims['total']} claims hold"
         held += f", {claims['partly']} in part" if claims.get("partly") else ""
         held += f"; {claims['not run']} not tested" if claims.get("not run") else ""
