@@ -9,7 +9,7 @@ from partialfair.errors import ConfigError
 Kind = Literal["number", "claim", "question", "setting"]
 NUMBERS = ("agrees", "near", "differs", "by construction", "repeated", "measured", "not run")
 CLAIMS = ("holds", "dominated", "fails", "undecided", "not run")
-SETTINGS = ("as stated", "differs from the paper", "not run")
+SETTINGS = ("as stated", "by construction", "differs from the paper", "not run")
 WORDS: dict[str, tuple[str, ...]] = {
     "number": NUMBERS, "claim": CLAIMS, "question": (*CLAIMS, *NUMBERS[:3]), "setting": SETTINGS,
 }  # fmt: skip

@@ -76,7 +76,13 @@ class Absent(StrictModel):
     absent: str = Field(description="why")
 
 
-Source = InGrid | InTable | InRaw | InFiles | OfRuns | Absent
+class ByConstruction(StrictModel):
+    """So by the construction of the method or of the grid; there is nothing to look up."""
+
+    by_construction: str = Field(description="of what")
+
+
+Source = InGrid | InTable | InRaw | InFiles | OfRuns | ByConstruction | Absent
 Found = tuple[float | None, str]
 
 
@@ -96,6 +102,8 @@ class Places(StrictModel):
 def reproduce(evidence: Evidence[Any], row: Published, places: Places) -> Outcome:
     """Find one stated number here, and say whether it is the same."""
     source, note = _entry(places.sources, row), _entry(places.remarks, row) or ""
+    if isinstance(source, ByConstruction):
+        return Outcome(None, source.by_construction, kind="setting", verdict="by construction")
     if source is None or isinstance(source, Absent):
         return Outcome(None, source.absent if source is not None else "nothing here to compare it with", kind="setting")
     value, where = READERS[type(source)](evidence, row, places, source)

@@ -115,7 +115,7 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         "central_comparisons": _tally(rests_on, CLAIMS),
         "numbers": numbers(lines),
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
-                           ("as stated", "differs from the paper", "not run")),
+                           ("as stated", "by construction", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
         "because": because(rests_on, len(asked) - len(rests_on)),
         "explanation": about.verdict if verdict == about.expects else "",

@@ -191,12 +191,13 @@ def overview(context: Shown, experiment: str, found: list[Line]) -> Table:
     own = [line for line in found if line["experiment"] == experiment]
     every = [line for line in own if line["dataset"] == ALL]
     rows = []
-    for name in order(every):
+    methods = order(every)
+    for name in methods:
         row = [cells.text(style.look(name).label), cells.text(paper_of(context, name))]
         for tolerance in context.options.tolerances:
             at = [line for line in own if line["tolerance"] == tolerance]
             line = next((e for e in at if (e["dataset"], e["algorithm"]) == (ALL, name)), None)
-            row += [Cell("–", "none")] * 3 if line is None else _three(line, given_up(at, name))
+            row += [Cell("–", "none")] * 3 if line is None else _three(_inside(line, len(methods)), given_up(at, name))
         rows.append([*row, Cell(f"{next(e for e in every if e['algorithm'] == name)['cpu_seconds']:.1f}")])
     groups = [("", 2), *((f"within {tolerance:g}", 3) for tolerance in context.options.tolerances), ("", 1)]
     inner = ["mean rank", "exceeds", "accuracy given up"] * len(context.options.tolerances)
@@ -212,7 +213,7 @@ def given_up(at: list[Line], name: str) -> float:
 
 def _three(line: Line, lost: float) -> list[Cell]:
     share = f"{line['exceeds']} of {line['n_seeds']}"
-    ends = "" if math.isnan(line["rank_low"]) else f" [{max(line['rank_low'], 1.0):.1f}, {line['rank_high']:.1f}]"
+    ends = "" if math.isnan(line["rank_low"]) else f" [{line['rank_low']:.1f}, {line['rank_high']:.1f}]"
     return [
         Cell(f"{line['rank']:.1f}{ends}"),
         Cell(share, "bad" if line["exceeds"] else "good", "pairs of dataset and seed"),
