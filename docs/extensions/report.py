@@ -98,10 +98,11 @@ def standing() -> str:
         )
     if current == wanted:
         return ""
-    return (
-        f"{wanted - current:,} of the {wanted:,} runs have not been trained by the present code yet"
-        f"{f', {wanted - here:,} of them not at all' if here < wanted else ''}; `make paper` trains them."
-    ).replace("`make paper`", "<code>make paper</code>")
+    older, missing = here - current, wanted - here
+    words = [f"{older:,} of the {wanted:,} runs were trained by earlier revisions of the code"] if older else []
+    words += [f"{missing:,} {'more ' if older else f'of the {wanted:,} runs '}were not trained"] if missing else []
+    more = '<a href="results.html#one-command">What was trained again and compared</a>'
+    return f"{', '.join(words)}; <code>make paper</code> trains them. {more}."
 
 
 class Report(SphinxDirective):

@@ -51,11 +51,13 @@ def test_nothing_is_said_where_every_run_is_of_the_present_code(report):
 def test_runs_of_older_code_and_runs_that_are_not_there_are_counted(report):
     module, config, folder = report
     total = tables(config, folder, code="0123456789abcdef")
-    assert f"{total} of the {total} runs have not been trained by the present code yet; " in module.standing()
+    assert f"{total} of the {total} runs were trained by earlier revisions of the code; " in module.standing()
     first = next(iter(config.experiments))
     (folder / first / "runs.parquet").unlink()
     module.standing.cache_clear()
-    assert f"present code yet, {len(config.jobs(first))} of them not at all; " in module.standing()
+    absent = len(config.jobs(first))
+    assert f"{total - absent} of the {total} runs were trained by earlier" in module.standing()
+    assert f"of the code, {absent} more were not trained; " in module.standing()
 
 
 def test_the_first_page_counts_the_papers_and_names_their_pages(report, monkeypatch):

@@ -1,0 +1,27 @@
+"""The comparisons of a claim as a table: one row per place, one column per other side."""
+
+from partialfair.reporting.site.card import entry
+from partialfair.reporting.site.comparisons import arranged
+from partialfair.reporting.site.exhibits import Claim
+
+
+def line(verdict, **more):
+    return entry({"kind": "claim", "verdict": verdict, "counts": "yes", "algorithm": "idca"} | more)
+
+
+def test_rows_are_named_by_what_differs_and_sides_by_the_titles_of_their_experiments():
+    lines = [
+        line("holds", dataset="a9a", setting="psp", against="ALM in other"),
+        line("fails", dataset="a9a", setting="psp", against="SSG"),
+        line("undecided", dataset="a9a", setting="pdp", against="SSG"),
+    ]
+    found = arranged(Claim("It is ahead.", lines), {"psp": "Partial statistical parity", "other": "Fewer labels"})
+    assert found.columns == ["ALM: Fewer labels", "SSG"]
+    assert [place for place, _ in found.rows] == ["Partial statistical parity", "pdp"]
+    outcomes = [[[one.outcome for one in cell] for cell in cells] for _, cells in found.rows]
+    assert outcomes == [[["holds"], ["fails"]], [[], ["undecided"]]]
+
+
+def test_a_single_place_is_its_dataset():
+    found = arranged(Claim("It converges.", [line("holds", dataset="law_school")]), {})
+    assert [place for place, _ in found.rows] == ["law school"] and found.columns == [""]
