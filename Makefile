@@ -111,7 +111,7 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 	python -m partialfair verify --deep --complete --retrain $(RETRAIN)
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
-	python -m sphinx -W --keep-going -q -b html -d .cache/docs docs site
+	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site
 
 lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's own checks
 	ruff check .

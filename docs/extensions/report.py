@@ -101,7 +101,7 @@ def standing() -> str:
     older, missing = here - current, wanted - here
     words = [f"{older:,} of the {wanted:,} runs were trained by earlier revisions of the code"] if older else []
     words += [f"{missing:,} {'more ' if older else f'of the {wanted:,} runs '}were not trained"] if missing else []
-    more = '<a href="results.html#one-command">What was trained again and compared</a>'
+    more = '<a href="results.html#one-command">What was compared</a>'
     return f"{', '.join(words)}; <code>make paper</code> trains them. {more}."
 
 
@@ -136,7 +136,7 @@ def pages(app: Sphinx) -> None:
     """Write the sources of the pages of papers and exhibits, forget those that are gone; write the README's table."""
     own = project()
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    if readme(text) != text:
+    if app.tags.has("readme") and readme(text) != text:  # `make docs` alone writes a committed file
         with atomic_path(ROOT / "README.md") as target:  # a committed file: a build that is killed leaves it whole
             target.write_text(readme(text), encoding="utf-8")
     wanted = {

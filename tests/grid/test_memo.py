@@ -197,6 +197,7 @@ class TestGrid:
         claims = project / "papers" / "own" / "claims.yaml"
         claims.parent.mkdir(parents=True)
         (claims.parent / "grid.yaml").write_text(GRID)
+        (claims.parent / "paper.yaml").write_text("title: Own")
         claims.write_text("[]")
         for _ in range(2):
             self.start()

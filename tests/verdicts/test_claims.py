@@ -338,7 +338,7 @@ class TestRefusals:
                 f"- {WHOLE}, test: better, margin: 0.1}}\n",
                 "x: test better looks at no margin (given: 0.1); leave it out",
             ),
-            ("- text\n", "claims.0 is 'text': input should be"),
+            ("- text\n", "claims.0 is 'text': write keys with their values"),
             ("id: x\n", "holds dict, not a list; begin each claim with `- id:`"),
             ("- id: x\n  id: y\n", "not readable as YAML (line 2: key 'id' stands twice; remove one of them)"),
         ],

@@ -244,10 +244,7 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[lis
     title = f"{module.TITLE[:1].upper()}{module.TITLE[1:]}"
     words = [f"{title} {_where(fit['interval'])}.", *([WHOLE_RANGE] if is_whole(fit["interval"]) else [])]
     if certificate and certificate.get("true_violation") is None:
-        words.append(
-            f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds nothing in this family,"
-        )
-        words.append("which is what the metrics report.")
+        words.append(f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds none of the metrics.")
     else:
         words.append(
             f"Kappa {fit['kappa']:g} ({fit['kappa_scale']} scale), at {fit['grid']} ranks where there is a grid."
