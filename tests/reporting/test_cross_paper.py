@@ -144,3 +144,12 @@ def test_a_model_whose_violation_is_not_known_is_not_within_the_tolerance(contex
     monkeypatch.setattr(benchmark._Index, "__init__", lambda self, results: vars(self).update(lows={}, methods={}))
     setting = Setting("dp", "a9a", "idca", 0.02)
     assert benchmark._picked(context, setting, "dp_gap", 0.02, 0).exceeds
+
+
+def test_intervals_of_ranks_end_at_the_first_and_the_last_in_the_table_too(context):
+    every = [line for line in cross_paper.lines(context) if line["dataset"] == cross_paper.ALL]
+    wide = [line | {"rank_low": -3.0, "rank_high": 99.0} for line in every]
+    last = float(len(cross_paper.order(every)))
+    rows = cross_paper.overview(context, every[0]["experiment"], wide).rows
+    texts = [cell.text for row in rows for cell in row if "[" in cell.text]
+    assert texts and all(text.endswith(f" [1.0, {last:.1f}]") for text in texts)

@@ -1,8 +1,11 @@
 """Two methods at equal fairness: the levels that are compared, and what dominance says where there is none."""
 
+import numpy as np
+import pytest
 import synthetic
 
 from partialfair.grid.config import Config
+from partialfair.verdicts import equal_fairness
 from tests.verdicts.planted import BASELINES, context, decided, entry, gain, words
 
 EQUAL = {"levels": 10}
@@ -89,3 +92,9 @@ def test_levels_stay_within_the_stated_part_of_the_fairness_axis(config):
     listed = {"levels": [0.15, 0.22, 0.28], "less_fair_than": 0.8}
     (line,) = decided(context(config), entry(against=["group_auc"], at_equal=listed, datasets=["a9a"]))
     assert "2 levels of fairness from 0.720 to 0.780" in line.note
+
+
+@pytest.mark.parametrize(("last", "narrow"), [(0.709, True), (0.72, False)])
+def test_levels_that_are_one_place_say_so(last, narrow):
+    words = equal_fairness._levels_words(np.linspace(0.7, last, 5), 5)
+    assert words.endswith(f"to {last:.3f}" + ", which is one place rather than a range" * narrow)

@@ -146,6 +146,19 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
     assert outcome.estimate is not None and outcome.estimate.mean == 3 and outcome.verdict == "as stated"
 
 
+def test_what_holds_by_construction_is_said_so_and_not_compared() -> None:
+    places = stated.Places.model_validate(
+        {"sources": {"n_layers": {"by_construction": "one hidden layer and the output"}}}
+    )
+    row = Published("p", "e", "", "", "", "", "", "n_layers", 2.0)
+    outcome = stated.reproduce(SimpleNamespace(), row, places)  # type: ignore[arg-type]
+    assert (outcome.verdict, outcome.note, outcome.estimate) == (
+        "by construction",
+        "one hidden layer and the output",
+        None,
+    )
+
+
 def test_of_several_sources_the_most_particular_counts() -> None:
     names = ["bank", "x", "bank.x", "idca.x"]  # the most particular comes last
     for count in range(1, len(names) + 1):

@@ -10,7 +10,7 @@ from partialfair.grid import memo, papers
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import Config
 
-NAMED_AS_IN_THE_GRID = ("pairs", "levels", "mean_std_table")
+NAMED_AS_IN_THE_GRID = {"pairs", "levels", "mean_std_table"}
 """Kinds of exhibits whose printed numbers name datasets and algorithms as the grid does."""
 
 
@@ -49,9 +49,10 @@ def check_published(config: Config) -> None:
         ConfigError: naming file, line, name and remedy.
     """
     from partialfair.verdicts import published
+    from partialfair.verdicts.claim_checks import shown_as
 
-    entries = config.params.exhibits
-    shown = {str((entry.model_extra or {}).get("published") or name): entry.kind for name, entry in entries.items()}
+    shown = shown_as(config)
+    exhibits = {*config.params.exhibits, *shown}
     known = {
         "dataset": {name for experiment in config.experiments.values() for name in experiment.runs},
         "algorithm": set(plugins.names("algorithms")),
@@ -59,10 +60,11 @@ def check_published(config: Config) -> None:
     for paper in config.papers:
         own = papers.experiments(paper)
         for row in published.load(paper) if own <= config.experiments.keys() else ():
-            if row.exhibit not in {*entries, *shown}:
-                hint = plugins.did_you_mean(row.exhibit, {*entries, *shown})
+            if row.exhibit not in exhibits:
+                hint = plugins.did_you_mean(row.exhibit, exhibits)
                 raise ConfigError(f"{row.where}: unknown exhibit {row.exhibit!r}; {hint}")
-            for what, names in known.items() if shown.get(row.exhibit) in NAMED_AS_IN_THE_GRID else ():
+            kinds = shown.get(row.exhibit, set())
+            for what, names in known.items() if kinds and kinds <= NAMED_AS_IN_THE_GRID else ():
                 name = getattr(row, what)
                 if name and name not in names:
                     raise ConfigError(f"{row.where}: unknown {what} {name!r}; {plugins.did_you_mean(name, names)}")

@@ -59,11 +59,19 @@ def _check_columns(exhibit: str, names: Iterable[str], known: Sequence[str], whe
             raise ConfigError(f"{where}: {exhibit}.csv has no column {name!r}; {did_you_mean(name, known)}")
 
 
+def shown_as(config: Config) -> dict[str, set[str]]:
+    """What the papers' numbers call the exhibits of a grid, with the kinds that show each."""
+    found: dict[str, set[str]] = {}
+    for name, entry in config.params.exhibits.items():
+        found.setdefault(str((entry.model_extra or {}).get("published") or name), set()).add(entry.kind)
+    return found
+
+
 def _check_exhibit(config: Config, claim: Claim, where: str) -> None:
     """The exhibit is one of the grid, or what one of them is published as."""
-    entries = config.params.exhibits
-    published = {str((entry.model_extra or {}).get("published") or name) for name, entry in entries.items()}
-    _check_known("exhibit", [claim.exhibit] if claim.exhibit else [], {*entries, *published}, where)
+    _check_known(
+        "exhibit", [claim.exhibit] if claim.exhibit else [], {*config.params.exhibits, *shown_as(config)}, where
+    )
 
 
 def _check_metrics(claim: Claim, where: str) -> None:
