@@ -244,7 +244,7 @@
       values.sort(function (a, b) { return f.tone ? ranks.indexOf(a) - ranks.indexOf(b) : a.localeCompare(b, "en", { numeric: true }); });
       boxes[f.key] = values.map(function (v) {
         var box = make("input", { type: "checkbox" }), count = make("span");
-        var label = make("label", {}, [box, make("span", {}, v), count]);
+        var label = make("label", {}, [box, make("span", {}, v.replace(/_/g, "_\u200b")), count]);
         box.addEventListener("change", function () {
           var list = state.chosen[f.key] = (state.chosen[f.key] || []).filter(function (x) { return x !== v; });
           if (box.checked) list.push(v);
@@ -283,17 +283,18 @@
         return down ? -d : d;
       });
     }
+    function brief(v) { return v && Math.abs(v) < 1e-3 ? v.toExponential().replace("e-0", "e-") : String(v); }
     function cell(c, row) {
       var v = row[place[c.key]], td = make("td", c.number ? { class: "num" } : {});
       if (c.tone) td.append(make("span", { class: "pf-chip " + (c.tone[v] || "none") }, v));
       else if (c.link && row[place.page]) td.append(make("a", { href: root + c.link.replace("{page}", row[place.page]) }, v));
-      else td.textContent = typeof v === "number" ? String(v) : v;
+      else td.textContent = typeof v === "number" ? brief(v) : v;
       return td;
     }
     function grid(titles, text) {
       function line(tag, cells) { return make("tr", {}, cells.map(function (v) { return make(tag, {}, v); })); }
       return make("table", { class: "pf-seeds" }, [make("thead", {}, line("th", titles))].concat(
-        make("tbody", {}, text.split("\n").map(function (row) { return line("td", row.split("|")); }))));
+        make("tbody", {}, text.split("\n").map(function (row) { return line("td", row.replace(/\|\./g, "|0.").split("|")); }))));
     }
     function curve(points, column, title) {  /* one quantity of a trace against its steps, which are drawn as log(1 + step) */
       var xs = points.map(function (p) { return Math.log1p(p[0]); }), ys = points.map(function (p) { return p[column]; });

@@ -267,6 +267,16 @@ def test_a_laptop_shows_verdict_and_both_numbers_of_a_line_without_scrolling(bro
     assert heads["ours"]["x"] + heads["ours"]["width"] <= frame.rect["x"] + frame.rect["width"]
 
 
+@pytest.mark.parametrize("width", [1600, LAPTOP])
+def test_all_columns_of_a_run_are_seen_without_scrolling(browser: Any, site: Path, width: int) -> None:
+    opened(browser, site, "runs-explorer", width=width)
+    frame = browser.find_element("css selector", ".pf-rows").rect
+    ends = "return Math.max(...[...document.querySelectorAll('.pf-rows thead th, .pf-rows tr.row *')].map("
+    assert browser.execute_script(f"{ends}e => e.getBoundingClientRect().right))") <= frame["x"] + frame["width"]
+    hidden = "return [...document.querySelectorAll('.pf-rows td')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert browser.execute_script(hidden) == 0, "the text of a cell covers its neighbour"
+
+
 def test_filtered_view_is_reloaded_from_its_address(browser: Any, site: Path) -> None:
     opened(browser, site, "scorecard-explorer")
     everything = len(card.load(ROOT / "reports" / "scorecard.csv"))

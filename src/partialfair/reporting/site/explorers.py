@@ -58,7 +58,7 @@ RUNS: tuple[Column, ...] = (
     {"key": "dataset", "facet": True},
     {"key": "method", "facet": True},
     {"key": "kappa", "number": True},
-    {"key": "seeds", "number": True},
+    {"key": "seeds", "number": True, "title": "seeds with status ok, of all"},
     {"key": "objective", "number": True},
     {"key": "violation", "number": True, "title": "measured violation, worst seed"},
     {"key": "certificate", "title": "its kind, and the worst seed's value"},
@@ -182,14 +182,18 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
 def _certificate(group: pd.DataFrame) -> str:
     """Return the kind of certificate and its largest value; nothing where none was computed."""
     worst = {title: group[column].max() for column, title in CERTIFICATES.items() if column in group}
-    return ", ".join(f"{title} {_text(value)}" for title, value in worst.items() if not pd.isna(value))
+    return ", ".join(f"{title} {_plain(value, 3)}" for title, value in worst.items() if not pd.isna(value))
+
+
+def _plain(value: float, digits: int) -> str:
+    return f"{value:.{digits}g}".replace("e-0", "e-")
 
 
 def _text(value: float, digits: int = 3) -> str:
-    """A number in few letters: there are three for each of thousands of runs."""
+    """A number in few letters: there are three for each of thousands of runs. The page puts the zero back."""
     if pd.isna(value):
         return "–"
-    text = f"{value:.{digits}g}".replace("e-0", "e-")
+    text = _plain(value, digits)
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
