@@ -16,7 +16,7 @@ from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
 from tests.workflow.project import ROOT, TINY, make_project, share_kernels
 
-PLUGINS = ("dataset", "algorithm", "metric")
+PLUGINS = ("dataset", "algorithm", "metric", "constraint")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
         assert page.read_text(encoding="utf-8").startswith(f"# my_{kind}\n")
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "9 passed" in done.stdout
+    assert "12 passed" in done.stdout
     for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
         done = run(checkout, *words, *created, *tests)
         assert done.returncode == 0, done.stdout
@@ -62,6 +62,37 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
     (checkout / "params.yaml").write_text(params)
     done = run(checkout, "partialfair", "check")
     assert done.returncode == 0, done.stderr
+
+
+FITTED = """
+import numpy as np
+from partialfair.estimators import PartialFairClassifier
+rng = np.random.default_rng(0)
+group = rng.integers(0, 2, 600)
+X = np.c_[rng.normal(size=(600, 2)), group]
+y = np.where(X[:, 0] + group + rng.normal(size=600) > 0.5, 1, -1)
+options = {"interval": (0.1, 0.6), "kappa": 0.1, "solver": "alm"}
+scores = []
+for name in ("of_mine", "partial_demographic_parity"):
+    model = PartialFairClassifier(constraint=name, **options).fit(X, y, sensitive_features=group)
+    scores.append(model.decision_function(X, sensitive_features=group))
+print("same scores:", np.array_equal(*scores))
+"""
+
+
+def test_an_estimator_takes_a_constraint_of_ones_own(checkout: Path) -> None:
+    made = [checkout / path for path in create("constraint", "of_mine", checkout).files]
+    script = checkout / "fitted.py"
+    script.write_text(FITTED, encoding="utf-8")
+    try:
+        done = subprocess.run(
+            [sys.executable, str(script)], cwd=checkout, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(checkout / "src"), "NUMBA_CACHE_DIR": str(checkout / ".cache/numba")},
+        )  # fmt: skip
+    finally:
+        for path in [*made, script]:
+            path.unlink()
+    assert done.stdout.strip() == "same scores: True", done.stderr[-2000:]
 
 
 def test_contributing_shows_the_skeleton(checkout: Path) -> None:

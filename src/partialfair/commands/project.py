@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DATASET = "dataset"
     ALGORITHM = "algorithm"
     METRIC = "metric"
+    CONSTRAINT = "constraint"
     PAPER = "paper"
 
 
@@ -149,7 +150,7 @@ def new(
 ) -> None:
     """Write the skeleton of something new, its test and its page.
 
-    It is that of a dataset, an algorithm or a metric, or of a paper, which runs at once.
+    It is that of a dataset, an algorithm, a metric or a constraint, or of a paper, which runs at once.
     """
     from partialfair.commands.scaffold import create
 

@@ -61,6 +61,13 @@ KINDS = {
         "replace the formula in {module}; the evaluation reports it without further ado",
         has_page=False,
     ),
+    "constraint": _plugin(
+        "constraint",
+        "constraints",
+        "replace the bound in {module}, and name in VIOLATION the metric that measures it",
+        "write `constraint: {name}` in an experiment of params.yaml; the estimators take it by the same name",
+        has_page=False,
+    ),
     "paper": Kind(
         {f"paper/{file}": f"papers/{{name}}/{file}" for file in _PAPER_FILES},
         (
@@ -84,7 +91,7 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
     """Write a skeleton into a checkout of the project.
 
     Args:
-        kind: ``"dataset"``, ``"algorithm"``, ``"metric"`` or ``"paper"``.
+        kind: ``"dataset"``, ``"algorithm"``, ``"metric"``, ``"constraint"`` or ``"paper"``.
         name: the plug-in's or the paper's: lower case letters, digits and underscores.
         project: root of the checkout.
 
