@@ -64,7 +64,7 @@ def costs() -> str:
         if path.is_file():
             runs = pd.read_parquet(path)
             runs = runs[runs["status"] != "not_run"]
-            paper = papers.short(experiment.paper)
+            paper = own.short(experiment.paper)
             rows.append((paper, name, len(runs), runs["cpu_seconds"].sum() / 60, runs["peak_memory_mib"].max()))
     table = pd.DataFrame(rows, columns=["paper", "experiment", "runs", "minutes", "memory"])
     template = cells.environment().get_template("site/costs.html.j2")
@@ -163,7 +163,7 @@ def first_page(app: Sphinx, name: str, source: list[str]) -> None:
     """Write into the source of the first page how many papers there are, and name their pages in the grid's order."""
     if name != "index":
         return
-    listed = "\n".join(f"{papers.short(paper)} <papers/{paper}>" for paper in project().papers)
+    listed = "\n".join(f"{project().short(paper)} <papers/{paper}>" for paper in project().papers)
     number = home.count(len(project().papers))
     source[0] = source[0].replace("{papers}", listed).replace("{number}", number)
 

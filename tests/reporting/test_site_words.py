@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from partialfair.grid.papers import FirstFigure, Paper, paper
 from partialfair.pages.cells import environment
-from partialfair.reporting.site import exhibits, explorers, papers
+from partialfair.reporting.site import exhibits, explorers, home, papers
 from partialfair.reporting.site.project import Project
 from tests.workflow.project import ROOT
 
@@ -38,10 +39,42 @@ def test_counted_outcomes_agree_with_their_number():
 
 
 def test_a_paper_that_is_not_in_the_verdicts_says_how_it_gets_there():
-    project = SimpleNamespace(papers={"p": None}, verdicts={"q": {}})
+    project = SimpleNamespace(papers={"p": None}, verdicts={"q": {}}, short=str.upper)
     assert papers.Verdict.of(project, "p").because == (
         "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
     )
+
+
+def test_a_paper_is_called_what_its_folder_says(tmp_path):
+    for name, about in {
+        "one_paper": "title: A long title\nshort: OnePaper\n",
+        "other_paper": "title: Another\n",
+    }.items():
+        (tmp_path / "papers" / name).mkdir(parents=True)
+        (tmp_path / "papers" / name / "paper.yaml").write_text(about)
+    project = Project.__new__(Project)
+    project.papers = {name: paper(name, tmp_path) for name in ("one_paper", "other_paper")}
+    assert [project.short(name) for name in ("one_paper", "other_paper", "no_folder")] == [
+        "OnePaper", "Other paper", "No folder",
+    ]  # fmt: skip
+
+
+def test_the_first_page_shows_the_figure_of_the_paper_that_names_one(tmp_path):
+    head = "experiment,dataset,algorithm,kappa,source,n_seeds,fairness,fairness_low,fairness_high"
+    (tmp_path / "reports/own").mkdir(parents=True)
+    (tmp_path / "reports/own/own.csv").write_text(
+        f"{head},accuracy,accuracy_low,accuracy_high\npsp,a9a,alm,0.1,reproduced,3,0.9,0.8,1.0,0.8,0.7,0.9\n"
+    )
+    figure = FirstFigure(exhibit="own", source="Figure 7", hidden=["alm"])
+    run = SimpleNamespace(interval=[(0.1, 0.4)])
+    experiment = SimpleNamespace(title="pSP", runs={"a9a": run})
+    params = SimpleNamespace(exhibits={"own": SimpleNamespace(experiments=["psp"])})
+    config = SimpleNamespace(params=params, experiment=lambda name: experiment)
+    project = SimpleNamespace(root=tmp_path, config=config, papers={"p": Paper(title="P", first_figure=figure)})
+    found = json.loads(home.frontier(project))
+    assert [one["off"] for one in found["series"]] == [True] and found["panels"][0]["title"] == "a9a, I = [0.1, 0.4]"
+    project.papers = {"p": Paper(title="P")}
+    assert home.first_figure(project) is None and home.frontier(project) == ""
 
 
 def test_the_trace_of_every_row_of_the_runs_is_one_that_the_grid_trains():

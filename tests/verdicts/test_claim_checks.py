@@ -154,6 +154,30 @@ def test_numbers_without_the_file_that_says_what_they_are_of_are_refused(check, 
         checking.check_grid(load_config("params.yaml"))
 
 
+FIRST = {"kind": "scatter", "source": "fairness", "tolerance": None, "sides": None}
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ({"exhibit": "own_tabel"}, "first_figure.exhibit: unknown exhibit 'own_tabel'; did you mean 'own_table'?"),
+        ({"hidden": ["idac"]}, "first_figure.hidden: unknown algorithm 'idac'; did you mean 'idca'?"),
+    ],
+)
+def test_a_figure_of_the_first_page_that_is_not_in_the_grid_is_refused(check, figure, said):
+    own = {"exhibit": "own_table", "source": "Figure 1", "hidden": ["alm"]}
+    check(about=yaml.safe_dump({"title": "Mine", "first_figure": own}), exhibit=FIRST)
+    with pytest.raises(ConfigError) as caught:
+        check(about=yaml.safe_dump({"title": "Mine", "first_figure": own | figure}), exhibit=FIRST)
+    assert str(caught.value) == f"papers/mine/paper.yaml: {said}"
+
+
+def test_a_table_is_no_figure_of_the_first_page(check):
+    about = {"title": "Mine", "first_figure": {"exhibit": "own_table", "source": "Table 3"}}
+    with pytest.raises(ConfigError, match=r"exhibit: own_table does not show accuracy against fairness; name an exh"):
+        check(about=yaml.safe_dump(about))
+
+
 def test_a_column_of_no_metric_is_refused(check):
     table = {"kind": "mean_std_table", "published": None, "tolerance": {}, "sides": None, "metrics": ["accuracy"]}
     check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table)

@@ -38,6 +38,34 @@ def check_grid(config: Config) -> None:
         published.load(paper)
     check_exhibits(config)
     check_published(config)
+    check_first_figures(config)
+
+
+def check_first_figures(config: Config) -> None:
+    """Refuse a figure of the site's first page that the grid does not have or that shows something else.
+
+    Raises:
+        ConfigError: naming file, key, value and remedy.
+    """
+    from partialfair.reporting.exhibit import kind_of
+
+    exhibits, methods = config.params.exhibits, plugins.names("algorithms")
+    for paper in config.papers:
+        figure = papers.paper(paper).first_figure
+        if figure is None or not papers.experiments(paper) <= config.experiments.keys():
+            continue
+        where = f"{papers.file(paper, papers.ABOUT)}: first_figure"
+        if figure.exhibit not in exhibits:
+            hint = plugins.did_you_mean(figure.exhibit, exhibits)
+            raise ConfigError(f"{where}.exhibit: unknown exhibit {figure.exhibit!r}; {hint}")
+        if not {"algorithm", "kappa", "fairness", "accuracy"} <= {*kind_of(config, figure.exhibit).columns}:
+            raise ConfigError(
+                f"{where}.exhibit: {figure.exhibit} does not show accuracy against fairness; name an exhibit of the "
+                "kind scatter with the source fairness"
+            )
+        for name in figure.hidden:
+            if name not in methods:
+                raise ConfigError(f"{where}.hidden: unknown algorithm {name!r}; {plugins.did_you_mean(name, methods)}")
 
 
 def check_published(config: Config) -> None:

@@ -23,10 +23,20 @@ GRID = "grid.yaml"
 ABOUT, PUBLISHED, CLAIMS = "paper.yaml", "published.csv", "claims.yaml"
 
 
+class FirstFigure(StrictModel):
+    """A figure that the site's first page offers to look into, and the words that belong to it alone."""
+
+    exhibit: str = Field(description="its key in the grid; its CSV has accuracy against fairness by method")
+    source: str = Field(description="what it is, as the beginning of a sentence: Figure 1 of the paper on ...")
+    printed: str = Field("", description="where the paper prints the numbers that are shown as open marks")
+    hidden: list[str] = Field([], description="methods that are shown when asked for, as the paper's figure lacks them")
+
+
 class Paper(StrictModel):
     """Content of ``paper.yaml``: what is said of a paper besides its numbers and claims."""
 
     title: str = Field(description="title, as printed")
+    short: str = Field("", description="what tables and lists call it; by default its folder's name, in words")
     authors: list[str] = Field([], description="names in the printed order; none if the authors are anonymous")
     venue: str = Field("", description="where it appeared")
     year: str = Field("", description="when it appeared; empty if it does not say")
@@ -38,6 +48,7 @@ class Paper(StrictModel):
         description="verdict that the sentence below explains; a page prints that sentence only while it is this one",
     )
     verdict: str = Field("", description="why the central claim holds here or not, in one sentence without numbers")
+    first_figure: FirstFigure | None = Field(None, description="its figure on the site's first page, if it has one")
 
     @field_validator("year", mode="before")
     @classmethod

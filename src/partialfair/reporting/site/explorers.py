@@ -13,7 +13,6 @@ import pandas as pd
 from partialfair.grid.config import kappa_text
 from partialfair.grid.tidy import CERTIFICATES
 from partialfair.reporting import style
-from partialfair.reporting.site import papers
 from partialfair.reporting.site.card import TONES, Entry
 from partialfair.reporting.site.exhibits import WORST_FIRST, as_json, measured
 from partialfair.reporting.site.project import Project, Shown
@@ -98,7 +97,7 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     value = entry.number("reproduced")
     page = project.page(entry)
     return [
-        entry.outcome, entry.kind, entry.counts, papers.short(entry.paper), entry.exhibit,
+        entry.outcome, entry.kind, entry.counts, project.short(entry.paper), entry.exhibit,
         entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "",
         _number(published) if math.isfinite(published) else entry.published, measured(entry), entry.metric,
         entry.against.replace("_", " "),

@@ -1,17 +1,16 @@
-"""The first page: which papers reproduce, Figure 1 to look into, and where results differ and why."""
+"""The first page: which papers reproduce, a figure to look into, and where results differ and why."""
 
 import json
 import math
 from collections import Counter
 from typing import Any
 
+from partialfair.grid.papers import FirstFigure
 from partialfair.pages import cells, palette
 from partialfair.reporting import style
 from partialfair.reporting.site import card, differences, papers
 from partialfair.reporting.site.project import Project, read_csv
 
-FRONTIER = "figure1"
-OUTSIDE = ("alm", "ssg", "group_thresholds")  # methods that the paper's figure does not show
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -32,7 +31,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
             questions=len({(e.paper, e.claim or e.published) for e in project.entries if e.kind == "question"}),
-            frontier=frontier(project), frontier_name=FRONTIER, cards=_cards(project),
+            figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
         )
     )  # fmt: skip
 
@@ -58,9 +57,17 @@ def count(number: int) -> str:
     return NUMBERS[number - 1] if 0 < number <= len(NUMBERS) else str(number)
 
 
+def first_figure(project: Project) -> FirstFigure | None:
+    """Return the figure that the page offers to look into: that of the first paper which names one."""
+    return next((paper.first_figure for paper in project.papers.values() if paper.first_figure), None)
+
+
 def frontier(project: Project) -> str:
-    """Return Figure 1's numbers as JSON for the script that draws it; empty if it has not been drawn."""
-    path = project.root / "reports" / FRONTIER / f"{FRONTIER}.csv"
+    """Return the numbers of that figure as JSON for the script that draws it; empty if it has not been drawn."""
+    figure = first_figure(project)
+    if figure is None:
+        return ""
+    path = project.root / "reports" / figure.exhibit / f"{figure.exhibit}.csv"
     if not path.is_file():
         return ""
     rows = read_csv(path)
@@ -69,11 +76,11 @@ def frontier(project: Project) -> str:
         {
             "name": name, "label": style.look(name, names).label, "marker": style.look(name, names).marker,
             "tone": f"var(--tone-{_tone(style.look(name, names).colour)})", "up": style.ascending(name),
-            "off": name in OUTSIDE,
+            "off": name in figure.hidden,
         }
         for name in names
     ]  # fmt: skip
-    intervals = _intervals(project)
+    intervals = _intervals(project, figure.exhibit)
     panels: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         key = (row["experiment"], row["dataset"])
@@ -97,9 +104,9 @@ def _tone(colour: str) -> str:
     return next((name for name, tone in palette.TONES.items() if tone.light == colour.lower()), "ink")
 
 
-def _intervals(project: Project) -> dict[tuple[str, str], str]:
+def _intervals(project: Project, exhibit: str) -> dict[tuple[str, str], str]:
     found = {}
-    for name in project.config.params.exhibits[FRONTIER].experiments:
+    for name in project.config.params.exhibits[exhibit].experiments:
         for dataset, run in project.config.experiment(name).runs.items():
             found[name, dataset] = f", I = {style.interval_title(run.interval)}"
     return found
@@ -120,5 +127,5 @@ def _cards(project: Project) -> list[dict[str, Any]]:
         if shown is None or entry.paper not in project.papers:
             continue
         picture = f"exhibits/{shown.name}.png" if "png" in shown.files else ""
-        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": papers.short(entry.paper)})
+        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": project.short(entry.paper)})
     return found

@@ -14,17 +14,6 @@ from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
 from partialfair.verdicts.verdict import are_near
 
-SHORT = {
-    "partial_fairness": "Partial fairness", "auc_fairness": "AUC fairness", "plada": "PLADA",
-    "stochastic_benchmark": "Stochastic benchmark", "dp_postprocessing": "DP post-processing",
-}  # fmt: skip
-
-
-def short(name: str) -> str:
-    """Return what a paper is called in tables."""
-    return SHORT.get(name, name.replace("_", " ").capitalize())
-
-
 NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
 
@@ -34,6 +23,7 @@ class Verdict:
 
     Attributes:
         name: its folder.
+        short: what it is called in tables.
         paper: what its folder says of it.
         word: of its central claim, a key of ``card.WORDS``.
         because: the reason, in a sentence.
@@ -43,6 +33,7 @@ class Verdict:
     """
 
     name: str
+    short: str
     paper: Paper
     word: str
     because: str
@@ -54,12 +45,15 @@ class Verdict:
     def of(cls, project: Project, name: str) -> "Verdict":
         """Gather it; undecided as long as the paper is not in that file."""
         about, found = project.papers[name], project.verdicts.get(name)
+        short = project.short(name)
         if found is None:
-            return cls(name, about, "cannot tell", NOT_YET, {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0})
+            return cls(
+                name, short, about, "cannot tell", NOT_YET, {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0}
+            )
         counted = rows.sentence(found["because"])
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
-        return cls(name, about, found["verdict"], because, found["claims"], found["numbers"], central)
+        return cls(name, short, about, found["verdict"], because, found["claims"], found["numbers"], central)
 
     @property
     def bar(self) -> list[tuple[str, str, int, float]]:
@@ -72,11 +66,6 @@ class Verdict:
         ]
         total = sum(count for _, _, count in found)
         return [(tone, words, count, 100 * count / total) for tone, words, count in found if count]
-
-    @property
-    def short(self) -> str:
-        """What the paper is called in tables."""
-        return short(self.name)
 
     @property
     def tone(self) -> str:

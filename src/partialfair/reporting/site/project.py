@@ -94,6 +94,11 @@ class Project:
         found = {name: self._shown(name) for name in self.config.params.exhibits}
         return {name: own for name, own in found.items() if own.files or own.file("html").is_file()}
 
+    def short(self, paper: str) -> str:
+        """Return what a paper is called in tables: what its folder says, else the folder's name in words."""
+        own = self.papers.get(paper)
+        return (own.short if own else "") or paper.replace("_", " ").capitalize()
+
     def _shown(self, name: str) -> Shown:
         entry = self.config.params.exhibits[name]
         more: dict[str, Any] = entry.model_extra or {}
