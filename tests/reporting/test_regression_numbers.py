@@ -1,7 +1,6 @@
 """Numbers of the DP post-processing figures: judged by draws of rows on the paper's splits, with null models."""
 
 import itertools
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +13,7 @@ from partialfair.reporting.regression_points import RegressionPoints
 from partialfair.verdicts import numbers
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Results
+from tests.workflow.project import ROOT
 
 EPS = {power: 2.0**-power for power in (1, 2, 5, 8, 16, 32)}
 MEANS = {  # risk of two optimisers; with 2^-1 and 2^-2 no constraint binds
@@ -44,7 +44,8 @@ def lines(pairs: dict[str, str]) -> dict[tuple[str, int], Any]:
     results = Results(pd.DataFrame(table("one") + table("two")), pd.DataFrame())
     entry = RegressionPoints.model_validate({"kind": "scatter", "source": "risk", "series": options})
     context = SimpleNamespace(
-        results=results, option=lambda name, default=None: getattr(entry, name, default), root=Path(),
+        results=results, option=lambda name, default=None: getattr(entry, name, default),
+        paper="dp_postprocessing", root=ROOT,
         tolerance=lambda *_: None, tolerance_later=lambda *_: "",
     )  # fmt: skip
     found = {}

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from partialfair.errors import ConfigError
+from partialfair.reporting import regression_points
 from partialfair.reporting.kinds import regression_times
 from partialfair.verdicts.published import Published
 
@@ -30,9 +31,11 @@ def context(root: Path, sums: dict[str, Any]) -> Any:
             jobs.setdefault(name, []).append(job)
     options = {"series": SERIES, "sums": sums}
     published = [Published("p", "t", "adult", "whole", "", "", "", "train_time_s", 30.0, "train", 3.0)]
+    experiment = SimpleNamespace(runs={"law_school": None, "adult": None})
     return SimpleNamespace(
-        name="times", root=root, published=published, option=options.get, results=SimpleNamespace(level=0.95),
-        config=SimpleNamespace(jobs=lambda experiment: jobs[experiment]),
+        name="times", paper="p", root=root, published=published, option=options.get,
+        results=SimpleNamespace(level=0.95),
+        config=SimpleNamespace(jobs=lambda name: jobs[name], experiment=lambda name: experiment),
     )  # fmt: skip
 
 
@@ -44,6 +47,18 @@ def test_a_sum_adds_times_of_the_same_repetition_and_ratios_are_to_it(tmp_path: 
     assert (steps["seconds"], steps["n"]) == (2.75, 4) and steps["ratio"] == pytest.approx(2.75 / 14)
     assert fits["seconds"] == 15.0 and (whole["published_seconds"], whole["published_ratio"]) == (30.0, 1.0)
     assert "published_seconds" not in steps and "seconds" not in shown["whole", "law_school"]
+
+
+def test_datasets_have_the_names_and_the_order_that_the_paper_states_and_others_follow(tmp_path: Path) -> None:
+    own = context(tmp_path, SUMS)
+    assert [one["dataset"] for one in regression_times.lines(own)][::3] == ["law_school", "adult"]
+    (tmp_path / "papers/p").mkdir(parents=True)
+    about = "title: P\ndatasets: {grown: {title: Grown-ups, here: adu}}\n"
+    (tmp_path / "papers/p/paper.yaml").write_text(about)
+    found = regression_times.lines(own)
+    assert [one["dataset"] for one in found][::3] == ["grown", "law_school", "adult"]  # a time is printed of "adult"
+    assert found[0]["seconds"] == 14.0
+    assert regression_points.titles(own, ["law_school", "grown"]) == {"grown": "Grown-ups", "law_school": "law school"}
 
 
 def test_the_published_time_is_compared_with_the_sum(tmp_path: Path) -> None:

@@ -32,6 +32,13 @@ class FirstFigure(StrictModel):
     hidden: list[str] = Field([], description="methods that are shown when asked for, as the paper's figure lacks them")
 
 
+class PrintedDataset(StrictModel):
+    """A dataset under the name that a paper's published numbers have for it."""
+
+    title: str = Field(description="what figures and tables call it")
+    here: str = Field(description="how the names of the grid's datasets begin that are this one, however divided")
+
+
 class Paper(StrictModel):
     """Content of ``paper.yaml``: what is said of a paper besides its numbers and claims."""
 
@@ -48,6 +55,9 @@ class Paper(StrictModel):
         description="verdict that the sentence below explains; a page prints that sentence only while it is this one",
     )
     verdict: str = Field("", description="why the central claim holds here or not, in one sentence without numbers")
+    datasets: dict[str, PrintedDataset] = Field(
+        {}, description="by the names of its published regressions, in the order shown; others go by the grid's names"
+    )
     first_figure: FirstFigure | None = Field(None, description="its figure on the site's first page, if it has one")
 
     @field_validator("year", mode="before")

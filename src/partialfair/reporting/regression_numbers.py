@@ -82,7 +82,7 @@ def _setting(context: Context[Any], one: Series, row: Published) -> Setting | No
     """The runs that stand for a published number."""
     eps = tolerance_of(row)
     for setting in context.results.settings(one.of(row.dataset)):
-        if setting.algorithm == one.algorithm and published_name(setting.dataset) == row.dataset:
+        if setting.algorithm == one.algorithm and published_name(context, setting.dataset) == row.dataset:
             same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
             if same:
                 return setting
@@ -151,15 +151,15 @@ def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) ->
     What differs from the number itself by no more than ``UNCHANGED`` is the same answer.
     """
     found = {}
-    dataset = published_name(setting.dataset)
+    dataset = published_name(context, setting.dataset)
     for name in one.nulls:
         for other in context.results.settings(name):
-            same = other.algorithm == one.algorithm and published_name(other.dataset) == dataset
+            same = other.algorithm == one.algorithm and published_name(context, other.dataset) == dataset
             if same and _alike(other, setting):
                 found[context.config.experiment(name).title] = _mean(context, other, metric)
     for series_of in series(context):
         for other in context.results.settings(series_of.of(dataset)):
-            fits = other.algorithm == series_of.algorithm and published_name(other.dataset) == dataset
+            fits = other.algorithm == series_of.algorithm and published_name(context, other.dataset) == dataset
             if fits and series_of.name != one.name and _alike(other, setting):
                 found[series_of.label] = _mean(context, other, metric)
     beside = nulls.neighbours(context, setting, "plug_in_regression")
@@ -203,7 +203,7 @@ def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.nd
     found = {}
     for job in context.config.jobs(one.of(dataset)):
         file = context.root / job.path / paths.HISTORY
-        if job.algorithm == one.algorithm and published_name(job.dataset) == dataset and is_here(file):
+        if job.algorithm == one.algorithm and published_name(context, job.dataset) == dataset and is_here(file):
             found[job.seed] = _spent(file, file.stat().st_mtime_ns)
     return found
 
@@ -221,7 +221,11 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
     found = []
     for job in context.config.jobs(base.of(row.dataset)) if base is not None else ():
         path = context.root / job.path / paths.MODEL
-        if job.algorithm == "plug_in_regression" and published_name(job.dataset) == row.dataset and is_here(path):
+        if (
+            job.algorithm == "plug_in_regression"
+            and published_name(context, job.dataset) == row.dataset
+            and is_here(path)
+        ):
             found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base is None or not found:
         return Outcome(None, "the base models have not been fitted")

@@ -7,12 +7,13 @@ A series is an experiment with one of its algorithms; exhibits name theirs by th
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from partialfair.grid import papers
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -28,7 +29,6 @@ TINY = 2.0**-8
 """Tolerances up to which points are shown once more where the entry says ``enlarge``."""
 SMALL = f"eps ≤ 2{f'{math.log2(TINY):.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 XLABEL = "unfairness: KS distance of group 0 from all rows"
-TITLES = {"communities": "Communities and Crime", "law_school": "Law School", "adult": "Adult"}
 LOOKS = (
     ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
     ("#d0619f", "D", (0, (3, 1))), ("#ad8100", "v", (0, (1.5, 1))), ("#7b4fb8", "P", (0, (6, 1, 1, 1, 1, 1))),
@@ -36,7 +36,6 @@ LOOKS = (
 METRICS = ("risk", "ks_group_0", "ks_group_1")
 PUBLISHED_METRICS = {"risk": "risk", "ks_unfairness_s0": "ks_group_0", "ks_unfairness_s1": "ks_group_1"}
 BINNED = {"ks_group_0": "ks_binned_0", "ks_group_1": "ks_binned_1"}
-DATASETS = {"dp_law": "law_school", "dp_communities": "communities", "dp_adult": "adult"}
 
 
 class SeriesOption(BaseModel):
@@ -81,9 +80,17 @@ def series(context: Context[Any]) -> list[Series]:
     return [Series(**entry | {"name": name, "label": entry.get("label") or name}) for name, entry in read.items()]
 
 
-def published_name(dataset: str) -> str:
+def published_name(context: Context[Any], dataset: str) -> str:
     """The name under which numbers of a dataset are published, whatever way its rows are divided."""
-    return next((name for own, name in DATASETS.items() if dataset.startswith(own)), dataset)
+    known = papers.paper(context.paper, context.root).datasets
+    return next((name for name, one in known.items() if dataset.startswith(one.here)), dataset)
+
+
+def titles(context: Context[Any], datasets: Iterable[str]) -> dict[str, str]:
+    """Titles of datasets by published name: in the order of the exhibit's paper, then those that it does not list."""
+    known, shown = papers.paper(context.paper, context.root).datasets, dict.fromkeys(datasets)
+    listed = {name: one.title for name, one in known.items() if name in shown}
+    return listed | {name: style.dataset_title(name) for name in shown if name not in known}
 
 
 def tolerance_of(row: Published) -> float:
@@ -114,10 +121,10 @@ def points(context: Context[Any]) -> Iterator[dict[str, Any]]:
         names = dict.fromkeys((one.experiment, *one.instead.values()))  # a set has another order in every process
         every = [s for name in names for s in context.results.settings(name)]
         for setting in every:
-            used = setting.experiment == one.of(published_name(setting.dataset))
+            used = setting.experiment == one.of(published_name(context, setting.dataset))
             if setting.algorithm != one.algorithm or not used:
                 continue
-            line: dict[str, Any] = {"series": one.name, "dataset": published_name(setting.dataset)}
+            line: dict[str, Any] = {"series": one.name, "dataset": published_name(context, setting.dataset)}
             line |= {"source": "reproduced", "eps": setting.kappa}
             for metric in METRICS:
                 found = values(context, setting, metric)
@@ -156,17 +163,17 @@ def lines(context: Context[RegressionPoints]) -> list[Line]:
 
 def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     """Draw one panel per dataset."""
-    datasets = [name for name in TITLES if any(line["dataset"] == name for line in found)]
-    of = {name: [line for line in found if line["dataset"] == name] for name in datasets}
-    rows, note = [[_panel(context, name, own) for name, own in of.items()] or [Panel([], {})]], canvas.BARS
+    datasets = titles(context, (line["dataset"] for line in found))
+    of = {title: [line for line in found if line["dataset"] == name] for name, title in datasets.items()}
+    rows, note = [[_panel(context, title, own) for title, own in of.items()] or [Panel([], {})]], canvas.BARS
     if context.options.enlarge and datasets:
-        rows.append([_enlarged(context, name, own) for name, own in of.items()])
+        rows.append([_enlarged(context, title, own) for title, own in of.items()])
         note += f" Lower row: the framed points, {SMALL}, without bars; above they are dots."
     size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
     return canvas.figure(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
 
 
-def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) -> Panel:
+def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) -> Panel:
     looks = iter(LOOKS * 3)
     curves: list[Curve] = []
     published = False
@@ -207,7 +214,7 @@ def _panel(context: Context[RegressionPoints], dataset: str, found: list[Line]) 
         if context.options.enlarge:
             _frame(axis, _tiny(found))
 
-    labels = {"title": TITLES[dataset], "xlabel": XLABEL}
+    labels = {"title": title, "xlabel": XLABEL}
     return Panel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
 
 
@@ -240,7 +247,7 @@ def _frame(axis: Any, tiny: list[Line]) -> None:
     axis.add_patch(Rectangle((min(x) - low, min(y) - high), *size, fill=False, ec="#777777", lw=0.8, zorder=6))
 
 
-def _enlarged(context: Context[RegressionPoints], dataset: str, found: list[Line]) -> Panel:
+def _enlarged(context: Context[RegressionPoints], title: str, found: list[Line]) -> Panel:
     """The points at tiny tolerances once more, without bars."""
     curves = []
     names = [one.name for one in series(context) if one.name != "base"]
@@ -249,5 +256,5 @@ def _enlarged(context: Context[RegressionPoints], dataset: str, found: list[Line
             own = [p for p in _tiny(found) if (p["series"], p["source"]) == (name, source)]
             look = {"marker": marker, "mfc": face, "mec": colour, "ms": size, "ls": "none", "mew": 1.1, "zorder": 4}
             curves += [_points_of(own, look)] if own else []
-    labels = {"title": f"{TITLES[dataset]}, framed: {SMALL}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
+    labels = {"title": f"{title}, framed: {SMALL}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
     return Panel(curves, labels, finish=lambda axis: axis.margins(0.08))

@@ -14,11 +14,11 @@ from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import (
     LOOKS,
     PUBLISHED_METRICS,
-    TITLES,
     Series,
     SeriesOption,
     published_name,
     series,
+    titles,
 )
 from partialfair.tables.files import read_json
 from partialfair.verdicts.evidence import Outcome
@@ -52,7 +52,7 @@ def curves(context: Context[StepCurves]) -> Paths:
         recorded: dict[str, list[dict[str, Any]]] = {}
         for job in context.config.jobs(one.experiment):
             file = context.root / job.path / paths.METRICS
-            dataset = published_name(job.dataset)
+            dataset = published_name(context, job.dataset)
             steps = read_json(file).get("steps") if (not shown or dataset in shown) and is_here(file) else None
             if steps:
                 recorded.setdefault(dataset, []).append(steps)
@@ -88,7 +88,7 @@ def lines(context: Context[StepCurves]) -> list[Line]:
 
 def draw(context: Context[StepCurves], found: list[Line]) -> Any:
     """Draw risk above unfairness, a column per dataset."""
-    shown = {name: title for name, title in TITLES.items() if any(line["dataset"] == name for line in found)}
+    shown = titles(context, (line["dataset"] for line in found))
     metrics = {"risk": ("risk",), "ks": ("ks_group_0", "ks_group_1")}
 
     def panel(row: str, dataset: str) -> Panel:
@@ -155,7 +155,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
 def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
     """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
-        if published_name(setting.dataset) == dataset and setting.kappa == NOISE_AT:
+        if published_name(context, setting.dataset) == dataset and setting.kappa == NOISE_AT:
             one = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
             found = regression_numbers.noise_of(context, one, setting, metric)
             if found:

@@ -18,7 +18,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting.exhibit import Context, Kind, Options
 from partialfair.reporting.regression_numbers import measured_time, seconds
-from partialfair.reporting.regression_points import TITLES, SeriesOption, series
+from partialfair.reporting.regression_points import SeriesOption, published_name, series, titles
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 
@@ -85,7 +85,7 @@ def lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
     """One line per row and dataset; ratios of means are to the first row."""
     printed = {(row.dataset, row.algorithm): row for row in context.published}
     out = []
-    for dataset in TITLES:
+    for dataset in titles(context, _datasets(context)):
         shown = rows(context, dataset)
         unit, base = _all(shown[0]), printed.get((dataset, shown[0].name))
         for row in shown:
@@ -101,14 +101,22 @@ def lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
     return out
 
 
+def _datasets(context: Context[RegressionTimes]) -> list[str]:
+    """Published names of the datasets that the series run on or that have printed times."""
+    names = {name for one in series(context) for name in (one.experiment, *one.instead.values())}
+    trained = [dataset for name in sorted(names) for dataset in context.config.experiment(name).runs]
+    return [*(published_name(context, name) for name in trained), *(row.dataset for row in context.published)]
+
+
 def _all(row: Row) -> np.ndarray:
     return np.concatenate([*row.spent.values()]) if row.spent else np.zeros(0)
 
 
-def table(_: Context[RegressionTimes], found: list[dict[str, Any]]) -> Table:
+def table(context: Context[RegressionTimes], found: list[dict[str, Any]]) -> Table:
     """All lines, dataset by dataset."""
+    named = titles(context, (line["dataset"] for line in found))
     rows = [
-        ([cells.text(TITLES[line["dataset"]])], [cells.text(line["label"]), *_measured(line), *_published(line)])
+        ([cells.text(named[line["dataset"]])], [cells.text(line["label"]), *_measured(line), *_published(line)])
         for line in found
     ]
     groups = [("", 2), ("processor seconds of one tolerance", 3), ("published", 2)]
