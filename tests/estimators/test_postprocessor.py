@@ -217,3 +217,22 @@ def test_scores_in_other_units_get_the_same_maps_and_the_interval_of_the_same_de
     share = (score > 0).mean()
     ((low, high),) = fits[0].interval_
     assert low <= share <= high
+
+
+@pytest.mark.parametrize("interval", [BOTTOM, [(0.05, 0.3)], [(0.0, 1.0)], None])
+def test_probabilities_are_mapped_to_probabilities(interval: Any) -> None:
+    """Beyond 1 an audit would take them for log-odds, with another threshold, and so accept everyone."""
+    random = np.random.default_rng(0)
+    group = random.choice(["F", "M"], 2000)
+    known = np.clip(random.normal(0.4 + 0.2 * (group == "M"), 0.25), 0.02, np.where(group == "M", 1.0, 0.9))
+    maps = PartialFairPostProcessor(interval=interval, kappa=0.1).fit_scores(known, sensitive_features=group)
+    mapped = maps.map_scores(known, sensitive_features=group)
+    audit = audit_scores(mapped, group, interval=maps.interval_, replicates=0)
+    assert audit.threshold == 0.5
+    assert audit.metric("sp") == pytest.approx(maps.train_violation_, abs=1e-12) and maps.train_violation_ <= 0.1
+    for name in ("F", "M"):
+        own = maps.map_scores(np.linspace(0, 1, 201), sensitive_features=np.repeat(name, 201))
+        assert own.min() >= 0 and own.max() <= 1 and (np.diff(own) > 0).all(), "of other scores, too"
+    assert not maps.map_.fault()
+    odds = PartialFairPostProcessor(interval=BOTTOM, kappa=0.1).fit_scores(9 * known, sensitive_features=group)
+    assert odds.map_scores(9 * known, sensitive_features=group).max() > 1, "others stay on their scale"

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from partialfair.algorithms.linear.rank_map import fit_rank_map
+from partialfair.algorithms.linear.rank_map import fit_rank_map, gap_measure
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.estimators.binary import BinaryClassifier
@@ -34,6 +34,7 @@ from partialfair.estimators.inputs import (
 )
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
+from partialfair.estimators.unit_maps import are_probabilities, within_unit
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.intervals import Interval
 
@@ -154,7 +155,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`.
 
         A classifier that was fitted before is forgotten. Without an ``interval``, scores that all lie in [0, 1] are
-        taken for probabilities, with decisions at 0.5, and others for log-odds.
+        taken for probabilities, with decisions at 0.5, and others for log-odds. Maps of probabilities lead to
+        probabilities.
 
         Raises:
             InputError: scores, groups or settings that cannot be used; also a ValueError.
@@ -279,13 +281,16 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             if self.interval is None:
                 self.interval_ = (suggest_interval(scores, codes, threshold=threshold).interval,)
             read = Interval.of(self.interval_)
-            read.for_groups(len(names))  # refuses intervals for another number of groups
+            unions = read.for_groups(len(names))  # refuses intervals for another number of groups
             found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
-        self.map_, self.train_violation_ = found.mapping, found.gap
+            self.map_, self.train_violation_ = found.mapping, found.gap
+            if threshold is None and are_probabilities(scores):
+                self.map_ = within_unit(found.mapping)
+                self.train_violation_ = gap_measure(codes, unions, self.kappa_scale)(self.map_.apply(scores, codes))
         sizes = np.bincount(codes, minlength=len(names))
         self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
         remedy = why_missed(found, sizes, names)
-        self.status_ = status_of(PSP, self.kappa_scale, found.gap, self.kappa, remedy, "rows of the maps")
+        self.status_ = status_of(PSP, self.kappa_scale, self.train_violation_, self.kappa, remedy, "rows of the maps")
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         return self
