@@ -41,6 +41,11 @@ def test_of_equally_fair_intervals_a_shorter_one_comes_before_a_nearer_one():
         ({"level": "a"}, "level: 'a' is no number"),
         ({"gates": {"sp": None}}, "gate on sp: None is no number"),
         ({"replicates": "many"}, "bootstrap replicates: 'many' is no number"),
+        ({"replicates": 5.5}, "bootstrap replicates: 5.5 is no whole number"),
+        ({"min_group_size": 2.5}, "minimum group size: 2.5 is no whole number"),
+        ({"seed": None}, "seed: None is no whole number"),
+        ({"seed": np.random.default_rng(0)}, r"seed: Generator\(PCG64\).* is no whole number"),
+        ({"gates": [("sp", 0.1)]}, r"gates: \[\('sp', 0.1\)\] names no metric; pass a limit by metric"),
     ],
 )
 def test_what_is_no_number_is_refused_in_a_sentence(options, words):
@@ -57,3 +62,43 @@ def test_a_table_as_pandas_and_spreadsheets_write_it_is_refused_with_the_remedy(
     frame.to_csv(tmp_path / "index.csv", sep=";")
     with pytest.raises(DataError, match=r"column 1 has no name; .*to_csv\(path, index=False\)"):
         audit_file(tmp_path / "index.csv", score="s", group="g")
+
+
+def test_settings_of_numpy_are_written_as_those_of_python():
+    scores, group = np.arange(100.0), np.arange(100) % 2
+    own = {"seed": np.int64(3), "replicates": np.int32(5), "level": np.float32(0.5), "gates": {"sp": np.float32(0.25)}}
+    plain = {"seed": 3, "replicates": 5, "level": 0.5, "gates": {"sp": 0.25}}
+    assert audit_scores(scores, group, **own).to_json() == audit_scores(scores, group, **plain).to_json()
+
+
+def test_labels_with_a_column_per_class_are_refused():
+    """Read as pairs of values, the first class would be the positive one."""
+    scores, group = np.arange(100.0), np.arange(100) % 2
+    y = scores > 50
+    with pytest.raises(DataError, match=r"labels: there are 2 columns \(no, yes\); pass one label per row"):
+        audit_scores(scores, group, pd.DataFrame({"no": ~y, "yes": y}))
+    with pytest.raises(DataError, match="labels: there are 2 columns"):
+        audit_scores(scores, group, np.column_stack([~y, y]).astype(int))
+    one = audit_scores(scores, group, y[:, None], threshold=50.0, replicates=0)
+    assert one.metric("accuracy") == 1 and one.positive_label == "True"
+
+
+@pytest.mark.parametrize("what", ["scores", "groups", "labels"])
+def test_masked_values_are_missing(what):
+    """NumPy forgets the mask, and what lies below would be audited."""
+    rows = {"scores": np.arange(100.0), "groups": np.arange(100) % 2, "labels": np.arange(100) // 50}
+    plain = audit_scores(*rows.values(), replicates=0)
+    rows[what] = np.ma.masked_array(rows[what], np.arange(100) == 7)
+    with pytest.raises(DataError, match=f"{what}.*: the value in row 7 is masked; drop such rows"):
+        audit_scores(*rows.values())
+    rows[what] = np.ma.masked_array(rows[what].data, np.zeros(100, bool))
+    assert audit_scores(*rows.values(), replicates=0).to_json() == plain.to_json()
+
+
+def test_values_that_are_no_real_numbers_are_no_scores():
+    group = np.arange(100) % 2
+    for scores in (np.arange(100) + 0j, pd.date_range("2020", periods=100), pd.to_timedelta(np.arange(100), unit="h")):
+        with pytest.raises(DataError, match=r"scores: values of type .* cannot be ranked as scores; pass real numbers"):
+            audit_scores(scores, group)
+    with pytest.raises(DataError, match=r"scores: nan in row 99 is not a finite number \(1 such rows\)"):
+        audit_scores(np.append(np.arange(99.0), np.nan), group)

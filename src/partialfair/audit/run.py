@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,10 @@ def audit_scores(
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.
     """
-    check_settings(gates or {}, min_group_size, replicates, level)
+    check_settings({} if gates is None else gates, min_group_size, replicates, level, seed)
+    # Plain numbers, whatever the library that they are from: JSON knows no others.
+    gates = {name: float(limit) for name, limit in (gates or {}).items()}
+    min_group_size, replicates, level, seed = int(min_group_size), int(replicates), float(level), int(seed)
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
         raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
     sample = build_sample(scores, groups, labels, threshold, positive)
@@ -102,7 +105,7 @@ def audit_scores(
         ratio=found,
         gates=[
             _gate(name, limit, found if name == RATIO else measured.overall[name], lines)
-            for name, limit in (gates or {}).items()
+            for name, limit in gates.items()
         ],
         unions=unions,
         record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None},
@@ -171,18 +174,26 @@ def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> 
     return compared
 
 
-def check_settings(gates: Mapping[str, float], min_group_size: int, replicates: int, level: float) -> None:
+def check_settings(
+    gates: Mapping[str, float], min_group_size: int, replicates: int, level: float, seed: int = 0
+) -> None:
     """Refuse settings that cannot be used.
 
     Raises:
-        PluginError: a gate on an unknown metric; ConfigError: a number out of range.
+        PluginError: a gate on an unknown metric; ConfigError: gates without names, or a number out of range.
     """
     known = (*PARTIAL, *WHOLE, RATIO)
+    if not isinstance(gates, Mapping):
+        raise ConfigError(f"gates: {gates!r} names no metric; pass a limit by metric, for instance {{'sp': 0.1}}")
     numbers: dict[str, Any] = {"level": level, "minimum group size": min_group_size, "bootstrap replicates": replicates}
     numbers |= {f"gate on {name}": limit for name, limit in gates.items()}
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ConfigError(f"{name}: {value!r} is no number")
+    wholes = {"minimum group size": min_group_size, "bootstrap replicates": replicates, "seed": seed}
+    for name, value in wholes.items():
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ConfigError(f"{name}: {value!r} is no whole number")
     check_level(level)
     for name, limit in gates.items():
         if name not in known:

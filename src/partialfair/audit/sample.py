@@ -183,9 +183,12 @@ def check_scores(scores: Any) -> NDArray[np.float64]:
     Raises:
         DataError: naming the first unsuitable value and its row.
     """
+    _refuse_masked(scores, "scores")
     array = np.asarray(scores)
     if array.ndim != 1 or not array.size:
         raise DataError(f"scores: shape {array.shape}; pass one score per row, and at least one row")
+    if array.dtype.kind in "cmM":  # NumPy turns them into some number or other
+        raise DataError(f"scores: values of type {array.dtype} cannot be ranked as scores; pass real numbers")
     try:
         values = array.astype(np.float64)
     except (TypeError, ValueError):
@@ -193,8 +196,9 @@ def check_scores(scores: Any) -> NDArray[np.float64]:
         raise DataError(f"scores: {value!r} in row {row} is not a number; correct or drop that row") from None
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
+        value = array[bad[0]].item() if isinstance(array[bad[0]], np.generic) else array[bad[0]]
         raise DataError(
-            f"scores: {array[bad[0]]!r} in row {bad[0]} is not a finite number ({bad.size} such rows); drop such rows"
+            f"scores: {value!r} in row {bad[0]} is not a finite number ({bad.size} such rows); drop such rows"
         )
     return values
 
@@ -203,8 +207,10 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
     """Labels as -1 and +1, and the text of the positive one.
 
     Raises:
-        DataError: naming the values found.
+        DataError: naming the values found, or several columns: of one column per class, which is positive is unknown.
     """
+    if len(columns := columns_of(labels, "labels")) > 1:
+        raise DataError(f"labels: there are {len(columns)} columns ({', '.join(columns)}); pass one label per row")
     try:
         codes, names = _encoded(labels, "labels")
     except DataError as error:
@@ -230,9 +236,12 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
     """Codes and names of groups or labels; a column of lists or mappings is refused.
 
     Raises:
-        DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection.
+        DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection or
+            masked.
     """
+    _refuse_masked(source, what)
     for name, values in columns_of(source, what).items():
+        _refuse_masked(values, f"{what}: column {name!r}")
         mixed = values if np.asarray(values).dtype.kind == "O" else ()
         row = next((row for row, value in enumerate(mixed) if not _is_hashable(value)), None)
         if row is not None:
@@ -240,6 +249,17 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
                 f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
             )
     return group_labels(source, what)
+
+
+def _refuse_masked(values: Any, what: str) -> None:
+    """Refuse masked entries, whose mask is lost where NumPy makes a plain array of them.
+
+    Raises:
+        DataError: naming the first of them.
+    """
+    if np.ma.is_masked(values):
+        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
+        raise DataError(f"{what}: the value in row {row} is masked; drop such rows")
 
 
 def _is_hashable(value: Any) -> bool:
