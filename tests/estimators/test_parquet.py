@@ -208,3 +208,21 @@ def test_a_model_that_is_fitted_anew_in_memory_forgets_the_file(table: Any) -> N
     assert not hasattr(model, "encoding_")
     with pytest.raises(NotFittedError, match="was not fitted on a file; call fit_parquet"):
         model.decision_function_parquet(path, sensitive_features="sex")
+
+
+def test_the_index_of_a_pandas_table_is_no_feature(table: Any, tmp_path: Path) -> None:
+    """Rows that were selected keep their numbers, which pandas writes as a column of the file."""
+    rows, path = table
+    wanted = fitted(path)
+    for name in ("selected", "named"):
+        own = rows.set_axis(pd.Index(np.arange(len(rows))[::-1] ** 2, name="person" if name == "named" else None))
+        own.to_parquet(tmp_path / f"{name}.parquet")
+        assert len(parquet.read_schema(tmp_path / f"{name}.parquet").names) == rows.shape[1] + 1
+        model = fitted(tmp_path / f"{name}.parquet")
+        assert model.feature_names_in_.tolist() == wanted.feature_names_in_.tolist()
+        scores = model.decision_function_parquet(tmp_path / f"{name}.parquet", sensitive_features="sex")
+        np.testing.assert_array_equal(scores, wanted.decision_function_parquet(path, sensitive_features="sex"))
+    rows.set_index("sex").to_parquet(tmp_path / "group.parquet")
+    assert fitted(tmp_path / "group.parquet").groups_.tolist() == ["a", "b", "c"], "but may be the groups"
+    rows.set_index("code").to_parquet(tmp_path / "code.parquet")
+    assert "code=0" in fitted(tmp_path / "code.parquet").feature_names_in_, "or a category that is named"

@@ -19,6 +19,7 @@ from partialfair.estimators.parquet_columns import (
     batches,
     encoded,
     groups_of,
+    index_columns,
     labels_of,
     numbers_of,
     opened,
@@ -58,6 +59,8 @@ class Encoding:
     def of(cls, schema: "pa.Schema", left_out: Sequence[str], categories: Sequence[str]) -> "Encoding":
         """The columns of a file but for some: texts and truth values are categories, and those named.
 
+        The index of a pandas table, which ``fit`` would not see either, is left out unless it is named as a category.
+
         Raises:
             InputError: a column that is neither, or a category that the file does not have.
         """
@@ -68,10 +71,11 @@ class Encoding:
                 f"the file has no column {unknown[0]!r}; its columns are {', '.join(schema.names[:8])} ..."
             )
         numbers, named = [], []
+        no_features = {*left_out} | ({*index_columns(schema)} - {*categories})
         for column in schema:
             kind = column.type
             texts = (kinds.is_dictionary, kinds.is_string, kinds.is_large_string, kinds.is_boolean)
-            if column.name in left_out:
+            if column.name in no_features:
                 continue
             if column.name in categories or any(one(kind) for one in texts):
                 named.append(column.name)

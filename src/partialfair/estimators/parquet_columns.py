@@ -64,6 +64,12 @@ def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str])
         raise InputError(f"{path} cannot be read to its end ({error}); write it anew") from error
 
 
+def index_columns(schema: "pa.Schema") -> tuple[str, ...]:
+    """Columns in which pandas keeps the index of a table; to it they are no columns, and they say nothing of a row."""
+    found = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in found if isinstance(name, str))  # an index of the rows' numbers is kept as a range
+
+
 def unusable(name: str, kind: Any) -> InputError:
     """The error about a column of a type that is neither numbers nor texts."""
     return InputError(f"column {name!r} has type {kind}; convert it to numbers or texts, or drop it")
