@@ -91,6 +91,46 @@ def test_balanced_classes_count_the_weights_of_rows(table: dict[str, Any]):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
 
 
+WEIGHTED = [PartialFairClassifier(None), PartialFairBoosting(None, n_estimators=5)]
+
+
+@pytest.mark.parametrize("model", WEIGHTED, ids=lambda model: type(model).__name__)
+def test_a_class_without_weight_is_as_absent(model: Any, table: dict[str, Any]):
+    """Nothing is left to tell apart, and everyone would get the other class."""
+    X, y = table["X"], table["y"]
+    for label in (0, 1):
+        with pytest.raises(InputError, match=f"all rows of class {label} have weight zero .* rows of two classes"):
+            model.fit(X, y, sample_weight=np.where(y == label, 0.0, 1.0))
+    with pytest.raises(InputError, match="all rows of class 1 have weight zero"):
+        PartialFairClassifier(None, class_weight={0: 1, 1: 0}).fit(X, y)
+
+
+CLASSIFIERS = [model for model in MODELS if hasattr(model, "predict_proba")]
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], [0.0, 1.0]], ids=str)
+def test_labels_of_a_column_that_once_had_missing_values_are_read(model: Any, labels: Any, table: dict[str, Any]):
+    """Such a column holds Python objects, a type of target that scikit-learn does not know."""
+    X, sex = table["X"], table["groups"]["female"]
+    plain = np.array(labels)[table["y"]]
+    objects = pd.Series(plain).astype(object)
+    wanted = model.fit(X, plain, sensitive_features=sex).decision_function(X, sensitive_features=sex)
+    model.fit(X, objects, sensitive_features=sex)
+    np.testing.assert_array_equal(model.decision_function(X, sensitive_features=sex), wanted)
+    assert model.classes_.dtype == plain.dtype and model.classes_.tolist() == labels
+    assert model.score(X, objects, sensitive_features=sex) == model.score(X, plain, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("kind", ["object", "string", "boolean", "category"])
+def test_missing_labels_are_counted(model: Any, kind: str, table: dict[str, Any]):
+    values = table["y"] == 1 if kind == "boolean" else np.where(table["y"] == 1, "yes", "no")
+    y = pd.Series(values, dtype=kind).where(np.arange(ROWS) > 2)
+    with pytest.raises(InputError, match=f"y has 3 missing labels of {ROWS}; drop these rows"):
+        model.fit(table["X"], y, sensitive_features=table["groups"]["female"])
+
+
 FAR = [(0.02, 0.05)]  # of the rows, of which at least a third get a positive decision
 
 

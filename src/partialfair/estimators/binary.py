@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
+from partialfair.estimators.inputs import plain_labels
+
 
 class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
     """Predictions from the scores of ``decision_function``, which may need groups; features may be sparse."""
@@ -32,4 +34,4 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         from sklearn.metrics import accuracy_score
 
         predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return float(accuracy_score(plain_labels(y), predicted, sample_weight=sample_weight))

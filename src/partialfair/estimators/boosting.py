@@ -31,9 +31,11 @@ from partialfair.estimators.inputs import (
     group_columns,
     known_codes,
     named_texts,
+    plain_labels,
     random_of,
     stratified_rows,
     value_errors,
+    weights_of_both,
 )
 from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
 from partialfair.estimators.training import PSP, STRATA, sampling_radius, status_of, why_missed
@@ -150,11 +152,14 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         self._check_settings()
         with named_texts(X):
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan")
+            X, y = validate_data(
+                self, X, plain_labels(y), accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan"
+            )
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights_of_both(weights, positive, self.classes_)
         codes, constrained = self._groups(sensitive_features, labels.size)
         kept = held = np.arange(labels.size)
         self._sees_group = bool(self.uses_group)  # what the trees were grown on, whatever is set afterwards

@@ -30,9 +30,11 @@ from partialfair.estimators.inputs import (
     known_codes,
     named_texts,
     numeric_columns,
+    plain_labels,
     random_of,
     stratified_rows,
     value_errors,
+    weights_of_both,
 )
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
@@ -216,7 +218,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         """Validated rows; sets the attributes that describe columns, labels and groups."""
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_min_samples": 2}
         with named_texts(X):
-            X, y = validate_data(self, to_pandas(X), to_pandas(y), **checks)
+            X, y = validate_data(self, to_pandas(X), plain_labels(to_pandas(y)), **checks)
         matrix, labels = as_matrix(X), self._labels(y)
         with value_errors():
             codes, self.groups_ = np.zeros(matrix.shape[0], np.int64), np.array([ONE_GROUP], dtype=object)
@@ -243,8 +245,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         found = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             found = found * self._class_factors(rows.y > 0, found)
-        if not found.sum() > 0:
-            raise InputError("sample_weight: all weights are zero; give at least two rows of different labels a weight")
+        weights_of_both(found, rows.y > 0, self.classes_)
         self._total_weight = float(found.sum())
         return np.asarray(found / found.mean(), np.float64)
 

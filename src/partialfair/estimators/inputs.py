@@ -224,18 +224,50 @@ def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray
     return f" with label {classes[int(labels[0] > 0)].item()!r}" if labels.size == 1 else ""
 
 
+def plain_labels(y: Any) -> Any:
+    """Labels as scikit-learn reads them: Python objects that all are numbers or truth values become an array of these.
+
+    A column that once had missing values holds such objects, which scikit-learn takes for a target of unknown type.
+    Anything else, ``None`` too, is returned as it is.
+
+    Raises:
+        InputError: a label is missing.
+    """
+    entries = np.asarray(y)
+    if entries.dtype != object or not entries.ndim:
+        return y
+    import pandas as pd
+
+    if missing := int(pd.isna(entries).sum()):
+        raise InputError(f"y has {missing} missing labels of {entries.size}; drop these rows")
+    own = getattr(y, "dtype", None)
+    if not isinstance(own, np.dtype) or entries.ndim > 1:  # of pandas, which converts its own types
+        return y
+    found = pd.Series(entries).infer_objects().to_numpy()
+    return found if found.dtype.kind in "biuf" else y
+
+
+def weights_of_both(weights: NDArray[np.float64], positive: NDArray[np.bool_], classes: NDArray[Any]) -> None:
+    """Refuse weights (n,) under which only one of the two classes counts.
+
+    Raises:
+        InputError: naming the class whose rows all have weight zero.
+    """
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weights[rows].sum() > 0:
+            raise InputError(
+                f"all rows of class {label!r} have weight zero (sample_weight, class_weight); a classifier needs rows "
+                "of two classes"
+            )
+
+
 def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two labels (2,) in order, and which rows (n,) have the second.
 
     Raises:
         InputError: fewer or more than two labels.
     """
-    entries = np.asarray(y)
-    if entries.dtype == object and entries.ndim:
-        import pandas as pd
-
-        if missing := int(pd.isna(entries).sum()):
-            raise InputError(f"y has {missing} missing labels of {entries.size}; drop these rows")
+    y = plain_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
