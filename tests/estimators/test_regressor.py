@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -415,3 +416,34 @@ def test_groups_of_a_fitted_classifier_keep_its_order() -> None:
             found.append(model.fit(X, y, sensitive_features=groups))
     assert found[0].status_ == found[1].status_.replace("'a'", "'2'").replace("'b'", "'10'")
     np.testing.assert_array_equal(found[0]._codes(3000, number), (number == 10).astype(int))
+
+
+@pytest.mark.parametrize("uses_group", [False, True])
+def test_columns_keep_their_names(uses_group: bool) -> None:
+    """A fitted regressor would take columns in another order for its own; a pipeline may choose columns by name."""
+    values, y, group = drawn(600, 0)
+    X = pd.DataFrame(values * [1, 10, 100], columns=["a", "b", "c"])
+    free = LinearRegression().fit(X, y)
+    own = DemographicParityRegressor(free, epsilon=0.2, prefit=True, uses_group=uses_group)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        own.fit(X, y, sensitive_features=group)
+        groups = {"sensitive_features": group} if uses_group else {}
+        own.predict(X, **groups)
+    with pytest.raises(ValueError, match="feature names should match"):
+        DemographicParityRegressor(free, prefit=True, uses_group=uses_group).fit(
+            X[["c", "b", "a"]], y, sensitive_features=group
+        )
+    nameless = DemographicParityRegressor(LinearRegression().fit(X.to_numpy(), y), epsilon=0.2, prefit=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        nameless.set_params(uses_group=uses_group).fit(X, y, sensitive_features=group)
+    np.testing.assert_array_equal(nameless.predict(X, **groups), own.predict(X, **groups))
+    by_name = make_pipeline(make_column_transformer((StandardScaler(), ["a"]), remainder="passthrough"), free)
+    classifier = make_pipeline(
+        make_column_transformer((StandardScaler(), ["b"]), remainder="passthrough"), LogisticRegression(max_iter=1000)
+    )
+    chosen = DemographicParityRegressor(by_name, classifier, epsilon=0.2, uses_group=uses_group)
+    plain = DemographicParityRegressor(epsilon=0.2, uses_group=uses_group)
+    scores = [model.fit(X, y, sensitive_features=group).score(X, y, **groups) for model in (chosen, plain)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.01)

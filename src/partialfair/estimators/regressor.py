@@ -287,7 +287,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         else:
             # An ensemble has a length, and none before it is fitted: `or` would ask for it.
             regressor = LinearRegression() if self.regressor is None else self.regressor
-            self.regressor_ = clone(regressor).fit(self._with_group(X, codes), y)
+            self.regressor_ = clone(regressor).fit(self._named(self._with_group(X, codes)), y)
         if self.uses_group:
             return
         if self.prefit and self.group_classifier is not None:
@@ -295,22 +295,38 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         elif codes is not None:
             usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
             classifier = usual if self.group_classifier is None else self.group_classifier
-            self.group_classifier_ = clone(classifier).fit(X, codes)
+            self.group_classifier_ = clone(classifier).fit(self._named(X), codes)
 
     def _with_group(self, X: Vector, codes: Codes | None) -> Vector:
         if not self.uses_group or codes is None or self.prefit:
             return X
         return np.hstack([X, codes[:, None] == np.arange(1, len(self.groups_))])
 
+    def _named(self, X: Vector, fitted: Any = None) -> Any:
+        """Columns under the names that they came with, by which a model tells them and refuses another order.
+
+        Args:
+            X: (n, d) features, or (n, d + K - 1) with those of the group.
+            fitted: the model that they are for; one that was passed fitted and knows no names gets none.
+        """
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or (self.prefit and fitted is not None and not hasattr(fitted, "feature_names_in_")):
+            return X
+        import pandas as pd
+
+        more = [f"group={name}" for name in self.groups_[1:]] if X.shape[1] > len(names) else []
+        return pd.DataFrame(X, columns=[*names, *more])
+
     def _base(self, X: Vector, codes: Codes | None) -> Vector:
-        found = np.asarray(self.regressor_.predict(self._with_group(X, codes)), np.float64).ravel()
+        rows = self._named(self._with_group(X, codes), self.regressor_)
+        found = np.asarray(self.regressor_.predict(rows), np.float64).ravel()
         if not np.isfinite(found).all():
             row = int(np.flatnonzero(~np.isfinite(found))[0])
             raise InputError(f"the regressor predicts {found[row]} in row {row}; use one that predicts finite numbers")
         return found
 
     def _tau(self, X: Vector) -> Vector:
-        return np.asarray(self.group_classifier_.predict_proba(X), np.float64)
+        return np.asarray(self.group_classifier_.predict_proba(self._named(X, self.group_classifier_)), np.float64)
 
     def _predicted(self, X: Vector, codes: Codes | None, lots: Vector | None = None) -> Vector:
         eta = self._base(X, codes)
