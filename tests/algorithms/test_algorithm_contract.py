@@ -260,6 +260,20 @@ def test_an_algorithm_without_a_witness_is_measured_by_its_scores(data):
     assert tight.measured.entries()["kkt_residual"] is None
 
 
+def test_both_parts_of_a_loss_are_measured_without_a_witness(data):
+    class General(Plain):
+        general = True
+
+    loss = {"name": "partial_auc", "fpr": [[0.25, 0.5]]}
+    found = attempt(General(), make_task(data, math.inf, loss=loss), PlainSettings())
+    rows = make_task(data, math.inf).train
+    scores = found.fit.model.scores(rows.X, rows.group)
+    negatives = np.sort(scores[rows.y < 0])[::-1]
+    kept = negatives[round(0.25 * negatives.size) : round(0.5 * negatives.size)]
+    pairs = np.maximum(1 - (scores[rows.y > 0][:, None] - kept), 0)
+    assert found.measured.objective == pytest.approx(pairs.mean(), rel=0.01)
+
+
 def test_what_a_fit_must_be(data):
     class Shapeless(Plain):
         def fit(self, task, settings):
