@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -180,3 +181,18 @@ def test_a_constraint_that_cannot_be_built_is_named(table: dict[str, Any], monke
     model = PartialFairClassifier("partial_demographic_parity", kappa=0.1)
     with pytest.raises(InputError, match="parity': build failed at test_inputs.py.*: KeyError: 'boom'"):
         model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
+
+
+NAMING = [model for model in MODELS if not isinstance(model, PartialFairPostProcessor)]
+
+
+@pytest.mark.parametrize("model", NAMING, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("frame", [lambda X: X, lambda X: pa.Table.from_pandas(X)], ids=["pandas", "arrow"])
+def test_columns_of_texts_and_dates_are_named(model: Any, frame: Any, table: dict[str, Any]):
+    X = pd.DataFrame(table["X"], columns=list("abcd"))
+    rest = {"sensitive_features": table["groups"]["female"]}
+    with pytest.raises(InputError, match="could not convert string to float in column 'city'; encode texts before"):
+        model.fit(frame(X.assign(city="Oslo")), table["y"], **rest)
+    for born in (pd.Timestamp("2000-01-01"), pd.Timedelta("9h")):
+        with pytest.raises(InputError, match="column 'born' holds dates or times; turn them into numbers before"):
+            model.fit(frame(X.assign(born=born)), table["y"], **rest)

@@ -41,6 +41,7 @@ from partialfair.estimators.settings import boolean, check_constraint, check_opt
 from partialfair.estimators.training import PSP, STRATA, sampling_radius, status_of, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.tables.frames import to_pandas
 from partialfair.tables.intervals import FULL, Interval
 
 Vector = NDArray[np.float64]
@@ -152,9 +153,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         self._check_settings()
         with named_texts(X):
-            X, y = validate_data(
-                self, X, plain_labels(y), accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan"
-            )
+            X, y = validate_data(self, to_pandas(X), plain_labels(to_pandas(y)), **_CHECKS)
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
@@ -189,7 +188,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self, "booster_")
         with named_texts(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite="allow-nan", reset=False)
+            X = validate_data(self, to_pandas(X), reset=False, **_CHECKS)
         X = as_matrix(X)
         codes = np.zeros(X.shape[0], np.int64)
         if self._sees_group and self.groups_ is not None:
@@ -400,3 +399,4 @@ def _trained(settings: dict[str, Any], objective: _Lagrangian, n_trees: int) -> 
 
 
 _FLOATS = [np.float64, np.float32]
+_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": "allow-nan"}

@@ -17,6 +17,7 @@ from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
 from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import check_names, codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
 
@@ -48,20 +49,40 @@ def value_errors(groups: Sequence[str] = ()) -> Iterator[None]:
 
 @contextmanager
 def named_texts(X: Any) -> Iterator[None]:
-    """Name the column where scikit-learn only says that a text is no number."""
+    """Name the column where scikit-learn only says that a text or a date is no number."""
     try:
         yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error) or not hasattr(X, "columns"):
+    except (TypeError, ValueError) as error:
+        frame = to_pandas(X)
+        if not hasattr(frame, "columns") or not frame.columns.is_unique:
             raise
-        texts = [name for name in X.columns if _holds_text(X[name])]
+        if isinstance(error, TypeError):
+            dates = [name for name in frame.columns if _holds_dates(frame[name].dtype)]
+            if not dates:
+                raise
+            raise InputError(
+                f"X: column {_listed(dates)} holds dates or times; turn them into numbers before, such as days since "
+                "some day, or drop them"
+            ) from error
+        if "could not convert string to float" not in str(error):
+            raise
+        texts = [name for name in frame.columns if _holds_text(frame[name])]
         if not texts:
             raise
-        names = ", ".join(map(repr, texts[:3])) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
         raise InputError(
-            f"X: could not convert string to float in column {names}; encode texts before, for instance with "
+            f"X: could not convert string to float in column {_listed(texts)}; encode texts before, for instance with "
             f"make_column_transformer((OneHotEncoder(), [{texts[0]!r}]), remainder='passthrough') in a pipeline"
         ) from error
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _holds_dates(dtype: Any) -> bool:
+    import pandas as pd
+
+    return getattr(dtype, "kind", "O") in "mM" or isinstance(dtype, pd.PeriodDtype)
 
 
 def _holds_text(column: Any) -> bool:

@@ -21,6 +21,7 @@ from partialfair.estimators.inputs import (
     group_codes,
     group_columns,
     known_codes,
+    named_texts,
     random_of,
     takes_missing,
     value_errors,
@@ -150,7 +151,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             InputError: data or settings that cannot be used; also a ValueError.
         """
         check_settings(self, X_unlabeled)
-        X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
+        with named_texts(X):
+            X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
@@ -234,7 +236,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return float(r2_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
 
     def _features(self, X: Any) -> Vector:
-        return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
+        with named_texts(X):
+            return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are the regressor's to take."""
