@@ -196,3 +196,18 @@ def test_columns_of_texts_and_dates_are_named(model: Any, frame: Any, table: dic
     for born in (pd.Timestamp("2000-01-01"), pd.Timedelta("9h")):
         with pytest.raises(InputError, match="column 'born' holds dates or times; turn them into numbers before"):
             model.fit(frame(X.assign(born=born)), table["y"], **rest)
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+def test_masked_groups_and_labels_are_missing(model: Any, table: dict[str, Any]):
+    X, y, sex = table["X"], table["y"], table["groups"]["female"].to_numpy()
+    hidden = np.arange(ROWS) == 5
+    with pytest.raises(InputError, match=f"y has 1 missing labels of {ROWS}"):
+        model.fit(X, np.ma.masked_array(y, hidden), sensitive_features=sex)
+    masked = np.ma.masked_array(sex, hidden)
+    for groups in (masked, {"female": masked, "other": y}):
+        with pytest.raises(InputError, match="sensitive_features: the value in row 5 is masked"):
+            model.fit(X, y, sensitive_features=groups)
+    model.fit(X, y, sensitive_features=np.ma.masked_array(sex, False))
+    with pytest.raises(InputError, match="sensitive_features: the value in row 5 is masked"):
+        model.predict(X, sensitive_features=masked)

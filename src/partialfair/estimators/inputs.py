@@ -254,6 +254,8 @@ def plain_labels(y: Any) -> Any:
     Raises:
         InputError: a label is missing.
     """
+    if np.ma.is_masked(y):  # NumPy forgets the mask, and what lies below would be read
+        raise InputError(f"y has {int(np.ma.getmaskarray(y).sum())} missing labels of {np.size(y)}; drop these rows")
     entries = np.asarray(y)
     if entries.dtype != object or not entries.ndim:
         return y
@@ -352,6 +354,7 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
+    _refuse_masked(sensitive_features)
     with value_errors():
         codes, names = group_labels(sensitive_features, "sensitive_features")
         check_names(names, "sensitive_features")
@@ -384,6 +387,7 @@ def known_codes(
     Raises:
         InputError: another number of rows, other columns, or a group that is not among the names.
     """
+    _refuse_masked(sensitive_features)
     own = None if columns is None else group_columns(sensitive_features)
     if own is not None and columns is not None:
         if sorted(own) != sorted(columns):
@@ -398,6 +402,14 @@ def known_codes(
         codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)
     return codes
+
+
+def _refuse_masked(sensitive_features: Any) -> None:
+    columns = sensitive_features.values() if isinstance(sensitive_features, Mapping) else (sensitive_features,)
+    for values in columns:
+        if np.ma.is_masked(values):
+            row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
+            raise InputError(f"sensitive_features: the value in row {row} is masked; drop such rows or name them")
 
 
 def _one_per_row(codes: NDArray[np.int64], n_rows: int) -> None:
