@@ -1,14 +1,15 @@
 """The home page says which of the committed results are not of the present grid and code, and names every paper."""
 
+import copy
 import importlib.util
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from partialfair.grid import fingerprint
 from partialfair.grid.config import load_config
+from partialfair.grid.papers import Paper
 from partialfair.reporting.site.project import Project
 from tests.workflow.project import ROOT
 
@@ -63,7 +64,9 @@ def test_runs_of_older_code_and_runs_that_are_not_there_are_counted(report):
 def test_the_first_page_counts_the_papers_and_names_their_pages(report, monkeypatch):
     """A further paper needs no change of a page, in the grid's order."""
     module, _, _ = report
-    monkeypatch.setattr(module, "project", lambda: SimpleNamespace(papers={"plada": None, "my_paper": None}))
+    two = copy.copy(module.project())
+    two.papers = {"plada": two.papers["plada"], "my_paper": Paper(title="Mine")}
+    monkeypatch.setattr(module, "project", lambda: two)
     source = [(ROOT / "docs/index.md").read_text(encoding="utf-8")]
     module.first_page(None, "index", source)
     assert "# Do these two papers reproduce?\n" in source[0]
