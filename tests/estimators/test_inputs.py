@@ -205,8 +205,8 @@ def test_masked_groups_and_labels_are_missing(model: Any, table: dict[str, Any])
     with pytest.raises(InputError, match=f"y has 1 missing labels of {ROWS}"):
         model.fit(X, np.ma.masked_array(y, hidden), sensitive_features=sex)
     masked = np.ma.masked_array(sex, hidden)
-    for groups in (masked, {"female": masked, "other": y}):
-        with pytest.raises(InputError, match="sensitive_features: the value in row 5 is masked"):
+    for groups, column in ((masked, ""), ({"female": masked, "other": y}, "column 'female': ")):
+        with pytest.raises(InputError, match=f"sensitive_features: {column}the value in row 5 is masked"):
             model.fit(X, y, sensitive_features=groups)
     model.fit(X, y, sensitive_features=np.ma.masked_array(sex, False))
     with pytest.raises(InputError, match="sensitive_features: the value in row 5 is masked"):

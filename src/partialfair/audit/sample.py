@@ -15,6 +15,7 @@ from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
 from partialfair.tables.groups import check_names, columns_of, group_labels
 from partialfair.tables.intervals import GroupPairs
+from partialfair.tables.masked import refuse_masked
 
 Counts = NDArray[np.int64]
 
@@ -183,7 +184,7 @@ def check_scores(scores: Any) -> NDArray[np.float64]:
     Raises:
         DataError: naming the first unsuitable value and its row.
     """
-    _refuse_masked(scores, "scores")
+    refuse_masked(scores, "scores")
     array = np.asarray(scores)
     if array.ndim != 1 or not array.size:
         raise DataError(f"scores: shape {array.shape}; pass one score per row, and at least one row")
@@ -239,9 +240,8 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
         DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection or
             masked.
     """
-    _refuse_masked(source, what)
+    refuse_masked(source, what)
     for name, values in columns_of(source, what).items():
-        _refuse_masked(values, f"{what}: column {name!r}")
         mixed = values if np.asarray(values).dtype.kind == "O" else ()
         row = next((row for row, value in enumerate(mixed) if not _is_hashable(value)), None)
         if row is not None:
@@ -249,17 +249,6 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
                 f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
             )
     return group_labels(source, what)
-
-
-def _refuse_masked(values: Any, what: str) -> None:
-    """Refuse masked entries, whose mask is lost where NumPy makes a plain array of them.
-
-    Raises:
-        DataError: naming the first of them.
-    """
-    if np.ma.is_masked(values):
-        row = int(np.argwhere(np.ma.getmaskarray(values))[0][0])
-        raise DataError(f"{what}: the value in row {row} is masked; drop such rows")
 
 
 def _is_hashable(value: Any) -> bool:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
-from partialfair.estimators.inputs import plain_labels
+from partialfair.estimators.labels import plain_labels
 
 
 class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]

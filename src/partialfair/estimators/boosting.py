@@ -25,18 +25,16 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     as_matrix,
-    binary_labels,
     check_parts,
     group_codes,
     group_columns,
     known_codes,
     named_texts,
-    plain_labels,
     random_of,
     stratified_rows,
     value_errors,
-    weights_of_both,
 )
+from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both
 from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
 from partialfair.estimators.training import PSP, STRATA, sampling_radius, status_of, why_missed
 from partialfair.metrics import evaluate_all

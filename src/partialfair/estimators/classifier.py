@@ -23,19 +23,17 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     as_matrix,
-    binary_labels,
     check_group_sizes,
     group_codes,
     group_columns,
     known_codes,
     named_texts,
     numeric_columns,
-    plain_labels,
     random_of,
     stratified_rows,
     value_errors,
-    weights_of_both,
 )
+from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
 from partialfair.estimators.settings import (

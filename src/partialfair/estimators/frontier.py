@@ -19,13 +19,13 @@ from partialfair.algorithms.measure import Measured
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
-    binary_labels,
     check_group_sizes,
     group_codes,
     random_of,
     stratified_rows,
     value_errors,
 )
+from partialfair.estimators.labels import binary_labels
 from partialfair.estimators.settings import number, tolerance
 from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all

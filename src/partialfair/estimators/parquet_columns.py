@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.estimators.inputs import InputError, binary_labels
+from partialfair.estimators.inputs import InputError
+from partialfair.estimators.labels import binary_labels
 from partialfair.tables.groups import group_labels
 
 if TYPE_CHECKING:

@@ -21,17 +21,16 @@ from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
-    binary_labels,
     check_parts,
     group_codes,
     group_columns,
     known_codes,
     random_of,
-    same_classes,
     score_vector,
     stratified_rows,
     value_errors,
 )
+from partialfair.estimators.labels import binary_labels, same_classes
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.estimators.unit_maps import are_probabilities, within_unit

@@ -1,0 +1,90 @@
+"""Labels that a person passes to a classifier: read, and of two classes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from partialfair.estimators.inputs import InputError
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels as scikit-learn reads them: Python objects that all are numbers or truth values become an array of these.
+
+    A column that once had missing values holds such objects, which scikit-learn takes for a target of unknown type.
+    Anything else, ``None`` too, is returned as it is.
+
+    Raises:
+        InputError: a label is missing.
+    """
+    if np.ma.is_masked(y):  # NumPy forgets the mask, and what lies below would be read
+        raise InputError(f"y has {int(np.ma.getmaskarray(y).sum())} missing labels of {np.size(y)}; drop these rows")
+    entries = np.asarray(y)
+    if entries.dtype != object or not entries.ndim:
+        return y
+    import pandas as pd
+
+    if missing := int(pd.isna(entries).sum()):
+        raise InputError(f"y has {missing} missing labels of {entries.size}; drop these rows")
+    own = getattr(y, "dtype", None)
+    if not isinstance(own, np.dtype) or entries.ndim > 1:  # of pandas, which converts its own types
+        return y
+    found = pd.Series(entries).infer_objects().to_numpy()
+    return found if found.dtype.kind in "biuf" else y
+
+
+def weights_of_both(weights: NDArray[np.float64], positive: NDArray[np.bool_], classes: NDArray[Any]) -> None:
+    """Refuse weights (n,) under which only one of the two classes counts.
+
+    Raises:
+        InputError: naming the class whose rows all have weight zero.
+    """
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weights[rows].sum() > 0:
+            raise InputError(
+                f"all rows of class {label!r} have weight zero (sample_weight, class_weight); a classifier needs rows "
+                "of two classes"
+            )
+
+
+def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The two labels (2,) in order, and which rows (n,) have the second.
+
+    Raises:
+        InputError: fewer or more than two labels.
+    """
+    y = plain_labels(y)
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"y has one class, {classes[0]!r}; a classifier needs rows of two classes")
+    if len(classes) > 2:
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "
+            f"{len(classes)} classes; merge them into two"
+        )
+    return classes, codes == 1
+
+
+def same_classes(model: Any, classes: NDArray[Any]) -> None:
+    """Refuse a fitted classifier of other labels, whose scores would be read as those of ``classes[1]``.
+
+    A classifier that does not tell its labels (no ``classes_``) is taken at its word.
+
+    Args:
+        model: the fitted classifier.
+        classes: (2,) labels of y.
+
+    Raises:
+        InputError: the labels differ, or are more than two.
+    """
+    own = getattr(model, "classes_", None)
+    if own is None or np.ravel(own).tolist() == classes.tolist():
+        return
+    there, here = (", ".join(map(repr, np.ravel(labels).tolist())) for labels in (own, classes))
+    raise InputError(
+        f"estimator was fitted on the labels {there}, y has {here}; pass a classifier of two classes, and y with the "
+        "labels that it was fitted on"
+    )
