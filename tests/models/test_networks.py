@@ -30,9 +30,9 @@ def images():
     return ImageRows.whole(pixels, (3, 32, 32))
 
 
-def stored(network, shape=(3, 32, 32)):
+def stored(network, shape=(3, 32, 32), width=2):
     state = {name: values.numpy() for name, values in network.state_dict().items()}
-    return NetworkScore("resnet18", {"width": 2, "stem": "imagenet"}, state, np.arange(3.0), shape, ("a", "b"))
+    return NetworkScore("resnet18", {"width": width, "stem": "imagenet"}, state, np.arange(3.0), shape, ("a", "b"))
 
 
 def test_the_network_is_resnet_18():
@@ -44,6 +44,21 @@ def test_the_network_is_resnet_18():
     assert {name for name in names if "downsample" in name} == {
         f"layer{stage}.0.downsample.{part}" for stage in (2, 3, 4) for part in (0, 1)
     }
+
+
+def test_scores_are_the_same_bits_on_any_number_of_threads():
+    network = ResNet18(width=16)
+    initialise(network, 0)
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 3 * 32 * 32), dtype=np.uint8)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(stored(network, width=16).scores(ImageRows.whole(pixels, (3, 32, 32))))
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+    assert np.ptp(found[0]) > 0
 
 
 def test_the_stages_have_the_published_output_sizes():

@@ -13,6 +13,7 @@ from partialfair.commands.cli import app
 from partialfair.datasets import drawn_faces
 from partialfair.datasets.image_folder import ATTRIBUTES
 from partialfair.grid.config import load_config
+from partialfair.grid.workflow import Grid
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.files import read_json
 from tests.workflow.project import ROOT
@@ -49,6 +50,23 @@ def project(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     (root / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.mark.parametrize(("size", "minutes"), [(64, 10), (128, 40)])
+def test_an_evaluation_has_the_threads_of_training_and_time_for_all_photographs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, minutes: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").symlink_to(ROOT / "papers")
+    grid = Grid(load_config(ROOT / "papers/partial_fairness/celeba.yaml"))
+    table = tmp_path / "data/processed/celeba/table.npz"
+    table.parent.mkdir(parents=True)
+    with table.open("wb") as file:
+        file.truncate(202_599 * 3 * size**2)  # of CelebA's size, without content
+    assert grid.scoring_threads("deep_idca") == grid.config.params.threads == 8
+    assert grid.scoring_minutes("celeba", "deep_idca") == minutes
+    assert (grid.scoring_threads("alm"), grid.scoring_minutes("celeba", "alm")) == (1, 10)
+    assert grid.scoring_minutes("a9a", "deep_idca") == 10
 
 
 def verb(*words: str) -> str:

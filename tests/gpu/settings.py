@@ -1,0 +1,74 @@
+"""Settings of IDCA for ResNet-18: PARTIALFAIR_BENCHMARK=1 python -m tests.gpu.settings NAME SECONDS [DEVICE].
+
+Prints each outer iterate: what is chosen by (smoothed constraint, validation accuracy), the difference of ranks that is
+meant, and how hard the queues push back. docs/deep.md has the table that this made.
+"""
+
+import sys
+import time
+from typing import Any
+
+from partialfair.algorithms.contract import Task
+from partialfair.algorithms.deep.deep_idca import ALGORITHM, _Run
+from partialfair.algorithms.deep.networks import validation_accuracy
+from partialfair.datasets import drawn_faces
+from partialfair.datasets.splits import make_split
+from partialfair.metrics import evaluate_all
+from partialfair.tables.intervals import Interval
+
+INTERVAL = [[0.2, 0.4]]
+COMMON = {
+    "width": 64, "stem": "imagenet", "channels_last": True, "epochs": 3, "learning_rate": 5e-4, "rounds": 1000,
+    "keep_queues": True,
+}  # fmt: skip
+AVERAGE = {"inner_steps": 40, "rho": 1.0, "step_scale": 0.4, "next_iterate": "average"}
+LAST = {"inner_steps": 400, "rho": 0.1, "step_scale": 0.1, "next_iterate": "last"}
+TRIED: dict[str, dict[str, Any]] = {
+    "constant_average": {"start": "constant", **AVERAGE},
+    "constant_last": {"start": "constant", **LAST},
+    "trained_average": {"start": "unconstrained", **AVERAGE},
+    "trained_long_average": {"start": "unconstrained", **AVERAGE, "inner_steps": 200},
+    "trained_small_step": {"start": "unconstrained", **LAST, "inner_steps": 100, "rho": 1.0, "step_scale": 0.05},
+    "trained_last": {"start": "unconstrained", **LAST},
+}
+
+
+class Timed(_Run):
+    """A run that tells of every outer iterate and ends when its time is over."""
+
+    ends: float
+
+    def _observe(self, problem: Any, state: Any) -> bool:
+        finite = super()._observe(problem, state)
+        if finite:
+            value = problem.value(state.x)
+            ranks = Interval.of(INTERVAL).each(2)
+            found, _ = evaluate_all(value.scores, problem.y, problem.group, ranks, 0.0, ["rank_gap"])
+            accuracy = validation_accuracy(self.task, problem.function, problem.parts(state.x)[0])
+            spread = value.scores.std()
+            print(
+                f"round {state.round}: loss {value.objective:.4f}, smoothed constraint {value.violation:.4f}, "
+                f"difference of ranks {found['rank_gap']:.4f}, standard deviation of scores {spread:.3f}, "
+                f"validation accuracy {accuracy:.4f}, sum of queues {state.queues.sum():.1f}",
+                flush=True,
+            )
+        if time.monotonic() > self.ends:
+            raise SystemExit
+        return finite
+
+
+def main(name: str, seconds: str, device: str = "cuda", images: str = "8000", width: str = "64") -> None:
+    """Train by the settings of a name."""
+    data = drawn_faces.load(images=int(images), size=64)
+    split = make_split(data, 0)
+    task = Task(
+        data.take(split.train), data.take(split.validation), "partial_statistical_parity", INTERVAL, 0.05,
+        kappa_scale="absolute", grid=10, device=device, report=lambda line: None,
+    )  # fmt: skip
+    run = Timed(task, ALGORITHM.settings(**COMMON | TRIED[name] | {"width": int(width)}))
+    run.ends = time.monotonic() + float(seconds)
+    run.fit()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
