@@ -19,9 +19,7 @@ rule evaluate:
     threads: 1 if CONFIG.params.threads == 1 else asked(lambda wildcards: GRID.scoring_threads(wildcards.algorithm))
     resources:
         mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
-        runtime=asked(
-            lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)
-        ),
+        runtime=asked(lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)),
     params:
         settings=GRID.evaluation.settings,
         code=GRID.evaluation.code,
