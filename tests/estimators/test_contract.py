@@ -168,6 +168,14 @@ def test_tolerances_of_a_path_and_of_scores_have_to_be_positive_numbers(kappa: A
         PartialFairPostProcessor(kappa=kappa).fit_scores(rows.X["age"], sensitive_features=rows.group)
 
 
+@pytest.mark.parametrize(("rows_of_x", "rows_of_y"), [(50, 90), (90, 50)])
+def test_a_frontier_of_lengths_that_differ_names_both(rows: Any, rows_of_x: int, rows_of_y: int) -> None:
+    with pytest.raises(InputError, match=f"^y has {rows_of_y} rows, X has {rows_of_x}; pass one label per row$"):
+        frontier(
+            PartialFairClassifier(), rows.X[:rows_of_x], rows.y[:rows_of_y], sensitive_features=rows.group[:rows_of_x]
+        )
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "estimator",

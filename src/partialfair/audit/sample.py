@@ -227,7 +227,10 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
         names_by_value = sorted(range(len(names)), key=lambda code: float(names[code]))
     else:
         names_by_value = list(range(len(names)))
-    wanted = names[names_by_value[-1]] if positive is None else group_labels([positive])[1][0]
+    try:
+        wanted = names[names_by_value[-1]] if positive is None else group_labels([positive])[1][0]
+    except DataError:  # a missing value, which has no text
+        wanted = str(positive)
     if wanted not in names:
         raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
     return np.where(codes == names.index(wanted), 1.0, -1.0), wanted

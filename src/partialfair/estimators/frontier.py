@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Fit, Task
@@ -165,6 +166,8 @@ def _prepare(
     first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
     first._check_settings()
     classes, positive = binary_labels(to_pandas(y))
+    if (rows := _num_samples(X)) != len(positive):
+        raise InputError(f"y has {len(positive)} rows, X has {rows}; pass one label per row")
     codes, _ = group_codes(sensitive_features, len(positive))
     y = classes[positive.astype(int)]
     random = random_of(first.random_state)
