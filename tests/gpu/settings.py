@@ -41,14 +41,13 @@ class Timed(_Run):
     def _observe(self, problem: Any, state: Any) -> bool:
         finite = super()._observe(problem, state)
         if finite:
-            value = problem.value(state.x)
-            ranks = Interval.of(INTERVAL).each(2)
-            found, _ = evaluate_all(value.scores, problem.y, problem.group, ranks, 0.0, ["rank_gap"])
+            record = self.records[-1]
+            scores, ranks = record.point[0], Interval.of(INTERVAL).each(2)
+            found, _ = evaluate_all(scores, problem.y, problem.group, ranks, 0.0, ["rank_gap"])
             accuracy = validation_accuracy(self.task, problem.function, problem.parts(state.x)[0])
-            spread = value.scores.std()
             print(
-                f"round {state.round}: loss {value.objective:.4f}, smoothed constraint {value.violation:.4f}, "
-                f"difference of ranks {found['rank_gap']:.4f}, standard deviation of scores {spread:.3f}, "
+                f"round {state.round}: loss {record.objective:.4f}, smoothed constraint {record.violation:.4f}, "
+                f"difference of ranks {found['rank_gap']:.4f}, standard deviation of scores {scores.std():.3f}, "
                 f"validation accuracy {accuracy:.4f}, sum of queues {state.queues.sum():.1f}",
                 flush=True,
             )

@@ -229,8 +229,9 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
         names_by_value = list(range(len(names)))
     try:
         wanted = names[names_by_value[-1]] if positive is None else group_labels([positive])[1][0]
-    except DataError:  # a missing value, which has no text
-        wanted = str(positive)
+    except DataError:  # it names a column and row of groups; there is none
+        known = ", ".join(names)
+        raise DataError(f"labels: the positive label is {positive!r}, missing; the labels are {known}") from None
     if wanted not in names:
         raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
     return np.where(codes == names.index(wanted), 1.0, -1.0), wanted
