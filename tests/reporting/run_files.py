@@ -47,6 +47,7 @@ def params():
         | {"kind": "densities", "experiments": ["pdp"], "kappas": {"law_school": KAPPAS["law_school"]}},
         "figure9": {
             "kind": "bars", "experiments": ["psp", "psp_interval1", "psp_interval2"], "reference": "psp",
+            "algorithm": "idca",
         },
         "figure10": {
             "kind": "curves", "experiments": ["psp"], "algorithms": ["idca", "ssg"], "kappas": ends, "seed": 0,

@@ -26,7 +26,8 @@ def config(tmp_path: Path, **entry: object):
         ({"kind": "rank_curve"}, r"exhibits\.figure2\.kind: unknown kind 'rank_curve'; did you mean 'rank_curves'\?"),
         ({}, r"exhibits\.figure2\.kappas: the key is missing; add it"),
         ({"kappas": {}, "algoritm": "idca"}, r"figure2\.algoritm: unknown key; did you mean 'algorithm'\?"),
-        ({"kappas": {"a9a": [0.1]}, "seed": "0"}, r"figure2\.seed is '0': write a whole number"),
+        ({"kappas": {"a9a": [0.1]}}, r"figure2\.algorithm: the key is missing; add it"),
+        ({"kappas": {"a9a": [0.1]}, "algorithm": "idca", "seed": "0"}, r"figure2\.seed is '0': write a whole number"),
         (
             {"kind": "mean_std_table", "metrics": ["sp"], "tolerance": {"sp": 0.1}},
             r"figure2\.tolerance is \{'sp': 0\.1\}: numbers of this kind are judged by bands; write bands: \{test: ",
@@ -41,7 +42,7 @@ def test_wrong_entry_is_refused_in_one_sentence(tmp_path, entry, sentence):
 
 
 def test_options_are_a_model_in_every_kind_that_has_one(tmp_path):
-    right = config(tmp_path, kind="rank_curves", kappas={"a9a": [0.1]})
+    right = config(tmp_path, kind="rank_curves", kappas={"a9a": [0.1]}, algorithm="idca")
     exhibit.check_exhibits(right)
     options = exhibit.context(right, "figure2", tmp_path).options
     assert (options.kappas, options.algorithm, options.seed) == ({"a9a": [0.1]}, "idca", 0)

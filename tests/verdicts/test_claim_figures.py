@@ -16,7 +16,7 @@ REFERENCE = {"a9a": 0.8, "law_school": 0.8}
 def test_difference_figure_and_table(config, tmp_path):
     planted = context(
         config, lambda job, _: 0.01 * (job.algorithm == "idca"), lambda job: job.algorithm != "inter_group",
-        experiments=["psp", "pdp"],
+        experiments=["psp", "pdp"], algorithm="idca",
     )  # fmt: skip
     planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
     names = {path.name for path in accuracy_difference.KIND.render(planted)}
@@ -33,7 +33,10 @@ def test_difference_figure_and_table(config, tmp_path):
 
 def test_the_figure_compares_where_the_claims_do(config):
     """Same range, same average and same interval as the line of the scorecard, at noisy and shifted results."""
-    shifted = context(config, lambda job, fair: (fair - 0.75) / 30 if job.algorithm == "idca" else 0.0, noise=0.003)
+    shifted = context(
+        config, lambda job, fair: (fair - 0.75) / 30 if job.algorithm == "idca" else 0.0, noise=0.003,
+        algorithm="idca",
+    )  # fmt: skip
     for line in decided(shifted, entry(against=["group_auc"], at_equal={"levels": 10, "every": False})):
         found = accuracy_difference.comparison(shifted, "psp", line.dataset, "group_auc")
         assert f"from {found.levels[0]:.3f} to {found.levels[-1]:.3f}" in line.note and found.levels[0] > 0.64
@@ -48,7 +51,7 @@ def test_a_place_without_a_common_range_is_empty(config, tmp_path):
         config,
         kept=lambda job: few.get(job.algorithm, bool)(1 + synthetic.KAPPAS[job.dataset].index(job.kappa))
         if math.isfinite(job.kappa) else True,
-        experiments=["psp"], title="Lead",
+        experiments=["psp"], title="Lead", algorithm="idca",
     )  # fmt: skip
     planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
     figure = accuracy_difference.draw(planted, accuracy_difference.lines(planted))
@@ -63,7 +66,7 @@ def test_a_place_without_a_common_range_is_empty(config, tmp_path):
 def test_hypervolume_table(config, tmp_path):
     planted = context(
         config, lambda job, _: 0.01 * (job.algorithm == "idca"), experiments=["psp", "pdp"],
-        reference_accuracy=REFERENCE,
+        reference_accuracy=REFERENCE, algorithm="idca",
     )  # fmt: skip
     options = hypervolume.Hypervolume(kind="hypervolume", **planted.options)
     planted = Context(config, "volumes", options, planted.results, tmp_path, tmp_path)

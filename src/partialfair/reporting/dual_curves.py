@@ -14,7 +14,6 @@ from partialfair.reporting.trace_curves import DASHES, DOTTED, dataset_titles, o
 COLUMNS = ("dataset", "candidate", "iteration", "distance", "lam", "mu", "optimal_multiplier", "relative_distance",
            "relative_lam", "relative_mu", "relative_error", "note")  # fmt: skip
 RESIDUAL_COLUMNS = ("dataset", "candidate", "iteration", "average", "last", "rate", "note")
-ALGORITHM = "plada"
 TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
 POINTS = 150  # of one curve
@@ -31,6 +30,7 @@ class DualCurves(Options):
     """What curves of residuals and of multipliers both need."""
 
     source: str
+    algorithm: str = Field(description="the primal-dual method whose runs are shown")
     labels: dict[str, str] = Field({}, description="what candidates are called")
     dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
 
@@ -72,7 +72,7 @@ def duals(trace: traces.Curves) -> dict[str, Any]:
 
 def lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
     """Points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [ALGORITHM]):
+    for setting in runs.settings(context, [context.options.algorithm]):
         found, reason = of_first_seed(context, setting)
         best = round(optimum(context, setting.dataset)[1], 6)
         if not found:
@@ -132,7 +132,7 @@ def averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
 
 def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
     """Points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [ALGORITHM]):
+    for setting in runs.settings(context, [context.options.algorithm]):
         found, reason = of_first_seed(context, setting)
         recorded = {name: trace for name, trace in found.items() if "residual0" in trace}
         if not recorded:

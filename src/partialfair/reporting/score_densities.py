@@ -36,7 +36,7 @@ class ScoreDensities(Options):
 
     source: Literal["scores"] = Field("scores", description="scores: test scores of one seed, filled inside I")
     kappas: dict[str, list[float]] = Field(description="the dataset and its kappas", min_length=1, max_length=1)
-    algorithm: str = Field("idca", description="whose models")
+    algorithm: str = Field(description="whose models")
     seed: int = Field(0, description="whose models")
 
 

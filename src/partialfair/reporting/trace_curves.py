@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,9 +26,6 @@ LINEAR = 1e-3  # constraint values up to which the axis is linear; beyond it is 
 FINE = 1e-5  # the same of losses beside the optimum's
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
-SHADES: dict[str, tuple[str, ...]] = {
-    "plada": ("#0072b2", "#7b4fb8", "#5f5200"), "ssg_gaps": ("#c8500a", "#ad8100", "#b3123b"),
-}  # fmt: skip
 COLOURS = ("#d0619f", "#ad8100", "#008f68", "#7b4fb8", "#0072b2", "#262626")
 TITLES = {
     "loss": "loss $F$",
@@ -37,6 +34,9 @@ TITLES = {
     "stationarity": "near-stationarity $S$",
     "kkt": "KKT residual",
 }
+
+
+Colour = Annotated[str, Field(pattern="^#[0-9a-f]{6}$")]
 
 
 class TraceSeries(BaseModel):
@@ -58,6 +58,9 @@ class MethodCurves(Options):
         ["loss", "violation", "stationarity"], description="quantities shown, a row of panels each"
     )
     dataset_titles: dict[str, str] = Field({}, description="titles of datasets in place of their own")
+    shades: dict[str, list[Colour]] = Field(
+        {}, description="algorithm -> colours of its lines in turn, in place of its own for all"
+    )
 
 
 class CandidateCurves(Options):
@@ -151,7 +154,7 @@ def method_lines(context: Context[MethodCurves]) -> Iterator[Line]:
 
 def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
-    shown, looks = dataset_titles(context), _looks(context.options.series)
+    shown, looks = dataset_titles(context), _looks(context.options.series, context.options.shades)
 
     def panel(name: str, dataset: str) -> Panel:
         return _method_panel([p for p in found if p["dataset"] == dataset], name, looks)
@@ -162,15 +165,15 @@ def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
     return canvas.figure(panels, size, {"sharex": "col"}, columns=4 if len(shown) > 2 else 3)
 
 
-def _looks(entries: Sequence[TraceSeries]) -> dict[str, dict[str, Any]]:
+def _looks(entries: Sequence[TraceSeries], shades: Mapping[str, list[str]]) -> dict[str, dict[str, Any]]:
     """Colour and dash of every series: an algorithm has one hue, its candidates shades of it and dashes."""
     out: dict[str, dict[str, Any]] = {}
     names = [entry.algorithm for entry in entries]
     for number, entry in enumerate(entries):
         place, look = names[:number].count(entry.algorithm), style.look(entry.algorithm)
-        shades = SHADES.get(entry.algorithm, (look.colour,))
-        dash = DASHES[place % 3] if len(shades) > 1 or names.count(entry.algorithm) > 1 else look.dash
-        out[entry.label] = {"color": shades[place % len(shades)], "ls": dash}
+        own = shades.get(entry.algorithm) or [look.colour]
+        dash = DASHES[place % 3] if len(own) > 1 or names.count(entry.algorithm) > 1 else look.dash
+        out[entry.label] = {"color": own[place % len(own)], "ls": dash}
     return out
 
 

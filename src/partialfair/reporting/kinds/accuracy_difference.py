@@ -32,7 +32,7 @@ _WORDS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
 class AccuracyDifference(Options):
     """Accuracy of one algorithm minus that of others at equal fairness, with a table of the averages."""
 
-    algorithm: str = Field("idca", description="the algorithm whose lead is shown")
+    algorithm: str = Field(description="the algorithm whose lead is shown")
     against: list[str] | None = Field(None, description="what it is compared with; every other algorithm by default")
 
 
@@ -43,7 +43,7 @@ def decision(difference: Difference) -> str:
 
 def focus(context: Context[Any]) -> str:
     """The algorithm whose lead is shown."""
-    return str(context.option("algorithm", "idca"))
+    return str(context.option("algorithm"))
 
 
 def others(context: Context[Any]) -> list[str]:

@@ -34,7 +34,7 @@ class IntervalBars(Options):
 
     source: Literal["intervals"] = Field("intervals", description="intervals: a row of bars per experiment")
     reference: str | None = Field(None, description="experiment whose unconstrained models are marked")
-    algorithm: str = Field("idca", description="the algorithm that the others are held against")
+    algorithm: str = Field(description="the algorithm that the others are held against")
 
 
 class MetricBars(Options):

@@ -21,7 +21,7 @@ COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.nam
 class ErrorBound(Options):
     """Terms of the generalisation bound for the models of one algorithm."""
 
-    algorithm: str = Field("idca", description="whose models are looked at; they have a threshold per rank of the grid")
+    algorithm: str = Field(description="whose models are looked at; they have a threshold per rank of the grid")
 
 
 Shown = Context[ErrorBound]

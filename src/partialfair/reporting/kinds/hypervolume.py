@@ -26,7 +26,7 @@ COLUMNS = (
 class Hypervolume(Options):
     """Area that an algorithm's models dominate, tested against that of the others."""
 
-    algorithm: str = Field("idca", description="whose differences to the others are tested")
+    algorithm: str = Field(description="whose differences to the others are tested")
     reference_accuracy: dict[str, float] = Field({}, description="of the reference point, by dataset; else the lowest")
 
 

@@ -22,7 +22,7 @@ class RankCurves(Options):
     """The unconstrained model of every dataset, then one algorithm at the kappas named, with a falling threshold."""
 
     kappas: dict[str, list[float]] = Field(description="kappas of each dataset to show")
-    algorithm: str = Field("idca", description="whose models")
+    algorithm: str = Field(description="whose models")
     seed: int = Field(0, description="the seed drawn with a bold line")
 
 
