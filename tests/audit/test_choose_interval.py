@@ -15,6 +15,7 @@ from partialfair.commands.cli import app
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import candidates, suggest_interval
+from partialfair.tables.groups import group_labels
 
 
 def test_the_chosen_interval_has_the_largest_violation(frame: pd.DataFrame) -> None:
@@ -53,6 +54,27 @@ def test_groups_have_names_of_any_kind(frame: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(found.table, suggest_interval(scores, codes).table)
     with pytest.raises(DataError, match="has no value in row 3"):
         suggest_interval(scores, frame["sex"].where(frame.index != 3, None))
+
+
+def test_scores_are_a_list_a_column_or_an_array(frame: pd.DataFrame) -> None:
+    scores, sex = frame["s"].to_numpy(), frame["sex"]
+    expected = suggest_interval(scores, sex).table
+    for given in (scores.tolist(), pd.Series(scores, index=np.arange(len(scores))[::-1])):
+        pd.testing.assert_frame_equal(suggest_interval(given, sex).table, expected)
+    for wrong, words in (
+        (scores[:, None], rf"scores: shape \({len(scores)}, 1\)"),
+        (list(map(str, scores)), "scores: .*pass one real number per row"),
+        (np.ma.masked_less(scores, scores[5] + 1e-12), "scores: the value in row .* is masked"),
+    ):
+        with pytest.raises(DataError, match=words):
+            suggest_interval(wrong, sex)
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_a_masked_group_is_missing(frame: pd.DataFrame, column: bool) -> None:
+    sex = np.ma.masked_array(frame["sex"].to_numpy(), np.arange(len(frame)) == 3)
+    with pytest.raises(DataError, match="groups: .*row 3 is masked"):
+        group_labels({"sex": sex} if column else sex)
 
 
 def test_plot_marks_the_choice(frame: pd.DataFrame) -> None:

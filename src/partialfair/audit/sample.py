@@ -244,7 +244,6 @@ def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]
         DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection or
             masked.
     """
-    refuse_masked(source, what)
     for name, values in columns_of(source, what).items():
         mixed = values if np.asarray(values).dtype.kind == "O" else ()
         row = next((row for row, value in enumerate(mixed) if not _is_hashable(value)), None)

@@ -18,7 +18,6 @@ from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import check_names, codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
-from partialfair.tables.masked import refuse_masked
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
 
@@ -274,7 +273,6 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
     with value_errors():
-        refuse_masked(sensitive_features, "sensitive_features")
         codes, names = group_labels(sensitive_features, "sensitive_features")
         check_names(names, "sensitive_features")
     _one_per_row(codes, n_rows)
@@ -306,8 +304,6 @@ def known_codes(
     Raises:
         InputError: another number of rows, other columns, or a group that is not among the names.
     """
-    with value_errors():
-        refuse_masked(sensitive_features, "sensitive_features")
     own = None if columns is None else group_columns(sensitive_features)
     if own is not None and columns is not None:
         if sorted(own) != sorted(columns):

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics.ranks import Counts, count_above, kept_set_auc, kept_set_distance, rank_distance
 from partialfair.tables.groups import group_labels
 from partialfair.tables.intervals import Interval, require_rows
+from partialfair.tables.masked import refuse_masked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ class Suggestion:
 
 
 def suggest_interval(
-    scores: NDArray[np.floating],
+    scores: ArrayLike,
     group: Any,
     *,
     threshold: float | None = None,
@@ -115,13 +116,22 @@ def suggest_interval(
 
     Raises:
         ConfigError: unsuitable lengths, step or measure.
-        DataError: scores that cannot be ranked, or a missing group.
+        DataError: scores that cannot be ranked, or a missing group; either masked.
         NotEstimableError: fewer than two groups, or every candidate keeps fewer than 2 rows of some group.
     """
-    codes, _ = group_labels(group)
-    counts = count_above(scores, codes)
-    threshold = default_threshold(scores) if threshold is None else threshold
-    return suggest_from_counts(counts, float(np.mean(scores > threshold)), lengths, step, measure)
+    values, (codes, _) = _ranked(scores), group_labels(group)
+    counts = count_above(values, codes)
+    threshold = default_threshold(values) if threshold is None else threshold
+    return suggest_from_counts(counts, float(np.mean(values > threshold)), lengths, step, measure)
+
+
+def _ranked(scores: ArrayLike) -> NDArray[np.floating]:
+    """Scores of a list, a column or an array as an array of numbers, (n,)."""
+    refuse_masked(scores, "scores")
+    found = np.asarray(scores)
+    if found.ndim != 1 or found.dtype.kind not in "fiub":
+        raise DataError(f"scores: shape {found.shape}, type {found.dtype}; pass one real number per row")
+    return found
 
 
 def default_threshold(scores: NDArray[np.floating]) -> float:

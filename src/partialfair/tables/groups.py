@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
+from partialfair.tables.masked import refuse_masked
 
 JOIN = " & "  # between the values of an intersectional group
 
@@ -15,8 +16,9 @@ def columns_of(source: Any, what: str = "groups") -> dict[str, Any]:
     """Columns by name of a 1-D array, a 2-D array, a mapping or a dataframe of any library.
 
     Raises:
-        DataError: no column, or more than two dimensions.
+        DataError: no column, more than two dimensions, or a masked entry.
     """
+    refuse_masked(source, what)
     if isinstance(source, Mapping):
         named = {str(name): values for name, values in source.items()}
     elif not hasattr(source, "columns") and len(np.shape(source)) < 2:
@@ -51,7 +53,7 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
         quotation marks: two combinations never share a name.
 
     Raises:
-        DataError: a missing value, or columns of different lengths.
+        DataError: a missing or masked value, or columns of different lengths.
     """
     import pandas as pd
 
