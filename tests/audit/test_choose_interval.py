@@ -70,6 +70,37 @@ def test_scores_are_a_list_a_column_or_an_array(frame: pd.DataFrame) -> None:
             suggest_interval(wrong, sex)
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int8", "bool"])
+def test_scores_of_small_types_rank_as_numbers(kind: str) -> None:
+    """``-uint8(0)`` is 0, and ``-int8(-128)`` is -128."""
+    rng = np.random.default_rng(0)
+    small = rng.integers(-128 if kind == "int8" else 0, 2 if kind == "bool" else 20, 600).astype(kind)
+    group = rng.integers(0, 2, 600)
+    expected = suggest_interval(small.astype(float), group, threshold=0.5, step=0.1)
+    found = suggest_interval(small, group, threshold=0.5, step=0.1)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+
+
+def test_a_threshold_that_decides_nothing_is_refused(frame: pd.DataFrame) -> None:
+    with pytest.raises(ConfigError, match="threshold is nan, by which nothing is decided"):
+        suggest_interval(frame["s"], frame["sex"], threshold=np.nan)
+
+
+def test_a_file_is_named_by_columns_and_rows_from_one(frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.assign(sex=frame["sex"].where(frame.index != 3, None)).to_csv(tmp_path / "s.csv", index=False)
+    for use in (suggest_for_file, audit_file):
+        with pytest.raises(DataError, match="s.csv: column 'sex' has no value in row 4 after the header"):
+            use(tmp_path / "s.csv", score="s", group="sex")
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]"])
+def test_dates_and_durations_are_no_scores(frame: pd.DataFrame, tmp_path: Path, kind: str) -> None:
+    frame.assign(s=np.arange(len(frame)).astype(kind)).to_parquet(tmp_path / "s.parquet")
+    for use in (suggest_for_file, audit_file):
+        with pytest.raises(DataError, match="column 's': values of type .* cannot be ranked as scores"):
+            use(tmp_path / "s.parquet", score="s", group="sex")
+
+
 @pytest.mark.parametrize("column", [False, True])
 def test_a_masked_group_is_missing(frame: pd.DataFrame, column: bool) -> None:
     sex = np.ma.masked_array(frame["sex"].to_numpy(), np.arange(len(frame)) == 3)

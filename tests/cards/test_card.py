@@ -1,5 +1,7 @@
 """Model cards say what the files of a run say, and nothing else."""
 
+import dataclasses
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -12,7 +14,11 @@ from typer.testing import CliRunner
 
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
+from partialfair.audit import pictures
+from partialfair.cards import card
 from partialfair.cards.card import page, render, write
+from partialfair.cards.content import read
+from partialfair.cards.rows import scored_rows
 from partialfair.commands.cli import app
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
@@ -244,3 +250,26 @@ def test_the_verb_prints_and_writes(rows: Any, tmp_path: Path) -> None:
     assert (tmp_path / "card.md").read_text() == render(out)
     with pytest.raises(DataError, match="no evaluated run"):
         render(tmp_path)
+
+
+def test_groups_with_intervals_of_their_own_keep_them_in_the_picture(
+    rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Codes of groups are not in the order of their names, and one has no rows."""
+    out, found = run(rows, "alm", 0.05), []
+    names = read(out).groups
+    content = dataclasses.replace(read(out), groups=("z", "a", "nobody"))
+    monkeypatch.setattr(card, "scored_rows", lambda path, n: scored_rows(path, len(names)))
+    metrics = json.loads((out / "metrics.json").read_text())
+    metrics["settings"]["interval"] = [[[0.0, 0.1]], [[0.2, 0.6]], [[0.3, 0.4]]]
+    (out / "metrics.json").write_text(json.dumps(metrics))
+    monkeypatch.setattr(pictures, "curve", lambda audit: found.append(audit) or "")
+    card._curve(out, content)
+    assert [group.name for group in found[0].groups] == ["a", "z"]
+    assert found[0].unions == (((0.2, 0.6),), ((0.0, 0.1),))
+
+
+def test_the_command_that_makes_a_model_again_has_its_kappa_in_full(rows: Any) -> None:
+    out = run(rows, "alm", 0.05)
+    write_json(out / "fit.json", {**read_json(out / "fit.json"), "kappa": 2**-16})
+    assert "--kappa 1.52587890625e-05 --seed" in dict(read(out).made)["Made again by"]

@@ -1,5 +1,6 @@
 """Boosted trees under a constraint: scikit-learn's checks, derivatives, the tolerance, and true statuses."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,14 @@ def test_what_cannot_be_used_is_refused(make_rows: Any) -> None:
     lists[:] = [[group] for group in rows.group]
     with pytest.raises(InputError, match="values cannot be compared"):
         PartialFairBoosting(**SMALL).fit(rows.X, rows.y, sensitive_features=lists)
+
+
+def test_the_sampling_band_is_that_of_the_shortest_interval(make_rows: Any) -> None:
+    rows = make_rows(600, seed=0)
+    bands = []
+    for interval in ([[(0.0, 0.6)], [(0.0, 0.2)]], [[(0.0, 0.2)], [(0.0, 0.6)]]):
+        model = PartialFairBoosting(interval=interval, kappa=0.5, uses_group=False, **(SMALL | {"n_estimators": 2}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bands.append(model.fit(rows.X, rows.y, sensitive_features=rows.group).sampling_band_)
+    assert bands[0] == bands[1]

@@ -97,3 +97,9 @@ def test_unusable_options_are_refused():
         OnlineAUC("intra")
     with pytest.raises(ConfigError, match="at least 1 row"):
         OnlineAUC(call=0)
+
+
+@pytest.mark.parametrize("call", [2.5, 0])
+def test_a_call_is_a_whole_number_of_rows(call):
+    with pytest.raises(ConfigError, match=f"call is {call}; use a whole number"):
+        OnlineAUC(call=call)

@@ -226,3 +226,29 @@ def test_the_index_of_a_pandas_table_is_no_feature(table: Any, tmp_path: Path) -
     assert fitted(tmp_path / "group.parquet").groups_.tolist() == ["a", "b", "c"], "but may be the groups"
     rows.set_index("code").to_parquet(tmp_path / "code.parquet")
     assert "code=0" in fitted(tmp_path / "code.parquet").feature_names_in_, "or a category that is named"
+
+
+def test_categories_that_do_not_occur_are_no_labels_and_no_levels(table: Any) -> None:
+    rows, path = table
+    expected = fitted(path)
+    more = {name: pd.Categorical(rows[name], [*sorted(set(rows[name])), "unknown"]) for name in ("label", "city")}
+    rows.assign(**more).to_parquet(path)
+    model = fitted(path)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert tuple(model.feature_names_in_) == tuple(expected.feature_names_in_)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_columns_that_serve_twice_or_not_at_all_are_refused(table: Any, tmp_path: Path) -> None:
+    rows, path = table
+    model = PartialFairClassifier(**SETTINGS)
+    with pytest.raises(InputError, match="column 'sex' is given as label and as sensitive_features"):
+        model.fit_parquet(path, label="sex", sensitive_features="sex")
+    with pytest.raises(InputError, match="categories: column 'label' is the label or the groups"):
+        model.fit_parquet(path, label="label", sensitive_features="sex", categories=["code", "label"])
+    rows[["label", "sex"]].to_parquet(tmp_path / "bare.parquet")
+    with pytest.raises(InputError, match="there is no column besides 'label' and 'sex'; add features"):
+        model.fit_parquet(tmp_path / "bare.parquet", label="label", sensitive_features="sex")
+    rows.assign(sex=np.where(np.arange(len(rows)) == 5, "a ", rows["sex"])).to_parquet(path)
+    with pytest.raises(InputError, match="'a' and 'a ' differ in blanks alone"):
+        fitted(path)

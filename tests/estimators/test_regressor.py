@@ -416,6 +416,8 @@ def test_groups_of_a_fitted_classifier_keep_its_order() -> None:
             found.append(model.fit(X, y, sensitive_features=groups))
     assert found[0].status_ == found[1].status_.replace("'a'", "'2'").replace("'b'", "'10'")
     np.testing.assert_array_equal(found[0]._codes(3000, number), (number == 10).astype(int))
+    fitted[1].classes_ = fitted[1].classes_.astype(float)  # a group's name is "2" all the same
+    np.testing.assert_array_equal(found[0]._codes(3000, number.astype(float)), (number == 10).astype(int))
 
 
 @pytest.mark.parametrize("uses_group", [False, True])

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -153,3 +154,19 @@ def test_intervals_of_ranks_end_at_the_first_and_the_last_in_the_table_too(conte
     rows = cross_paper.overview(context, every[0]["experiment"], wide).rows
     texts = [cell.text for row in rows for cell in row if "[" in cell.text]
     assert texts and all(text.endswith(f" [1.0, {last:.1f}]") for text in texts)
+
+
+def test_a_violation_that_cannot_be_estimated_is_the_largest() -> None:
+    """A method whose violation is unknown at one seed loses that seed, whatever order the methods come in."""
+
+    def of(*models: tuple[float, float, bool]) -> benchmark.Method:
+        setting = Setting("dp", "a9a", "alm", 0.1)
+        return benchmark.Method({k: benchmark.Picked(setting, *one) for k, one in enumerate(models)}, pd.DataFrame())
+
+    methods = {
+        "unknown": of((0.9, 0.01, False), (0.9, math.nan, True)), "exceeds": of((0.8, 0.9, True), (0.8, 0.9, True)),
+        "within": of((0.7, 0.0, False), (0.7, 0.0, False)),
+    }  # fmt: skip
+    found = benchmark.ranks({"a9a": methods}, {})
+    assert {name: rank["a9a"] for name, (rank, _) in found.items()} == {"unknown": 2.0, "exceeds": 2.5, "within": 1.5}
+    assert benchmark.best(methods, methods) == benchmark.best(methods, reversed(methods)) == "within"

@@ -77,6 +77,6 @@ def test_one_number_is_counted_once() -> None:
     assert found["one", 1].verdict == "agrees" and found["two", 1].verdict == "repeated"
 
 
-@pytest.mark.parametrize(("value", "half"), [(0.0427, 5e-5), (0.878, 5e-4), (12.1066, 5e-5)])
+@pytest.mark.parametrize(("value", "half"), [(0.0427, 5e-5), (0.878, 5e-4), (12.1066, 5e-5), (5e-05, 5e-6)])
 def test_half_a_unit_of_the_last_printed_digit(value: float, half: float) -> None:
     assert regression_numbers.printed(value) == pytest.approx(half)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.audit.reading import scores_of
+from partialfair.audit.reading import in_columns, scores_of
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
@@ -51,7 +51,7 @@ def suggest_for_file(
         groups = {name: columns[name] for name in names}
         sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise DataError(f"{path}: {in_columns(str(error), score, names)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:

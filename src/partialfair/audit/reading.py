@@ -46,23 +46,30 @@ def audit_file(
         )
         return replace(result, record={**result.record, **record})
     except DataError as error:
-        text = str(error).replace("labels: column 'labels'", f"column {label!r}")
-        text = text.replace("labels: column", "column").replace("groups: column", "column")
-        prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"))
-        for prefix, replacement in (*prefixes, ("groups:", f"column {', '.join(groups)!r}:")):
-            if text.startswith(prefix):
-                text = replacement + text.removeprefix(prefix)
-        text = re.sub(r"in row (\d+)", lambda match: f"in row {int(match[1]) + 1} after the header", text)
-        raise DataError(f"{path}: {text}") from None
+        raise DataError(f"{path}: {in_columns(str(error), score, groups, label)}") from None
+
+
+def in_columns(text: str, score: str, groups: Sequence[str], label: str | None = None) -> str:
+    """Say what is wrong with a sample in the words of its file: columns by name, rows from 1 after the header."""
+    text = text.replace("labels: column 'labels'", f"column {label!r}")
+    text = text.replace("labels: column", "column").replace("groups: column", "column")
+    prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"))
+    for prefix, replacement in (*prefixes, ("groups:", f"column {', '.join(groups)!r}:")):
+        if text.startswith(prefix):
+            text = replacement + text.removeprefix(prefix)
+    return re.sub(r"in row (\d+)", lambda match: f"in row {int(match[1]) + 1} after the header", text)
 
 
 def scores_of(column: Any, name: str) -> Any:
-    """Numbers of a text column; the row of the first text that is none is named.
+    """Numbers of a text column.
 
-    Rows are counted from 1 after the header.
+    Raises:
+        DataError: a text that is no finite number, with its row, counted from 1 after the header; dates or durations.
     """
     import pandas as pd
 
+    if getattr(column.dtype, "kind", "O") in "mMc":  # pandas makes numbers of them: nanoseconds
+        raise DataError(f"column {name!r}: values of type {column.dtype} cannot be ranked as scores; pass real numbers")
     values = pd.to_numeric(column, errors="coerce").astype("float64")
     bad = values.isna() | values.isin([float("inf"), float("-inf")])
     if bad.any():

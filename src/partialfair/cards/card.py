@@ -11,12 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from partialfair.audit.audit_page import Grid, Item, environment
 from partialfair.cards.content import Content, read
 from partialfair.cards.rows import scored_rows
 from partialfair.errors import DataError
 from partialfair.grid import paths
 from partialfair.tables.files import atomic_path, read_json
+from partialfair.tables.intervals import Interval
 
 NAME = "model_card.md"
 TABLES = ("group_table", "metric_table", "split_table")
@@ -112,6 +115,9 @@ def _curve(folder: Path, content: Content) -> str:
 
     rows, metrics = scored_rows(folder / paths.SCORES, len(content.groups)), read_json(folder / paths.METRICS)
     names = [content.groups[code] for code in rows.group]
-    interval = (metrics.get("settings") or {}).get("interval", ((0.0, 1.0),))
+    interval: Any = Interval.of((metrics.get("settings") or {}).get("interval", ((0.0, 1.0),)))
+    if interval.n_groups:  # in the order of the audit's groups: those that have rows, by name
+        present = sorted(np.unique(rows.group), key=lambda code: content.groups[code])
+        interval = [interval.for_groups(len(content.groups))[code] for code in present]
     found = audit_scores(rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, replicates=0)
     return pictures.curve(found)

@@ -15,6 +15,7 @@ from partialfair.cards.rows import SPLITS, by_convention, group_table, scored_ro
 from partialfair.datasets.named import named_dataset
 from partialfair.errors import DataError, PartialFairError
 from partialfair.grid import paths
+from partialfair.grid.config import kappa_text
 from partialfair.models.stored import load_model
 from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval, measure
@@ -118,7 +119,7 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
         model=_model(fit, model, regression),
         settings=fit["settings"],
         chosen=fit.get("selected") or {},
-        made=_made(fit, stored, kappa),
+        made=_made(fit, stored),
         not_for=NOT_FOR,
         data=f"`{fit['dataset']}`" + _declared(fit),
         split_table=split_table(groups, rows.counts, not regression),
@@ -208,10 +209,13 @@ def _model(fit: Mapping[str, Any], model: Any, regression: bool) -> list[str]:
     return [trained, "A positive score is a positive decision.", needs]
 
 
-def _made(fit: Mapping[str, Any], model: Path, kappa: str) -> list[tuple[str, str]]:
+def _made(fit: Mapping[str, Any], model: Path) -> list[tuple[str, str]]:
     """Who made the model, when, and how it is made again."""
     names_ = ("experiment", "dataset", "algorithm")
     job = " ".join(f"--{name} {fit[name]}" for name in names_)
+    kappa = (
+        "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
+    )  # in full: the grid is asked for that very number
     when = datetime.datetime.fromtimestamp(model.stat().st_mtime, datetime.UTC)
     time = fit.get("time") or {}
     facts = {

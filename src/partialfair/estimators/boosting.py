@@ -40,7 +40,7 @@ from partialfair.estimators.training import PSP, STRATA, sampling_radius, status
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.intervals import FULL, Interval
+from partialfair.tables.intervals import FULL, Interval, measure
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -290,7 +290,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         names = tuple(map(str, self.groups_))
         interval, sizes, remedy = Interval.of(self.interval_), np.bincount(codes, minlength=len(names)), "raise kappa"
         with value_errors(names):
-            interval.for_groups(len(names))  # refuses intervals for another number of groups
+            unions = interval.for_groups(len(names))  # refuses intervals for another number of groups
             if mapped:
                 options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
                 found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
@@ -298,7 +298,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             gap = self._gap(scores, y, codes)
         self.train_violation_ = gap
         if self.constraint == PSP:
-            self.sampling_band_ = sampling_radius(sizes[None], interval.first, self.kappa_scale)
+            self.sampling_band_ = sampling_radius(sizes[None], min(unions, key=measure), self.kappa_scale)
         asked_of = str(self.constraint), self.kappa_scale, gap, self.kappa
         self.status_ = status_of(*asked_of, remedy, "held-out rows")
         if self.status_ != OK:

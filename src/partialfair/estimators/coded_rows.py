@@ -102,8 +102,8 @@ class Encoding:
         for row, name, known in zip(found, self.categories, self.levels, strict=True):
             codes, values = encoded(batch.column(name))
             if grow:
-                for value in values:
-                    known.setdefault(value, len(known))
+                for code in np.unique(codes):  # categories that do not occur are no levels
+                    known.setdefault(values[code], len(known))
             look = np.array([known.get(value, -1) for value in values], np.int64)
             row[:] = look[codes]
         return found
@@ -155,7 +155,15 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
     for what, name in (("label", label), ("sensitive_features", sensitive_features)):
         if not isinstance(name, str):
             raise InputError(f"{what} is {name!r}; give the name of one column")
+    if label == sensitive_features:
+        raise InputError(f"column {label!r} is given as label and as sensitive_features; name two columns")
+    if used := sorted({*categories} & {label, sensitive_features}):
+        raise InputError(
+            f"categories: column {used[0]!r} is the label or the groups, which are no features; leave it out"
+        )
     encoding = Encoding.of(opened(path).schema_arrow, (label, sensitive_features), categories)
+    if not encoding.numbers and not encoding.categories:
+        raise InputError(f"{path}: there is no column besides {label!r} and {sensitive_features!r}; add features")
     y, classes = labels_of(path, label)
     group, names = groups_of(path, sensitive_features)
     sizes = np.bincount(group, minlength=len(names))

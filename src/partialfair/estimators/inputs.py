@@ -18,6 +18,7 @@ from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import check_names, codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
+from partialfair.tables.masked import refuse_masked
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
 
@@ -251,8 +252,12 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
         finite: whether infinite ones are refused too; a map leaves them infinite.
 
     Raises:
-        InputError: more than one dimension, or a score that is missing or infinite.
+        InputError: more than one dimension, dates or complex numbers, or a score that is masked, missing or infinite.
     """
+    with value_errors():
+        refuse_masked(scores, "scores")
+    if np.asarray(scores).dtype.kind in "cmM":  # NumPy turns them into some number or other
+        raise InputError(f"scores are of type {np.asarray(scores).dtype}; pass one real number per row")
     try:
         found = np.asarray(scores, np.float64)
     except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partialfair.estimators.inputs import InputError
 from partialfair.estimators.labels import binary_labels
-from partialfair.tables.groups import group_labels
+from partialfair.tables.groups import check_names, group_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,9 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
     for batch in batches(path, [label], ()):
         codes, values = encoded(batch.column(0))
         _refuse_missing(codes, values, label, first)
-        look = np.array([known.setdefault(value, len(known)) for value in values], np.int32)
+        look = np.zeros(len(values), np.int32)
+        for code in np.unique(codes):  # categories that do not occur are no labels
+            look[code] = known.setdefault(values[code], len(known))
         found.append(look[codes])
         first += batch.num_rows
     if len(known) != 2:
@@ -113,6 +115,7 @@ def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str
         found.append(look[codes].astype(np.int16))
         first += batch.num_rows
     names = tuple(sorted(known))
+    check_names(names, f"column {name!r}")
     if len(names) < 2:
         raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
     place = np.array([names.index(value) for value in known], np.int16)

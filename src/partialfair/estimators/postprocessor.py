@@ -145,6 +145,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         scores = self._scores(X)
         if codes is None or math.isinf(self.kappa):
             self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+            self.__dict__.pop("interval_", None)
             return self
         if self.uses_group:
             return self._map(scores[held], codes[held], threshold=0.0)

@@ -31,6 +31,7 @@ from partialfair.estimators.parity_status import Asked, atom_sums, deviations, e
 from partialfair.estimators.threads import on_one_thread
 from partialfair.models.row_lots import row_lots
 from partialfair.tables.frames import to_pandas
+from partialfair.tables.groups import text_of
 from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
@@ -269,7 +270,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             self.groups_ = names
             return codes
         # Codes of the classifier's classes, in their order, which need not be that of the names as text.
-        known = [str(name) for name in self.groups_]
+        known = [text_of(name) for name in self.groups_]
         if {*map(str, names)} <= {*known}:
             return np.array([known.index(str(name)) for name in names], np.int64)[codes]
         return codes

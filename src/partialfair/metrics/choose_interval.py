@@ -115,23 +115,25 @@ def suggest_interval(
             then the one whose middle is nearest to the positive rate.
 
     Raises:
-        ConfigError: unsuitable lengths, step or measure.
+        ConfigError: unsuitable threshold, lengths, step or measure.
         DataError: scores that cannot be ranked, or a missing group; either masked.
         NotEstimableError: fewer than two groups, or every candidate keeps fewer than 2 rows of some group.
     """
     values, (codes, _) = _ranked(scores), group_labels(group)
     counts = count_above(values, codes)
     threshold = default_threshold(values) if threshold is None else threshold
+    if not math.isfinite(threshold):
+        raise ConfigError(f"threshold is {threshold}, by which nothing is decided; use a finite number")
     return suggest_from_counts(counts, float(np.mean(values > threshold)), lengths, step, measure)
 
 
 def _ranked(scores: ArrayLike) -> NDArray[np.floating]:
-    """Scores of a list, a column or an array as an array of numbers, (n,)."""
+    """Scores of a list, a column or an array as real numbers that can be negated, (n,)."""
     refuse_masked(scores, "scores")
     found = np.asarray(scores)
     if found.ndim != 1 or found.dtype.kind not in "fiub":
         raise DataError(f"scores: shape {found.shape}, type {found.dtype}; pass one real number per row")
-    return found
+    return found if found.dtype.kind == "f" else found.astype(np.float64)
 
 
 def default_threshold(scores: NDArray[np.floating]) -> float:

@@ -13,6 +13,7 @@ from pydantic import Field
 from partialfair import plugins
 from partialfair.errors import ConfigError
 from partialfair.grid import paths
+from partialfair.grid.config import kappa_text
 from partialfair.reporting import canvas, style
 from partialfair.reporting.canvas import Curve, Panel
 from partialfair.reporting.exhibit import Context, Line, Options
@@ -139,7 +140,7 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
     for kappa in kappas:
         try:
-            path = context.root / context.config.job(*setting[:3], f"{kappa:g}", seed).path / paths.FIT
+            path = context.root / context.config.job(*setting[:3], kappa_text(kappa), seed).path / paths.FIT
         except ConfigError:
             continue
         if is_here(path):

@@ -8,6 +8,7 @@ reduction among answers that cost the same (so do the same data perturbed in the
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def _loosest(context: Context[Any], setting: Setting) -> Setting:
 
 def printed(value: float) -> float:
     """Half a unit of the last digit that is printed."""
-    return 0.5 * 10.0 ** -len(repr(value).partition(".")[2])
+    return 0.5 * 10.0 ** int(Decimal(repr(value)).as_tuple().exponent)
 
 
 def noise_of(context: Context[Any], one: Series, setting: Setting, metric: str) -> float:

@@ -242,7 +242,7 @@ def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]
     top = 1.05 * max((p.get("density", 0.0) for p in found), default=1.0)
     row = []
     for column, setting in enumerate(shown):
-        own = [p for p in found if (p["experiment"], p["algorithm"]) == (setting.experiment, setting.algorithm)]
+        own = [p for p in found if all(p[name] == getattr(setting, name) for name in PROBABILITY_COLUMNS[:4])]
         labels = {"title": style.look(setting.algorithm).label, "xlabel": "predicted probability"}
         labels |= {} if column else {"ylabel": "density, test rows"}
         row.append(_probability_panel([p for p in own if "density" in p], top) | labels)

@@ -129,7 +129,7 @@ def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[
         raise DataError(
             f"{what}: values cannot be compared ({error}); pass one text or number per row and column"
         ) from error
-    texts = [_text(level) for level in levels]
+    texts = [text_of(level) for level in levels]
     missing = codes < 0
     empty = [code for code, text in enumerate(texts) if not text.strip()]
     if empty:
@@ -148,7 +148,7 @@ def _quoted(part: str) -> str:
     return '"' + part.replace('"', '""') + '"' if "&" in part or '"' in part else part
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Text of a group's value; 1.0 reads like 1, because a missing value elsewhere turns integers into floats."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))

@@ -45,8 +45,13 @@ class Picked:
 
     @property
     def score(self) -> float:
-        """Larger is better: models within the tolerance by accuracy, then the others by violation."""
-        return -1.0 - self.violation if self.exceeds else self.accuracy
+        """Larger is better: models within the tolerance by accuracy, then the others by violation.
+
+        A violation that cannot be estimated counts as the largest there is.
+        """
+        if not self.exceeds:
+            return self.accuracy
+        return -2.0 if math.isnan(self.violation) else -1.0 - self.violation
 
 
 @dataclass(frozen=True)
