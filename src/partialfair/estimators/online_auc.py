@@ -58,7 +58,8 @@ class OnlineAUC:
         shares: Sequence[float] | None = None,
     ) -> None:
         slack_of(kappa, c1, c2)
-        if not isinstance(call, Integral) or call < 1:
+        given: Any = call  # mypy holds an int for no Integral
+        if not isinstance(given, Integral) or given < 1:
             raise ConfigError(f"call is {call}; use a whole number of at least 1 row between two updates of the level")
         if shares is not None and (len(shares) != 4 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9):
             raise ConfigError(f"shares are {list(shares)}; give four shares that are not negative and sum to 1")
