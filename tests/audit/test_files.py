@@ -124,7 +124,7 @@ def test_a_column_of_lists_is_one_sentence(tmp_path: Path) -> None:
         message = rf"scores\.parquet: column '{name}' has a collection of values in row 1 after the header; write one"
         with pytest.raises(DataError, match=message):
             audit_file(path, score="s", **options)
-    with pytest.raises(DataError, match="groups: column 'lists' has a collection of values in row 0"):
+    with pytest.raises(DataError, match=r"scores\.parquet: column 'lists' has a collection of values in row 1 after"):
         suggest_for_file(path, score="s", group="lists")
 
 
