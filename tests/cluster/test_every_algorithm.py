@@ -13,7 +13,7 @@ from tests.workflow.project import Project, make_project
 # As docs/cluster.md says for many short runs: each would else be a Slurm job, of twenty seconds.
 IN_ONE_JOB = (
     "--groups", "train=training", "prepare=tables", "split=tables", "evaluate=evaluation", "collect=report",
-    "--group-components", "training=100", "tables=100", "evaluation=100", "report=100",
+    "--group-components", "training=25", "tables=100", "evaluation=25", "report=100",
     "--set-resources", "train:serial=1", "train:runtime=2", "prepare:serial=1", "split:serial=1", "evaluate:serial=1",
     "collect:serial=1",
 )  # fmt: skip
