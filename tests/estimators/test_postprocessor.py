@@ -182,6 +182,7 @@ def test_scores_that_cannot_be_mapped_are_refused(make_rows: Any) -> None:
         (scores[:, None], "scores have 2 dimensions; pass one number per row"),
         (missing, "the score in row 7 is nan"),
         (rows.y, "scores are no numbers"),
+        ([[0.5]] * 599 + [[0.5, 1.0]], "scores are no numbers"),
         (scores + 1j, "scores are of type complex128; pass one real number per row"),
         (np.arange(600).astype("datetime64[s]"), "scores are of type datetime64"),
         (np.ma.masked_array(scores, np.arange(600) == 7), "scores: the value in row 7 is masked"),

@@ -213,9 +213,8 @@ def _made(fit: Mapping[str, Any], model: Path) -> list[tuple[str, str]]:
     """Who made the model, when, and how it is made again."""
     names_ = ("experiment", "dataset", "algorithm")
     job = " ".join(f"--{name} {fit[name]}" for name in names_)
-    kappa = (
-        "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
-    )  # in full: the grid is asked for that very number
+    # In full: the grid is asked for that very number.
+    kappa = "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
     when = datetime.datetime.fromtimestamp(model.stat().st_mtime, datetime.UTC)
     time = fit.get("time") or {}
     facts = {

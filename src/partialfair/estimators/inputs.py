@@ -256,12 +256,13 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
     """
     with value_errors():
         refuse_masked(scores, "scores")
-    if np.asarray(scores).dtype.kind in "cmM":  # NumPy turns them into some number or other
-        raise InputError(f"scores are of type {np.asarray(scores).dtype}; pass one real number per row")
     try:
-        found = np.asarray(scores, np.float64)
+        given = np.asarray(scores)
+        found = given if given.dtype.kind in "cmM" else given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"scores are no numbers ({error}); pass one number per row") from error
+    if found.dtype.kind in "cmM":  # NumPy would turn them into some number or other
+        raise InputError(f"scores are of type {found.dtype}; pass one real number per row")
     if found.ndim != 1:
         raise InputError(f"scores have {found.ndim} dimensions; pass one number per row")
     usable = np.isfinite(found) if finite else ~np.isnan(found)
