@@ -27,7 +27,9 @@ def draw(app: Sphinx) -> None:
     models = {
         "unconstrained": PartialFairClassifier(constraint=None),
         "constrained on I": PartialFairClassifier(interval=[INTERVAL], kappa=0.02, kappa_scale="absolute"),
-        "constrained on all ranks": PartialFairClassifier(kappa=0.02, kappa_scale="absolute", grid=33),
+        "constrained on all ranks": PartialFairClassifier(
+            interval=[(0.0, 1.0)], kappa=0.02, kappa_scale="absolute", grid=33
+        ),
     }
     scores = {}
     for name, model in models.items():

@@ -130,7 +130,8 @@ def test_place_among_the_candidates(frame: pd.DataFrame) -> None:
 
 def run(frame: pd.DataFrame, folder: Path, *arguments: str) -> Any:
     frame.to_csv(folder / "scores.csv", index=False)
-    words = ["choose-interval", str(folder / "scores.csv"), "--score", "s", "--group", "sex", *arguments]
+    usual = [word for pair in (("--score", "s"), ("--group", "sex")) if pair[0] not in arguments for word in pair]
+    words = ["choose-interval", str(folder / "scores.csv"), *usual, *arguments]
     return CliRunner().invoke(app, words)
 
 
@@ -160,6 +161,8 @@ def test_verb_draws_and_lists(frame: pd.DataFrame, tmp_path: Path) -> None:
         (("--group", "race", "--min-group-size", "3000"), "fewer than two groups have at least 3000 rows"),
         (("--score", "race"), "is not a finite number"),
         (("--group", "sexx"), "did you mean 'sex'"),
+        (("--step", "1e-9"), "finer than 0.001"),
+        (("--min-group-size", "0"), "at least 2"),
     ],
 )
 def test_verb_refuses_in_one_sentence(

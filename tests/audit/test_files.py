@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -177,3 +178,39 @@ def test_names_of_groups_are_escaped() -> None:
     frame = pd.DataFrame({"s": range(200), "g": ["<b>x</b>", r"y & $\bad$"] * 100})
     text = audit_scores(frame["s"], frame["g"], replicates=0).to_html()
     assert "<b>x</b>" not in text and "&lt;b&gt;x&lt;/b&gt;" in text
+
+
+def test_the_verb_takes_several_groups_and_names_with_commas(frame: pd.DataFrame, tmp_path: Path) -> None:
+    given = frame.assign(race=np.arange(len(frame)) % 2).rename(columns={"sex": "sex, at birth"})
+    given.to_csv(tmp_path / "t.csv", index=False)
+    usual = ["audit", str(tmp_path / "t.csv"), "--score", "s", "--replicates", "0", "--json"]
+    both = CliRunner().invoke(app, [*usual, "--group", "sex, at birth", "--group", "race"])
+    assert len(json.loads(both.stdout)["groups"]) == 4, "both columns are used"
+    one = CliRunner().invoke(app, [*usual, "--group", "sex, at birth"])
+    assert len(json.loads(one.stdout)["groups"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--threshold", "0.5", "--threshold=0.7"), "--threshold is given twice"),
+        (("--positive", "1"), "no labels are given"),
+        (("--out", ""), "--out is empty"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(frame: pd.DataFrame, tmp_path: Path, arguments: tuple, said: str) -> None:
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / "t.csv"), "--score", "s", "--group", "sex", *arguments])
+    assert isinstance(done.exception, PartialFairError) and said in str(done.exception)
+
+
+@pytest.mark.parametrize(("labels", "doubtful"), [(("Yes", "no"), True), (("9", "10"), True), (("yes", "no"), False)])
+def test_a_doubtful_positive_label_is_asked_for(frame: pd.DataFrame, labels: tuple[str, str], doubtful: bool) -> None:
+    y = np.where(frame["y"] > 0, *labels)
+    if doubtful:
+        with pytest.raises(DataError, match="is positive is doubtful"):
+            audit_scores(frame["s"], frame["sex"], y, replicates=0)
+    found = audit_scores(frame["s"], frame["sex"], y, replicates=0, positive=labels[0])
+    assert found.positive_label == labels[0]
+    numbers = audit_scores(frame["s"], frame["sex"], np.where(frame["y"] > 0, 10, 9), replicates=0)
+    assert numbers.positive_label == "10"

@@ -15,6 +15,7 @@ from partialfair.audit.sample import build_sample
 from partialfair.errors import ConfigError, DataError, PluginError
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import bootstrap_replicates
+from partialfair.tables.intervals import FULL
 
 I = [(0.05, 0.3), (0.5, 0.6)]  # noqa: E741
 
@@ -229,3 +230,46 @@ def test_the_interval_of_a_violation_is_the_envelope_with_its_reflection() -> No
     assert (found.low, found.high) == pytest.approx((1.0 - 0.88, 0.88))
     other = measures._with_interval(0.5, np.linspace(0.1, 0.5, 101), "sp", 0.9)
     assert (other.low, other.high) == pytest.approx((0.12, 1.0 - 0.12))
+
+
+def test_on_the_whole_range_a_rate_of_one_is_a_rate_like_any_other() -> None:
+    """True positive rates of 1 in both groups, false positive rates of .1 and .4."""
+    group, y = np.repeat([0, 1], 400), np.tile(np.repeat([1, 0], 200), 2)
+    scores = np.where(y == 1, 1.0, -1.0)
+    scores[200:220] = scores[600:680] = 1.0
+    found = audit_scores(scores, group, y, replicates=0, gates={"eop": 0.1, "eod": 0.35, "eod_full": 0.35})
+    assert found.metric("eod") == found.metric("eod_full") == pytest.approx(0.3)
+    assert found.metric("eop") == 0 and found.passed
+
+
+def test_intervals_hold_the_true_rate_where_scores_tell_the_labels_apart() -> None:
+    """Resampled within labels, the rate of positive decisions of a perfect classifier would not vary at all."""
+    random, held, runs = np.random.default_rng(0), {"positive_rate": 0, "dp_full": 0}, 80
+    for _ in range(runs):
+        group = np.arange(400) % 2
+        y = (random.random(400) < np.where(group == 1, 0.5, 0.3)).astype(int)
+        scores = np.where(y == 1, 1.0, -1.0) + 0.1 * random.normal(size=400)
+        found = audit_scores(scores, group, y, replicates=100).measured
+        for name, truth, measured in (
+            ("positive_rate", 0.4, found.quality["positive_rate"]), ("dp_full", 0.2, found.overall["dp_full"])
+        ):  # fmt: skip
+            assert measured.low is not None and measured.high is not None
+            held[name] += measured.low <= truth <= measured.high
+    assert min(held.values()) >= 0.85 * runs, held
+
+
+def test_rows_drawn_within_groups_have_the_metrics_of_scikit_learn() -> None:
+    random = np.random.default_rng(1)
+    scores, group = random.normal(size=60).round(1), np.arange(60) % 2
+    y = np.where(random.random(60) < 0.4, 1, -1)
+    tally = build_sample(scores, group, y, 0.0).tally
+    drawn = [np.concatenate([random.choice(np.flatnonzero(group == k), 30) for k in (0, 1)]) for _ in range(5)]
+    column = np.searchsorted(-tally.edges, -scores)
+    counts = np.zeros((5, *tally.count.shape), np.int64)
+    for number, rows in enumerate(drawn):
+        np.add.at(counts[number], (2 * group[rows] + (y[rows] > 0), column[rows]), 1)
+    found = tally.replicates(counts, (FULL, FULL))
+    np.testing.assert_allclose(found.auc(), [roc_auc_score(y[rows], scores[rows]) for rows in drawn])
+    np.testing.assert_allclose(found.accuracy(), [np.mean((scores[rows] > 0) == (y[rows] > 0)) for rows in drawn])
+    of_positive = [[np.mean(scores[r][(group[r] == k) & (y[r] > 0)] > 0) for k in (0, 1)] for r in drawn]
+    np.testing.assert_allclose(found.rates(1), of_positive)

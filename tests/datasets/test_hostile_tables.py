@@ -1,5 +1,6 @@
 """Bad files of one's own: each is one sentence that names file, column or row; none gives a silent result."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,21 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     # One bad cell must not turn a column of numbers into as many categories.
     **{f"bad cell {word}": (cell("x", word), ["column 'x'", ROW8, "categorical or drop"]) for word in WORDS},
     **{f"not finite {word}": (cell("x", word), ["column 'x'", ROW8]) for word in ("inf", "-inf", "Infinity", "1e400")},
-    **{f"too large {word}": (cell("x", word), [ROW8, "single precision"]) for word in ("1e308", "-1e38", "9" * 60)},
+    **{f"too large {word}": (cell("x", word), [ROW8, "beyond 1e+12"]) for word in ("1e308", "-1e38", "9" * 60)},
     **{f"missing {word!r}": (cell("x", word), ["column 'x' has no value", "row 8"]) for word in MISSING},
-    **{f"missing group {word!r}": (cell("g", word), ["column 'g' has no value"]) for word in ("", "  ")},
+    **{
+        f"missing group {word!r}": (cell("g", word), [f"column 'g' has no value in {ROW8}", "missing: drop"])
+        for word in ("", "  ")
+    },
     **{f"missing label {word!r}": (cell("y", word), ["column 'y' has no value"]) for word in ("", "NA", "NaN")},
     "third label": (cell("y", "2"), ["label 'y' takes 3 values"]),
     "one label": (whole("y", lambda i: "1"), ["label 'y' takes 1 values"]),
-    "label with a space": (cell("y", " 1"), ["label 'y' takes 3 values"]),
+    "label with a space": (cell("y", " 1"), ["label 'y'", "differ in blanks alone"]),
+    "label in another case": (whole("y", lambda i: ("yes", "no", "No")[i % 3]), ["label 'y'", "takes 3 values"]),
+    "gzip": (gzip.compress(text().encode()), ["compressed by gzip", "unpack it"]),
+    "parquet by another name": (b"PAR1" + bytes(60), ["it is parquet", "end in .parquet"]),
+    "header without a name": ("\n" + text(), ["line 1 is empty"]),
+    "header alone, without its end": ("g,x,town,y", ["there are no rows"]),
     "one group": (whole("g", lambda i: "f"), ["1 groups are left"]),
     "group of one row": (cell("g", "x"), ["fewer than 10 rows in group 'x': 1"]),
     "group with another case": (cell("g", "F"), ["group 'F': 1"]),
@@ -120,9 +129,9 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "decimal comma unquoted": (cell("x", "1,5"), ["not a readable CSV file"]),
     # Bytes.
     "latin-1": (text().replace("town", "Straße", 1).encode("latin-1"), ["line 1 is not UTF-8"]),
-    "latin-1 below": (cell("town", "ö").encode("latin-1"), ["not a readable CSV file"]),
+    "latin-1 below": (cell("town", "ö").encode("latin-1"), ["column 'town'", "save the file as UTF-8"]),
     "utf-16": (text().encode("utf-16"), ["not UTF-8"]),
-    "zip": (b"PK\x03\x04" + bytes(range(256)), ["t.csv"]),
+    "zip": (b"PK\x03\x04" + bytes(range(256)), ["t.csv", "ZIP archive or a workbook"]),
     "zeros": (b"\0" * 500, ["t.csv"]),
     "binary": (bytes(range(128, 256)) * 4, ["not UTF-8"]),
     "html": ("<!doctype html>\n<html><body>not found</body></html>\n", ["there is no column"]),
@@ -226,3 +235,14 @@ def test_check_refuses_files_and_columns_that_are_not_there(changes: dict[str, A
     with pytest.raises(DataError) as caught:
         check_files(config)
     assert all(part in str(caught.value) for part in parts), caught.value
+
+
+@pytest.mark.parametrize("positive", ["yes", "no"])
+def test_a_label_in_two_cases_is_not_half_negative(positive: str) -> None:
+    with pytest.raises(DataError, match="which is one; write them alike"):
+        load(whole("y", lambda i: ("yes", "no", "YES", "No")[i % 4]), positive=positive)
+
+
+def test_the_positive_of_two_words_does_not_depend_on_capitals() -> None:
+    words = whole("y", lambda i: ("Yes", "no")[i % 2])
+    assert load(words).y[0] == 1.0

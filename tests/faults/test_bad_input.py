@@ -5,6 +5,7 @@ written, and there is no traceback.
 """
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -134,12 +135,32 @@ CASES = {
         nothing, ("train", *JOB[:-4], "--kappa", "0.3", *JOB[-2:]), "alm", "0.3", "choose from 0.2"
     ),
     "seed not in the grid": Case(nothing, ("train", *JOB[:-1], "7"), "'demo'", "no seed 7", "choose from 0"),
+    # ---------------------------------------------------------------- entries of a person's own table
+    **{
+        f"own {key} {value!r}": Case(grid(f"datasets/loans/{key}", value), CHECK, f"datasets.loans{dot}", said, do)
+        for key, value, dot, said, do in (
+            ("small_groups", "dropp", "", "'dropp'", "did you mean 'drop'"),
+            ("missing", True, "", "True", "choose from"),
+            ("task", "regresion", "", "'regresion'", "did you mean 'regression'"),
+            ("groups", [], ".groups", "[]", "list of columns"),
+            ("groups", ["sex", "sex"], "", "'sex'", "name each column once"),
+            ("groups", {"sex": 1}, ".groups", "{'sex': 1}", "list of columns"),
+            ("minimum_group_size", -1, ".minimum_group_size", "-1", "whole number of rows"),
+            ("label", None, ".label", "empty", "name the column"),
+            ("file", "nothere.csv", ".file", "nothere.csv", "check the path"),
+            ("sha256", 12345, ".sha256", "12345", "in quotes"),
+            ("split", {"train": math.nan, "validation": 0.5, "test": 0.5}, ".split", "nan", "sum to 1"),
+        )
+    },
+    "one resample": Case(grid("bootstrap/replicates", 1), CHECK, "bootstrap.replicates", "is 1", "0 for none, or 2"),
     # ---------------------------------------------------------------- data files
     "raw file missing": Case(removed(RAW), PREPARE, RAW, "no such file", "correct datasets.loans.file"),
     "raw file changed": Case(text(RAW, lambda t: t + "\n"), PREPARE, RAW, "sha256", "restore the file"),
-    "raw file empty": Case(csv(lambda lines: []), PREPARE, RAW, "Empty CSV file", "correct that line"),
+    "raw file empty": Case(csv(lambda lines: []), PREPARE, RAW, "line 1 is empty", "write the names"),
     "raw file without rows": Case(csv(lambda lines: lines[:1]), PREPARE, RAW, "no rows", "write one line per row"),
-    "raw file in latin-1": Case(csv(cell(3, 3, "é"), "latin-1"), PREPARE, RAW, "UTF", "correct"),
+    "raw file in latin-1": Case(
+        csv(cell(3, 3, "é"), "latin-1"), PREPARE, RAW, "column 'job'", "save the file as UTF-8"
+    ),
     "raw file in utf-16": Case(csv(lambda lines: lines, "utf-16"), PREPARE, RAW, "byte 0xff", "save the file as UTF-8"),
     "ragged row": Case(csv(lambda lines: [*lines[:5], "1,2", *lines[6:]]), PREPARE, RAW, "got 2", "correct that line"),
     "column missing": Case(grid("datasets/loans/label", "payed"), PREPARE, RAW, "'payed'", "did you mean 'paid'"),
@@ -148,7 +169,7 @@ CASES = {
     ),
     "number missing": Case(csv(cell(7, 1, "")), PREPARE, "row 7 after the header", "'income'", "missing: drop"),
     "number infinite": Case(csv(cell(7, 1, "inf")), PREPARE, "row 7 after the header", "'inf'", "correct it"),
-    "number huge": Case(csv(cell(7, 1, "1e30")), PREPARE, "row 6", "e+30", "rescale the column"),
+    "number huge": Case(csv(cell(7, 1, "1e30")), PREPARE, RAW, "1e+30 in row 7", "rescale the column"),
     "label missing": Case(csv(cell(9, 5, "")), PREPARE, "row 9 after the header", "'paid'", "missing: drop"),
     "group missing": Case(csv(cell(9, 4, "")), PREPARE, RAW, "'sex'", "row"),
     "positive label never seen": Case(

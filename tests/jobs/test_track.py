@@ -60,12 +60,23 @@ def test_track_describes_a_file(tmp_path: Path) -> None:
     assert (tmp_path / ".gitignore").read_text() == "/new.csv\n"
 
 
-def test_the_verb_prints_the_declaration(tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
-    done = CliRunner().invoke(app, ["data", "track", str(tmp_path / "new.csv"), "--url", "https://example.org/new.csv"])
-    assert done.exit_code == 0 and (tmp_path / "new.csv.dvc").is_file()
+def test_the_verb_prints_the_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    new = Path("data/raw/new/new.csv")
+    new.parent.mkdir(parents=True)
+    new.write_text("a,b\n1,2\n")
+    done = CliRunner().invoke(app, ["data", "track", str(new), "--url", "https://example.org/new.csv"])
+    assert done.exit_code == 0 and Path(f"{new}.dvc").is_file()
     declared = done.stdout.splitlines()[1].removesuffix(",")
-    assert eval(declared, {"RawFile": RawFile}) == describe(tmp_path / "new.csv", url="https://example.org/new.csv")
+    assert eval(declared, {"RawFile": RawFile}) == describe(new, url="https://example.org/new.csv")
+
+
+def test_a_file_elsewhere_is_not_tracked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("README.md").write_text("text\n")
+    done = CliRunner().invoke(app, ["data", "track", "README.md"])
+    assert "does not lie below data/raw" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
 def test_a_file_that_is_not_optional_is_named_in_dvc_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

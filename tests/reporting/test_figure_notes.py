@@ -25,5 +25,5 @@ def test_dots_are_explained_where_there_are_some(ends: tuple[float, float], dott
 
 def test_what_curves_mean_is_said_once() -> None:
     chords = canvas.chords([(0.1, 0.8), (0.4, 0.8), (0.9, 0.8)], LINE)
-    assert note_of(*chords, Curve([0.1], [0.8], LINE, means="White: missed.")).count("Dotted") == 1
+    assert note_of(*chords, Curve([0.1], [0.8], LINE, means="White: missed.")).count("Thin dots") == 1
     assert note_of(Curve([0.1], [0.8], LINE, means="White: missed.")) == "Bars: intervals. White: missed."

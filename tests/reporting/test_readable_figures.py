@@ -69,22 +69,24 @@ class TestLabels:
         made = [
             {"fairness": x, "fairness_low": x - 0.05, "fairness_high": x + 0.05}
             | {"accuracy": y, "accuracy_low": y - 0.03, "accuracy_high": y + 0.03, "experiment": "one"}
+            | {"kappa": 0.2, "algorithm": "regularization"}
             for x, y in spots
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         found = [at for _, at in fairness_points._free_places(axis, made)]
-        size = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])
-        place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * size for spot in spots}
-        boxes = [(place[s] + at, place[s] + at + fairness_points.LABEL) for s, at in zip(spots, found, strict=True)]
+        panel = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])
+        place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * panel for spot in spots}
+        size = fairness_points.label_size(made[:1])
+        boxes = [(place[s] + at, place[s] + at + size) for s, at in zip(spots, found, strict=True)]
         for (low, high), (x, y) in itertools.product(boxes, place.values()):
-            across, up = np.array([0.05, 0.03]) / (0.38, 0.3) * size
+            across, up = np.array([0.05, 0.03]) / (0.38, 0.3) * panel
             assert not (low[1] < y < high[1] and low[0] < x + across and high[0] > x - across)
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
         assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
 
     def test_a_label_stays_in_the_panel_and_off_the_line_from_the_start(self, axis):
         bars = dict.fromkeys(("fairness_low", "fairness_high", "accuracy_low", "accuracy_high"), math.nan)
-        mark = {"fairness": 0.56, "accuracy": 0.8, "experiment": "one"} | bars
+        mark = {"fairness": 0.56, "accuracy": 0.8, "experiment": "one", "kappa": 0.2, "algorithm": "idca"} | bars
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         blocked = [mark | {"fairness": 0.57 + 0.01 * k, "accuracy": 0.8, "experiment": f"{k}"} for k in range(8)]
         (_, at), *_ = fairness_points._free_places(axis, [mark, *blocked])
@@ -104,7 +106,7 @@ class TestLabels:
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         found = fairness_points._free_places(axis, made)
         assert [fairness_points._name(named) for named, _ in found] == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
-        boxes = [(np.array(at), at + fairness_points.LABEL) for _, at in found[1:]]  # of two marks at one place
+        boxes = [(np.array(at), at + fairness_points.label_size(named)) for named, at in found[1:]]  # at one place
         assert not fairness_points._cover(*boxes)
 
     def test_bars_are_thinner_than_lines_and_can_be_seen(self, axis):
@@ -152,7 +154,9 @@ def test_tiny_tolerances_have_a_row_of_their_own(shipped):
     figure = points.draw(shown, found)
     plt.close(figure)
     above, _, below, _ = figure.axes
-    assert len(above.patches) == 2, "the band of noise and the frame"
+    assert len(above.patches) == 1, "the frame"
+    ticks = [line for line in above.get_lines() if list(line.get_ydata()) == [0, points.TICK]]
+    assert len(ticks) == 5 and {round(line.get_xdata()[0], 12) for line in ticks} == {0.05}, "the noise of each series"
     assert [len(line.get_xdata()) for line in below.get_lines()] == [2] * 5
     assert len({(line.get_marker(), line.get_color()) for line in below.get_lines()}) == 5
     assert not below.texts and not below.collections, "neither words nor bars upon the points"

@@ -82,5 +82,8 @@ def test_hypervolume_table(config, tmp_path):
     assert volumes["idca"] == pytest.approx(expected + 0.29 * 0.01, rel=0.02)
     assert all(float(line["ci_high"]) < 0 for line in absolute if line["algorithm"] != "idca")
     assert "Friedman" in hypervolume.summary(planted)
+    chosen = options.model_copy(update={"algorithms": ["idca", "group_auc"]})
+    of_two = Context(config, "volumes", chosen, planted.results, tmp_path, tmp_path)
+    assert {line["algorithm"] for line in hypervolume.lines(of_two)} == {"idca", "group_auc"}
     kinds = [cell.kind for row in hypervolume.table(planted, list(hypervolume.lines(planted))).rows for cell in row]
     assert kinds.count("best") >= 2 * 2 * 2 and "near" not in kinds  # of each experiment, dataset and scale

@@ -123,7 +123,7 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     intervals = "none were computed"
     if result.replicates:
         intervals = (
-            f"{result.level:.0%}; {result.replicates} bootstrap resamples, stratified by group and label (rates of "
+            f"{result.level:.0%}; {result.replicates} bootstrap resamples within each group (rates of "
             "groups: Wilson's score intervals)"
         )
     facts = [

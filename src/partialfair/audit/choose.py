@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.audit.reading import in_columns, scores_of
+from partialfair.audit.reading import in_columns, named_columns, scores_of
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
@@ -24,7 +24,7 @@ def suggest_for_file(
     path: str | Path,
     *,
     score: str,
-    group: str,
+    group: str | Sequence[str],
     threshold: float | None = None,
     measure: str = "sp",
     lengths: Sequence[float] = LENGTHS,
@@ -35,7 +35,8 @@ def suggest_for_file(
 
     Args:
         path: CSV with a header line, or parquet.
-        score: column of the scores; group: column of the groups, several joined by commas are intersected.
+        score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
+            joined by commas.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
@@ -43,7 +44,9 @@ def suggest_for_file(
     Raises:
         DataError: rows that cannot be used; ConfigError: unsuitable settings; NotEstimableError: too few rows.
     """
-    names = [name.strip() for name in group.split(",")]
+    if min_group_size < 2:
+        raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
+    names = named_columns(path, group)
     if score in names or len(set(names)) < len(names):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
     columns = read_columns(Path(path), [score, *names])

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit.chance import critical_gap, lower_end
-from partialfair.audit.sample import Sample, Tally
+from partialfair.audit.sample import Resampled, Sample, Tally
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.ranks import compared_ranks
-from partialfair.metrics.resampling import Replicates
 from partialfair.tables.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
@@ -85,7 +84,7 @@ def measure(
     exact: dict[tuple, Values] = {}
     draws: dict[tuple, Values] = {}
     lower, widest = {}, {}
-    two: dict[tuple[int, int], Replicates] = {}
+    two: dict[tuple[int, int], Resampled] = {}
     whole = sample.tally.pooled()
     for key in ((), *pairs):
         tally = sample.tally.of_groups(key) if key else whole
@@ -135,21 +134,25 @@ def _drawn(
 def bootstrap_counts(
     tally: Tally, rng: np.random.Generator, replicates: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Draw samples with replacement within each (group, label) stratum.
+    """Draw samples with replacement within each group, labels included.
 
-    Drawing n rows of a stratum with replacement and counting them per score is one multinomial draw, so the cost
-    grows with the number of scores and not of rows. Exact where every distinct score is a column; where columns
+    Not within (group, label): where scores tell the labels apart, the number of positive labels is what makes the
+    share of positive decisions vary. Of a perfect classifier that share would have an interval of no width.
+
+    Drawing n rows of a group with replacement and counting them per label and score is one multinomial draw, so the
+    cost grows with the number of scores and not of rows. Exact where every distinct score is a column; where columns
     were joined, the resample is that of scores rounded within their column.
 
     Returns:
         By stratum, the columns in which it has rows, and the counts there of every sample, (R, columns).
     """
     found = []
-    for own in tally.count:
-        used = np.flatnonzero(own)
-        size = own.sum()
-        drawn = rng.multinomial(size, own[used] / max(size, 1), size=replicates) if size else np.zeros((replicates, 0))
-        found.append((used, drawn.astype(np.int32)))
+    for by_label in tally.count.reshape(-1, 2, tally.count.shape[1]):
+        label, used = np.nonzero(by_label)
+        size = by_label.sum()
+        shares = by_label[label, used] / max(size, 1)
+        drawn = rng.multinomial(size, shares, size=replicates) if size else np.zeros((replicates, 0))
+        found += [(used[label == code], drawn[:, label == code].astype(np.int32)) for code in (0, 1)]
     return found
 
 
@@ -159,7 +162,7 @@ def _unions(unions: GroupPairs, key: tuple[int, ...]) -> GroupPairs:
 
 
 def _evaluate(
-    sample: Replicates, key: tuple[int, ...], names: Sequence[str], reasons: dict[tuple, dict[str, str]]
+    sample: Resampled, key: tuple[int, ...], names: Sequence[str], reasons: dict[tuple, dict[str, str]]
 ) -> Values:
     """Values (R,) of every metric of a pair of groups, or of all rows; notes why one is missing."""
     out: Values = {}
@@ -191,20 +194,22 @@ def _attempt(
         reasons.setdefault(key, {})[name] = text
 
 
-def _of_pair(kernel: str, sample: Replicates) -> NDArray:
+def _of_pair(kernel: str, sample: Resampled) -> NDArray:
     _needs_labels(kernel, sample)
     require_rows(sample.interval, sample.group_sizes)
     return _replicate(kernel, sample)
 
 
-def _replicate(name: str, sample: Replicates) -> NDArray:
+def _replicate(name: str, sample: Resampled) -> NDArray:
     _needs_labels(name, sample)
+    if name in ("accuracy", "auc"):  # the kernels of the evaluation take one number of rows per label for all samples
+        return sample.accuracy() if name == "accuracy" else sample.auc()
     kernel = get(name).replicate
     assert kernel is not None, name
     return kernel(sample)
 
 
-def _needs_labels(name: str, sample: Replicates) -> None:
+def _needs_labels(name: str, sample: Resampled) -> None:
     if name in LABELLED and not sample.labelled:
         raise NotEstimableError("no labels were given")
     if name in ("eop", "eod"):
@@ -216,7 +221,7 @@ def _needs_labels(name: str, sample: Replicates) -> None:
 def _refuse_conventions(
     exact: dict[tuple, Values],
     reasons: dict[tuple, dict[str, str]],
-    sample: Replicates,
+    sample: Resampled,
     key: tuple[int, ...],
     threshold: float,
 ) -> None:
@@ -231,13 +236,13 @@ def _refuse_conventions(
             reasons.setdefault(key, {})[name] = why
 
 
-def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
+def _unmeasured(name: str, two: Resampled, threshold: float) -> str | None:
     """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
 
     On an interval see :func:`partialfair.tables.intervals.decides_nothing`; on the whole range every row gets the same
     decision.
     """
-    if name in WHOLE:
+    if name in WHOLE or all(union == FULL for union in two.interval):
         decided = int(two.positive.sum())
         if 0 < decided < int(two.sizes.sum()):
             return None
@@ -254,7 +259,7 @@ def _unmeasured(name: str, two: Replicates, threshold: float) -> str | None:
     return None
 
 
-def _lower(two: Replicates, pair: tuple[int, int], widest: tuple[float, float]) -> dict[str, tuple[int, int] | None]:
+def _lower(two: Resampled, pair: tuple[int, int], widest: tuple[float, float]) -> dict[str, tuple[int, int] | None]:
     """By metric, the two codes with the group first whose scores or rates are lower where the violation is measured."""
 
     def ordered(difference: float) -> tuple[int, int] | None:
@@ -276,14 +281,14 @@ def _lower(two: Replicates, pair: tuple[int, int], widest: tuple[float, float]) 
     return found
 
 
-def _widest(two: Replicates) -> tuple[float, float]:
+def _widest(two: Resampled) -> tuple[float, float]:
     """Shares of two groups above the threshold at which ``rank_gap`` is measured."""
     ranks = compared_ranks(two.above[0], two.group_sizes, two.interval)
     first, second = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
     return float(first), float(second)
 
 
-def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
+def _decided(two: Resampled, label: int | None, union: GroupPairs) -> float:
     """Kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
     positive = two.positive[0].sum(axis=1) if label is None else two.positive[0, :, label]
     sizes = two.group_sizes if label is None else two.sizes[:, label]
@@ -293,7 +298,7 @@ def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
     return float(first - second)
 
 
-def _by_chance(name: str, two: Replicates, level: float, comparisons: int) -> float | None:
+def _by_chance(name: str, two: Resampled, level: float, comparisons: int) -> float | None:
     """Value that chance explains of a largest difference over thresholds; ``None`` for other metrics."""
     if name not in ("sp", "rank_gap", "sp_full"):
         return None
@@ -307,7 +312,7 @@ def _summary(
     reasons: dict[tuple, dict[str, str]],
     lower: Mapping[tuple[int, int], Mapping[str, tuple[int, int] | None]],
     widest: Mapping[tuple[int, int], tuple[float, float]],
-    two: Mapping[tuple[int, int], Replicates],
+    two: Mapping[tuple[int, int], Resampled],
     level: float,
 ) -> Measured:
     """Estimates with intervals, and the largest violation over pairs."""

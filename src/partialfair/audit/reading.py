@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
 from partialfair.errors import DataError
-from partialfair.tables.columns import read_columns
+from partialfair.tables.columns import column_names, read_columns
 from partialfair.tables.files import sha256
 
 
@@ -22,14 +24,14 @@ def audit_file(
     Args:
         path: a CSV file with a header line (separated by comma, semicolon, tab or bar), or a parquet file.
         score: name of the score column.
-        group: names of the group columns; one text may hold several, joined by commas.
+        group: names of the group columns; a text that is none may hold several, joined by commas.
         label: name of the label column.
         options: see :func:`partialfair.audit.audit_scores`.
 
     Raises:
         DataError: naming file, column and row.
     """
-    groups = [name.strip() for name in group.split(",")] if isinstance(group, str) else list(group)
+    groups = named_columns(path, group)
     wanted = [score, *groups, *([label] if label else [])]
     repeated = {name for name in wanted if wanted.count(name) > 1}
     if repeated:
@@ -47,6 +49,13 @@ def audit_file(
         return replace(result, record={**result.record, **record})
     except DataError as error:
         raise DataError(f"{path}: {in_columns(str(error), score, groups, label)}") from None
+
+
+def named_columns(path: str | Path, group: str | Sequence[str]) -> list[str]:
+    """Names of the group columns: of texts that are no column, the parts between commas."""
+    texts = [group] if isinstance(group, str) else list(group)
+    known = column_names(Path(path)) if any("," in text for text in texts) else []
+    return [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
 
 
 def in_columns(text: str, score: str, groups: Sequence[str], label: str | None = None) -> str:
@@ -75,9 +84,11 @@ def scores_of(column: Any, name: str) -> Any:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         value = column.iloc[row]
+        value = value.item() if isinstance(value, np.generic) else value
+        shown = "a collection" if np.ndim(value) else repr(value)
         commas = isinstance(value, str) and re.fullmatch(r"-?\d*,\d+", value.strip()) is not None
         raise DataError(
-            f"column {name!r}, row {row + 1} after the header: score {value!r} is not a finite number "
+            f"column {name!r}, row {row + 1} after the header: score {shown} is not a finite number "
             f"({int(bad.sum())} such rows); {'write decimal points for commas' if commas else 'correct or drop them'}"
         )
     return values.to_numpy()

@@ -60,11 +60,12 @@ def audit_scores(
         groups: (n,) groups, or several columns (a mapping, a dataframe or a 2-D array): each combination of values
             that occurs is one intersectional group.
         labels: (n,) outcomes with two values, or ``None``: then accuracy, AUC, EOP and EOD are not estimable.
-        interval: disjoint pairs of ranks (their union is audited), or one such list per group in sorted order of
-            the groups. The whole range [0, 1] is always reported besides.
+        interval: disjoint pairs of ranks (their union is audited), or one such list per group, in the order of
+            the groups' names as texts ("10" before "2"). The whole range [0, 1] is always reported besides.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0. Metrics of decisions are not
             estimable where it is not finite or lies outside the interval in both groups.
-        positive: the label that counts as positive; by default the larger of the two.
+        positive: the label that counts as positive; by default the larger of two numbers, or of two texts the later one
+            in the alphabet.
         gates: largest allowed violation by metric name, for instance ``{"sp": 0.1}``; under ``selection_ratio`` the
             smallest allowed ratio of selection rates. A metric that is not estimable for every pair that is compared
             fails its gate.
@@ -85,6 +86,8 @@ def audit_scores(
     min_group_size, replicates, level, seed = int(min_group_size), int(replicates), float(level), int(seed)
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
         raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
+    if positive is not None and labels is None:
+        raise ConfigError(f"positive is {positive!r}, but no labels are given; pass them, or drop it")
     sample = build_sample(scores, groups, labels, threshold, positive)
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))

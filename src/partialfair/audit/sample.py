@@ -8,16 +8,58 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import DataError
+from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
 from partialfair.tables.groups import check_names, columns_of, group_labels
-from partialfair.tables.intervals import GroupPairs
+from partialfair.tables.intervals import GroupPairs, require_rows
 from partialfair.tables.masked import refuse_masked
 
 Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resampled(Replicates):
+    """Samples drawn within each group, in which the number of rows of a label differs.
+
+    Attributes:
+        own_sizes: rows by group and label of every sample, (R, G, 2); ``sizes`` are those of the rows at hand.
+    """
+
+    own_sizes: NDArray[np.int64]
+
+    def rates(self, label: int | None = None) -> NDArray[np.float64]:
+        """Shares above the threshold, (R, G), of all rows or of one label's (index); 0 where a sample has none."""
+        if label is None:
+            return super().rates()
+        self.require_labels()
+        require_rows(self.interval, self.sizes[:, label])
+        return np.asarray(self.positive[..., label] / np.maximum(self.own_sizes[..., label], 1))
+
+    def accuracy(self) -> NDArray[np.float64]:
+        """Share of right decisions, (R,)."""
+        self.require_labels()
+        right = self.positive[..., 1] + self.own_sizes[..., 0] - self.positive[..., 0]
+        return np.asarray(right.sum(axis=1) / self.sizes.sum())
+
+    def auc(self) -> NDArray[np.float64]:
+        """Area under the curve of all rows, (R,); one half in a sample whose rows have one label.
+
+        Raises:
+            NotEstimableError: the rows at hand have one label.
+        """
+        self.require_labels()
+        if not self.sizes.sum(axis=0).all():
+            raise NotEstimableError("all rows have one label; AUC needs both")
+        sizes = self.own_sizes.sum(axis=1)
+        negatives, positives = (
+            np.diff(self.above_by_label[:, code], axis=1, append=sizes[:, [code]]) for code in (0, 1)
+        )
+        below_or_tied = sizes[:, [0]] - self.above_by_label[:, 0] - 0.5 * negatives
+        pairs = sizes.prod(axis=1)
+        return np.where(pairs > 0, (positives * below_or_tied).sum(axis=1) / np.maximum(pairs, 1), 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +83,19 @@ class Tally:
         """Rows by group and label, (G, 2)."""
         return np.asarray(self.count.sum(axis=1).reshape(-1, 2))
 
-    def replicates(self, count: Counts, interval: GroupPairs) -> Replicates:
-        """Counts (R, 2 G, B) of samples with this tally's sizes, as the metrics read them."""
+    def replicates(self, count: Counts, interval: GroupPairs) -> Resampled:
+        """Counts (R, 2 G, B) of samples with this tally's rows per group, as the metrics read them."""
         above = np.cumsum(count, axis=2)
         above -= count
         rows, strata, columns = above.shape
         positive = above[:, :, self.cut] if self.cut < columns else above[:, :, -1] + count[:, :, -1]
         grouped = above.reshape(rows, strata // 2, 2, columns)
-        return Replicates(
+        return Resampled(
             above=grouped.sum(axis=2),
             above_by_label=grouped.sum(axis=1),
             positive=positive.reshape(rows, strata // 2, 2),
             sizes=self.sizes,
+            own_sizes=(above[:, :, -1] + count[:, :, -1]).reshape(rows, strata // 2, 2),
             interval=interval,
             labelled=self.labelled,
         )
@@ -218,23 +261,44 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
         raise DataError(str(error).replace(" or name them, say 'unknown'", " or leave the labels out")) from None
     if len(codes) != n_rows:
         raise DataError(f"labels: {len(codes)} rows, scores have {n_rows}; pass equal lengths")
+    check_names(names, "labels")
     if len(names) > 2 or (len(names) == 1 and positive is None):
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         raise DataError(
             f"labels: {len(names)} values ({shown}), two are needed; map them to two, or leave the labels out"
         )
-    if all(_is_number(name) for name in names):
-        names_by_value = sorted(range(len(names)), key=lambda code: float(names[code]))
+    if positive is None:
+        wanted = _later(labels, names)
     else:
-        names_by_value = list(range(len(names)))
-    try:
-        wanted = names[names_by_value[-1]] if positive is None else group_labels([positive])[1][0]
-    except DataError:  # it names a column and row of groups; there is none
-        known = ", ".join(names)
-        raise DataError(f"labels: the positive label is {positive!r}, missing; the labels are {known}") from None
+        try:
+            (wanted,) = group_labels([positive])[1]
+        except DataError:  # it names a column and row of groups; there is none
+            known = ", ".join(names)
+            raise DataError(f"labels: the positive label is {positive!r}, missing; the labels are {known}") from None
     if wanted not in names:
         raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
     return np.where(codes == names.index(wanted), 1.0, -1.0), wanted
+
+
+def _later(labels: Any, names: Sequence[str]) -> str:
+    """The larger label, by value if they are numbers, else by the alphabet.
+
+    Raises:
+        DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has
+            seen the same texts would take another one for positive.
+    """
+    (column,) = columns_of(labels, "labels").values()
+    texts = any(isinstance(value, str) for value in np.asarray(column, object)[:1])
+    numbers = all(_is_number(name) for name in names)
+    if numbers and not texts:
+        return max(names, key=float)
+    found = {max(names), max(names, key=str.casefold), *([max(names, key=float)] if numbers else [])}
+    if len(found) > 1:
+        raise DataError(
+            f"labels: which of {' and '.join(map(repr, names))} is positive is doubtful, as texts with capital letters "
+            "or numbers sort in two ways; say it (positive, on the command line --positive)"
+        )
+    return found.pop()
 
 
 def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:

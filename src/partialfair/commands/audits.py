@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from partialfair.commands.common import SCORES
-from partialfair.commands.options import PairCommand
+from partialfair.commands.options import OnceCommand, PairCommand
 
 app = typer.Typer()
 
@@ -20,7 +20,7 @@ Limit = Annotated[
 def audit(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores.")],
-    group: Annotated[str, typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
     label: Annotated[str | None, typer.Option(help="Column of the labels; two values.")] = None,
     interval: Annotated[
         list[str] | None,
@@ -82,11 +82,11 @@ def audit(
     raise typer.Exit(status)
 
 
-@app.command("choose-interval", rich_help_panel=SCORES)
+@app.command("choose-interval", cls=OnceCommand, rich_help_panel=SCORES)
 def choose_interval(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
-    group: Annotated[str, typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
     threshold: Annotated[
         float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
     ] = None,

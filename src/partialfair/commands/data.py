@@ -23,6 +23,21 @@ def _options(config: Path, datasets: list[str] | None) -> tuple[list[str], dict[
     return datasets or list(grid.datasets), grid.params.datasets
 
 
+def _checked(dataset: str, config: Path) -> dict[str, Any]:
+    """Options of a dataset that can be used; what is wrong with them would else stand in a log of the workflow."""
+    from partialfair import plugins
+    from partialfair.datasets.named import check_entry
+    from partialfair.errors import ConfigError
+
+    entries = _options(config, [dataset])[1]
+    known = plugins.names("datasets")
+    if dataset not in entries and dataset not in known:
+        raise ConfigError(f"unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, {*known, *entries})}")
+    options = entries.get(dataset, {})
+    check_entry(dataset, options, str(config))
+    return options
+
+
 @app.command("fetch")
 def data_fetch(
     datasets: Annotated[list[str] | None, typer.Argument(help="Names; by default those that the grid uses.")] = None,
@@ -61,13 +76,11 @@ def data_prepare(
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Build the table of a dataset from its raw files; in a checkout, where no file is named, by the workflow."""
-    from partialfair.datasets.named import named_dataset
     from partialfair.grid import paths
     from partialfair.jobs.prepare import prepare
     from partialfair.tables.dataset import Dataset
 
-    target, options = out or Path(paths.table(dataset)), _options(config, [dataset])[1].get(dataset, {})
-    named_dataset(dataset, options)  # or the sentence that it is unknown would stand in a log of the workflow
+    target, options = out or Path(paths.table(dataset)), _checked(dataset, config)
     if out is None and raw == RAW and make_recorded(target, config):
         table = Dataset.load(target)
     else:
@@ -84,13 +97,11 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
-    from partialfair.datasets.named import named_dataset
     from partialfair.grid import paths
     from partialfair.jobs.split import split
     from partialfair.tables.dataset import Dataset, Split
 
-    target, options = out or Path(paths.split(dataset, seed)), _options(config, [dataset])[1].get(dataset, {})
-    named_dataset(dataset, options)
+    target, options = out or Path(paths.split(dataset, seed)), _checked(dataset, config)
     if table is None and out is None and make_recorded(target, config):
         made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)
     else:
@@ -116,6 +127,9 @@ def data_track(
 
     if len(files) > 1 and (url or member):
         raise ConfigError("--url and --member belong to one file; track each file by a command of its own")
+    for file in files:
+        if not file.resolve().is_relative_to(RAW.resolve()):
+            raise ConfigError(f"{file}: it does not lie below {RAW}; move it to a folder of its dataset there first")
     for file in files:
         written, declared = track(file, url, member, needed=not optional)
         named = optional or name_in_stages(file)

@@ -5,6 +5,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from partialfair.commands.common import PROJECT, RESULTS, SCORES, STEPS
+from partialfair.errors import ConfigError
 
 PAIRED = "--interval"
 
@@ -22,7 +23,26 @@ class Verbs(TyperGroup):
                 formatter.write_dl(texts)
 
 
-class PairCommand(TyperCommand):
+class OnceCommand(TyperCommand):
+    """A command that refuses an option given twice, of which the last would count, and an empty path."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look through the arguments before they are parsed."""
+        once = {name for one in self.params if not getattr(one, "multiple", False) for name in one.opts}
+        seen: set[str] = set()
+        for argument, after in zip(args, [*args[1:], None], strict=True):
+            name = argument.partition("=")[0]
+            if argument == "--":
+                break
+            if name in seen:
+                raise ConfigError(f"{name} is given twice; give it once")
+            if argument == "--out=" or (argument == "--out" and after == ""):
+                raise ConfigError("--out is empty; name a file or folder")  # as of an unset variable
+            seen |= {name} & once if name.startswith("--") else set()
+        return list(super().parse_args(ctx, args))
+
+
+class PairCommand(OnceCommand):
     """A command whose option ``--interval`` takes two numbers and can be repeated."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from partialfair import plugins
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
@@ -66,6 +67,10 @@ def run_workflow(
     command += ["--config", f"params={config}", f"datasets={datasets}"]
     command += ["--dry-run"] * dry_run + ["--force"] * force + _profile_options(profile)
     grid = require_targets(targets, config)
+    for dataset in datasets.split():
+        if dataset not in grid.datasets and dataset not in plugins.names("datasets"):
+            hint = plugins.did_you_mean(dataset, {*grid.datasets, *plugins.names("datasets")})
+            raise ConfigError(f"--datasets: unknown dataset {dataset!r}; {hint}")
     command += ["--", *(targets or ["all"])]
     if dry_run or verbose:
         return subprocess.run(command, check=False).returncode

@@ -13,6 +13,7 @@ The name ``my_data`` is then a dataset like any other.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,7 +26,7 @@ from partialfair.datasets.spec import DatasetSpec
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
 from partialfair.tables.columns import column_names, read_columns
-from partialfair.tables.dataset import Dataset
+from partialfair.tables.dataset import LARGEST, Dataset
 from partialfair.tables.groups import check_names, group_labels
 
 Names: TypeAlias = Sequence[str] | str
@@ -49,9 +50,6 @@ NEARLY = 0.9
 
 FEW = 20
 """Values that a category may have in a table of any size; in larger ones, as many as half the rows."""
-
-LARGEST = 1e37
-"""Inputs are stored in single precision, which ends at 3.4e38."""
 
 EMPTY = frozenset(("", "NA", "NaN", "nan", "null"))
 """Texts of a label or an input that stand for a missing value."""
@@ -113,7 +111,7 @@ def load(
     values = {name: _numbers(path, name, columns[name]) for name in numbers}
     texts = {name: columns[name].to_numpy(object) for name in (label, *categories, *sensitive)}
     rows = _complete_rows(path, values, texts, sensitive, missing)
-    codes, names = _groups(path, {name: texts[name][rows] for name in sensitive})
+    codes, names = _groups(path, {name: texts[name][rows] for name in sensitive}, rows)
     kept, codes, names = _sized_groups(path, codes, names, minimum_group_size, small_groups)
     rows = rows[kept]
     matrix = np.column_stack([values[name][rows] for name in numbers] or [np.zeros((rows.size, 0))])
@@ -126,21 +124,40 @@ def load(
 
 
 def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None:
-    """Refuse an entry whose file is not there or lacks a column that it names; the rows are not read.
+    """Refuse an entry that cannot be used, whatever the rows of its file say; they are not read.
 
     Raises:
-        DataError: naming the file and the column.
+        ConfigError: an option that is none of its choices, or no column for the label or the groups.
+        DataError: the file is not there or lacks a column.
     """
-    path = Path(str(options["file"]))
-    names = column_names(path)
-    named = [options["label"]]
+    where, path = f"{source}: datasets.{dataset}", Path(str(options["file"]))
+    try:
+        _check_options(*(options.get(name, usual) for name, usual in _USUAL.items()))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {str(error).removeprefix('csv_table: ')}") from error
+    try:
+        names = column_names(path)
+    except DataError as error:
+        raise DataError(f"{where}.file: {error}") from error
+    if not options["label"]:
+        raise ConfigError(f"{where}.label: it is empty; name the column of the label")
+    if isinstance(options["groups"], Mapping) or not _listed(options["groups"]):
+        raise ConfigError(f"{where}.groups is {options['groups']!r}; write a list of columns, as in [sex]")
+    least = options.get("minimum_group_size", 1)
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise ConfigError(f"{where}.minimum_group_size is {least!r}; write a whole number of rows, 1 or more")
+    named = [str(options["label"])]
     for key in ("groups", "numeric", "categorical", "drop"):
         named += _listed(options.get(key))
-    for name in named:
+    for place, name in enumerate(named):
         if name not in names:
-            raise DataError(
-                f"{source}: datasets.{dataset}: {path} has no column {name!r}; {did_you_mean(str(name), names)}"
-            )
+            raise DataError(f"{where}: {path} has no column {name!r}; {did_you_mean(name, names)}")
+        if name in named[:place]:
+            raise ConfigError(f"{where}: column {name!r} is given for two purposes; name each column once")
+
+
+_USUAL = {"small_groups": "refuse", "missing": "refuse", "task": "classification", "positive": None}
+"""Options that are checked without the file, in the order of the function below, and their defaults."""
 
 
 def _check_options(small_groups: str, missing: str, task: str, positive: Any) -> None:
@@ -254,8 +271,8 @@ def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
     if large.any():
         row = int(np.flatnonzero(large)[0])
         raise DataError(
-            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, too large for single "
-            "precision; rescale the column, or put it into drop"
+            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, beyond {LARGEST:g}; "
+            "rescale the column, or put it into drop"
         )
     return values
 
@@ -278,13 +295,16 @@ def _complete_rows(
     return np.flatnonzero(~np.any(list(absent.values()), axis=0)).astype(np.int64)
 
 
-def _groups(path: Path, columns: Columns) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _groups(path: Path, columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Groups of the rows that are kept; an error names the row of the file."""
     try:
         codes, names = group_labels(columns)
         check_names(names)
         return codes, names
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        text = str(error).replace("drop such rows or name them, say 'unknown'", "say 'unknown', or set missing: drop")
+        text = re.sub(r"in row (\d+)", lambda found: f"in row {int(rows[int(found[1])]) + 1} after the header", text)
+        raise DataError(f"{path}: {text}") from error
 
 
 def _sized_groups(
@@ -340,6 +360,10 @@ def _category(path: Path, name: str, entries: NDArray[Any]) -> Categorical:
 def _labels(path: Path, name: str, entries: NDArray[Any], positive: Any) -> NDArray[np.float64]:
     """Return the labels as -1 and +1, shape (n,)."""
     codes, levels = group_labels({name: entries})
+    try:
+        check_names(levels, f"label {name!r}")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
     if positive is None:
         if len(levels) != 2:
             raise DataError(
@@ -355,12 +379,15 @@ def _labels(path: Path, name: str, entries: NDArray[Any], positive: Any) -> NDAr
                 f"{path}: label {name!r} is never {chosen!r}; {did_you_mean(chosen, levels)} "
                 "(write positive in quotes if it is a word like yes or no)"
             )
+    alike = [level for level in levels if level != chosen and level.strip().casefold() == chosen.strip().casefold()]
+    if alike:
+        raise DataError(f"{path}: label {name!r} is {chosen!r} or {alike[0]!r}, which is one; write them alike")
     return np.where(codes == levels.index(chosen), 1.0, -1.0)
 
 
-def _order(level: str) -> tuple[bool, float, str]:
-    """Sort key: numbers by value, other texts by the alphabet."""
+def _order(level: str) -> tuple[bool, float, str, str]:
+    """Sort key: numbers by value, other texts by the alphabet, in which case does not count."""
     try:
-        return False, float(level), level
+        return False, float(level), "", level
     except ValueError:
-        return True, 0.0, level
+        return True, 0.0, level.casefold(), level

@@ -10,6 +10,7 @@ parts; and, where the module reads a ``file`` of the person's own, its ``sha256`
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ class NamedDataset:
         if self.file is None:
             return []
         if not self.file.is_file():
-            raise DataError(f"{self.file}: there is no such file; correct datasets.{self.name}.file in params.yaml")
+            raise DataError(f"{self.file}: there is no such file; correct datasets.{self.name}.file in the grid")
         if self.sha256 is not None:
             with open(self.file, "rb") as stream:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -174,3 +175,6 @@ def check_entry(name: str, options: Mapping[str, Any], source: str) -> None:
             raise ConfigError(f"{where}.{option}: the option is missing; add it")
     if "split" in options:
         split_rule(options["split"], f"{where}.split")
+    digest = options.get("sha256", "0" * 64)
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        raise ConfigError(f"{where}.sha256 is {digest!r}; write its 64 hexadecimal digits, in quotes")

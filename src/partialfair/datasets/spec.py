@@ -57,7 +57,8 @@ class SplitRule:
 
     def __post_init__(self) -> None:
         parts = (self.train, self.validation) + (() if self.published_test else (self.test,))
-        if min(parts) <= 0 or abs(sum(parts) - 1) > 1e-9 or (self.published_test and self.test):
+        usable = all(part > 0 for part in parts) and abs(sum(parts) - 1) <= 1e-9  # of NaN, neither is true
+        if not usable or (self.published_test and self.test):
             raise DataError(
                 f"split proportions {parts} must be positive and sum to 1 (test 0 with a published test file)"
             )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.estimators.training import STRATA
-from partialfair.tables.intervals import decides_nothing, for_groups
+from partialfair.tables.intervals import FULL, decides_nothing, for_groups
 
 IDLE = "nothing constrained"
 """How the status of such a model begins."""
@@ -34,9 +34,14 @@ def idle(
     if strata is None:
         return ""
     unions = for_groups(interval, len(names))
+    positive = scores > 0
+    if all(union == FULL for union in unions):  # rates of 0 or 1 are rates like any other there
+        if positive.any() and not positive.all():
+            return ""
+        return f"{IDLE}: every row gets the same decision; constrain scores, with partial_statistical_parity"
     for label in strata or (None,):
         rows = np.ones(len(scores), np.bool_) if label is None else np.asarray(y) == label
-        shares = np.array([np.mean(scores[rows & (codes == code)] > 0) for code in range(len(names))])
+        shares = np.array([np.mean(positive[rows & (codes == code)]) for code in range(len(names))])
         if decides_nothing(shares, unions):
             return (
                 f"{IDLE}{_AMONG[label]}: shares of {min(shares):.3f} to {max(shares):.3f} of the groups' rows get a "

@@ -4,6 +4,7 @@ The min-max form of the problem (AUC fairness paper, Lemma 1) needs one row per 
 rows, so a row can be forgotten once it has been seen; memory is O(p) whatever the length of the stream.
 """
 
+import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -61,6 +62,9 @@ class OnlineAUC:
         given: Any = call  # mypy holds an int for no Integral
         if not isinstance(given, Integral) or given < 1:
             raise ConfigError(f"call is {call}; use a whole number of at least 1 row between two updates of the level")
+        for name, value in (("c", c), ("bound", bound), ("radius", radius)):
+            if not 0 < value < math.inf:
+                raise ConfigError(f"{name} is {value}; use a positive, finite number")
         if shares is not None and (len(shares) != 4 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9):
             raise ConfigError(f"shares are {list(shares)}; give four shares that are not negative and sum to 1")
         self.sets = preset(constraint)

@@ -434,9 +434,12 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         elif not self._active and np.isfinite(self.epsilon).all():
+            apart = f"the groups' predictions lie {self.base_ks_:.3g} apart without a constraint"
+            if self.deviations_ is not None:
+                largest = float(np.max(self.deviations_))
+                apart = f"the groups' shares of an atom lie at most {largest:.3g} from the overall one"
             warnings.warn(
-                f"nothing is constrained: the groups' predictions lie {self.base_ks_:.3g} apart without a constraint, "
-                f"which epsilon={self.epsilon} allows; ask for less",
+                f"nothing is constrained: {apart}, which epsilon={self.epsilon} allows; ask for less",
                 UserWarning,
                 stacklevel=3,
             )

@@ -70,7 +70,8 @@ def _sentence(error: ValidationError, model: type[BaseModel], content: Any, pref
     if not location and first["type"] == "value_error":  # of the block as a whole, which is too long to print
         return f"{path}: {message}"
     if "[key]" in location:
-        return f"{path}: the name must be lower case letters, digits and underscores, beginning with a letter"
+        quotes = "" if isinstance(value, str) else ", in quotes if YAML reads it as true, false or a number"
+        return f"{path}: the name must be lower case letters, digits and underscores, beginning with a letter{quotes}"
     return f"{path} is {value!r}: {message}"
 
 

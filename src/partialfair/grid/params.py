@@ -72,11 +72,17 @@ Settings = dict[str, Any]
 Choice = Annotated[Any, BeforeValidator(_choice)]
 
 
+def _none_or_several(replicates: int) -> int:
+    if replicates == 1:
+        raise ValueError("one resample gives no interval; write 0 for none, or 2 or more")
+    return replicates
+
+
 class Bootstrap(StrictModel):
     """Stratified bootstrap of the metrics of one model."""
 
-    replicates: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        default=200, description="resamples per model; 0 for none"
+    replicates: Annotated[int, Field(ge=0, le=100_000), AfterValidator(_none_or_several)] = Field(
+        default=200, description="resamples per model; 0 for none, else 2 or more"
     )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(default=0.95, description="coverage of the intervals")
 

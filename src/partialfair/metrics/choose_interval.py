@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MEASURES = {"sp": kept_set_distance, "rank_gap": rank_distance, "gauc": kept_set_auc}
 LENGTHS = (0.2, 0.25, 0.3)
 STEP = 0.05
+FINEST = 0.001  # step: finer candidates cannot be told apart, and their number would fill the memory
 CANDIDATE, CHOSEN, RATE, REFERENCE = "#0072B2", "#D55E00", "#009E73", "#c8102e"  # colours of the picture
 _SLACK = 1e-9
 
@@ -185,8 +186,10 @@ def candidates(positive_rate: float, lengths: Sequence[float], step: float) -> l
     """
     if not 0 < step <= 1 or not lengths or not all(0 < length <= 1 for length in lengths):
         raise ConfigError(f"lengths {list(lengths)} and step {step} must be fractions of (0, 1]")
+    if step < FINEST:
+        raise ConfigError(f"step {step} is finer than {FINEST}, which gives more candidates than can be told apart")
     found = []
-    for length in lengths:
+    for length in dict.fromkeys(lengths):
         grid = np.arange(0, 1 - length + _SLACK, step)
         for start in dict.fromkeys(round(float(start), 10) for start in (*grid, 1 - length)):
             alpha, beta = start, round(min(start + length, 1.0), 10)

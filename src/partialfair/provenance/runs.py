@@ -56,6 +56,9 @@ def check_runs(
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in config.jobs():
         groups.setdefault((job.experiment, job.dataset, job.algorithm), []).append(job)
+    for first, *_ in groups.values():
+        if _is_here(first):  # asked before processes part, or each would import the algorithms for itself
+            fingerprint.run(config, first)
 
     def check(own: Chain, jobs: list[Job]) -> Checked:
         return _check_group(own, config, jobs, expected, pins, deep)
@@ -70,7 +73,7 @@ def _check_group(
     """Check the runs of one algorithm in an experiment on a dataset."""
     good, absent = [], []
     for job in jobs:
-        if not any((job.path / name).exists() for name in (*TRAINED, *EVALUATED)):
+        if not _is_here(job):
             absent.append(job)
             continue
         fit = _check_fit(chain, job, fingerprint.run(config, job), expected, pins)
@@ -91,6 +94,11 @@ def _check_group(
         tie = "as its job wrote it"
         chain.link("card", f"{folder}/{card.NAME}", tie, sha256(job.path / card.NAME), len(good))
     return Checked([job for job, _ in good], absent)
+
+
+def _is_here(job: Job) -> bool:
+    """Whether anything that a run makes is here."""
+    return any((job.path / name).exists() for name in (*TRAINED, *EVALUATED))
 
 
 def _check_fit(

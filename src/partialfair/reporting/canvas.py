@@ -252,7 +252,7 @@ def _panel(axis: Any, panel: Panel) -> None:
 NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
-DOTTED = f"Dotted: the two models that it joins are more than {FAR:g} apart."
+DOTTED = f"Thin dots: the two models that they join are more than {FAR:g} apart."
 """What :func:`chords` draws over a long way."""
 
 

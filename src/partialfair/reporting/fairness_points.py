@@ -22,17 +22,17 @@ COLUMNS = (
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
-LABEL, RANGE = np.array([26.0, 8.0]), np.array([54.0, 8.0])  # width and height of a label of one mark, and of several
+LETTER, HEIGHT = 4.6, 8.0  # width of a letter of a label, and its height
 HEIGHTS = (5.0, -13.0, 13.0, -21.0, 21.0, -29.0)  # of a label's lower edge above its mark
 AWAY = 6.0  # of a label from its mark, to the right or to the left
 TOUCHING = 9.0  # points of print between two marks that share a label
-OVER_A_LABEL = 5  # as bad as over so many bars
+OVER_A_LABEL = OVER_A_MARK = 5  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
     ("#c8500a", "s", (0, (5, 1.5))),
-    ("#008f68", "^", (0, (1.5, 1))),
-    ("#d0619f", "D", "-."),
+    ("#008f68", "^", (0, (6, 1.2, 1.2, 1.2))),  # no dots: those join models that are far apart
+    ("#d0619f", "D", (0, (2.5, 1))),
 )
 
 
@@ -189,7 +189,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             place = (named[0]["fairness"], named[0]["accuracy"])
             line = {"arrowstyle": "-", "color": inks[named[0]["experiment"]], "lw": 0.8, "shrinkA": 0, "shrinkB": 3}
             axis.annotate(
-                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK, arrowprops=line,
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=line["color"], arrowprops=line,
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
@@ -201,6 +201,11 @@ def _name(points: Sequence[Line]) -> str:
     letter = "λ" if style.ascending(points[0]["algorithm"]) else "κ"
     ends = sorted({point["kappa"] for point in points})
     return f"{letter} {ends[0]:g}" if len(ends) == 1 else f"{letter} {ends[0]:g} to {ends[-1]:g}"
+
+
+def label_size(points: Sequence[Line]) -> NDArray[np.float64]:
+    """Width and height of the label of some marks, in points of print."""
+    return np.array([LETTER * len(_name(points)), HEIGHT])
 
 
 def _free_places(
@@ -218,7 +223,7 @@ def _free_places(
         return np.asarray((np.array(place) - start) / (end - start) * panel, np.float64)
 
     marks = [at(p["fairness"], p["accuracy"]) for p in points]
-    taken = [(mark - 4, mark + 4) for mark in marks]
+    taken = [(mark - 4, mark + 4) for mark in marks for _ in range(OVER_A_MARK)]
     for p in points:
         across = at(p["fairness_low"], p["accuracy"]), at(p["fairness_high"], p["accuracy"])
         upwards = at(p["fairness"], p["accuracy_low"]), at(p["fairness"], p["accuracy_high"])
@@ -238,7 +243,7 @@ def _free_places(
             together.append(([point], mark))
     found = []
     for named, mark in together:
-        size = LABEL if len(named) == 1 else RANGE
+        size = label_size(named)
         offsets = [(x, y) for y in HEIGHTS for x in (AWAY, -AWAY - float(size[0]))]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
         best = min(

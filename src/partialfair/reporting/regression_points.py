@@ -28,6 +28,8 @@ COLUMNS = (
 TINY = 2.0**-8
 """Tolerances up to which points are shown once more where the entry says ``enlarge``."""
 SMALL = f"eps ≤ 2{f'{math.log2(TINY):.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+TICK = 0.06  # of a panel's height
+NOISE = "at the bottom: noise (KS after permuting groups)"
 XLABEL = "unfairness: KS distance of group 0 from all rows"
 LOOKS = (
     ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
@@ -176,11 +178,15 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
 def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) -> Panel:
     looks = iter(LOOKS * 3)
     curves: list[Curve] = []
+    floors: list[tuple[float, str]] = []
     published = False
     for one in series(context):
         colour, marker, dash = (style.INK, "X", "") if one.name == "base" else next(looks)
         own = sorted((line for line in found if line["series"] == one.name), key=lambda line: -line["eps"])
         ours = [line for line in own if line["source"] == "reproduced" and line["n_seeds"]]
+        floor = _mean(np.array([f for line in ours if not math.isnan(f := line.get("ks_noise_floor", math.nan))]))
+        if not math.isnan(floor):
+            floors.append((floor, colour))
         if ours:
             if dash:
                 line = {"color": colour, "ls": dash, "lw": 1.5, "zorder": 3}
@@ -206,10 +212,10 @@ def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) ->
         curves.append(Curve([], [], look | {"label": "open marks: published"}))
 
     def finish(axis: Any) -> None:
-        floors = [line["ks_noise_floor"] for line in found if not math.isnan(line.get("ks_noise_floor", math.nan))]
+        for floor, colour in floors:  # of each series its own: they differ by a factor of four
+            axis.plot([floor, floor], [0, TICK], color=colour, lw=2.5, transform=axis.get_xaxis_transform(), zorder=2)
         if floors:
-            words, floor = "noise: KS after permuting groups", sum(floors) / len(floors)
-            axis.axvspan(0, floor, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
+            axis.plot([], [], color=style.INK, lw=2.5, marker="", label=NOISE)
         axis.set_xlim(left=0)
         if context.options.enlarge:
             _frame(axis, _tiny(found))

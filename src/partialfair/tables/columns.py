@@ -1,6 +1,7 @@
 """Columns of CSV and parquet files that people bring, with every fault named by file, column and row."""
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,12 @@ from partialfair.errors import DataError
 from partialfair.plugins import did_you_mean
 
 SEPARATORS = (",", ";", "\t", "|")
+OTHER_FORMATS = {
+    b"PAR1": "it is parquet: let its name end in .parquet",
+    b"\x1f\x8b": "it is compressed by gzip: unpack it",
+    b"PK\x03\x04": "it is a ZIP archive or a workbook: unpack it, or export the sheet as CSV",
+}
+"""Formats that people name by mistake, by their first bytes, and what to do."""
 
 
 def column_names(path: Path) -> list[str]:
@@ -58,7 +65,19 @@ def _read_csv(path: Path, wanted: Sequence[str] | None) -> Any:
             ),
         )
     except (pa.ArrowInvalid, KeyError) as error:
-        raise DataError(f"{path}: not a readable CSV file ({_first_line(error)}); correct that line") from error
+        raise DataError(_csv_fault(path, chosen, _first_line(error))) from error
+
+
+def _csv_fault(path: Path, chosen: Sequence[str], text: str) -> str:
+    """What is wrong with a CSV file, from the words of the reader, which counts the columns that it reads from 0."""
+    if "UTF8" in text:
+        number = re.search(r"column #(\d+)", text)
+        known = number is not None and int(number[1]) < len(chosen)
+        where = f"column {chosen[int(number[1])]!r}" if number is not None and known else "a column"
+        return f"{path}: {where} holds text that is not UTF-8; save the file as UTF-8"
+    if "skip initial" in text:
+        return f"{path}: there are no rows; write one line per row"
+    return f"{path}: not a readable CSV file ({text}); correct that line"
 
 
 def _require_file(path: Path) -> None:
@@ -80,6 +99,9 @@ def _header(path: Path) -> tuple[str, list[str]]:
     """
     with path.open("rb") as stream:
         content = stream.readline()
+    for begins, remedy in OTHER_FORMATS.items():
+        if content.startswith(begins):
+            raise DataError(f"{path}: this is no CSV file; {remedy}")
     try:
         line = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -90,6 +112,8 @@ def _header(path: Path) -> tuple[str, list[str]]:
     if line.count('"') % 2:
         raise DataError(f"{path}: a quotation mark of the header line is not closed; write every name on line 1")
     first = next(iter(line.strip("\r\n").splitlines()), "")  # a lone carriage return ends a line, too
+    if not first.strip():
+        raise DataError(f"{path}: line 1 is empty; write the names of the columns there")
     found = {mark: next(csv.reader([first], delimiter=mark, skipinitialspace=True)) for mark in SEPARATORS}
     separator = max(SEPARATORS, key=lambda mark: len(found[mark]))
     names = [name.strip() for name in found[separator]]

@@ -152,4 +152,6 @@ def text_of(value: Any) -> str:
     """Text of a group's value; 1.0 reads like 1, because a missing value elsewhere turns integers into floats."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
+    if isinstance(value, bytes):  # of a binary column
+        return value.decode("utf-8", "backslashreplace")
     return str(value)

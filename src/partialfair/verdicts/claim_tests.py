@@ -263,7 +263,7 @@ def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: f
         opposite = None if seeds else least.seeds_for(-least.mean, alpha / len(effects))
     found = replace(line, detectable=None if math.isnan(known) else known)
     if sample.incomplete:
-        return replace(found, note=f"{found.note}; seeds alone cannot make it hold: it lacks values to compare")
+        return replace(found, note=f"{found.note}; seeds alone cannot make it hold: some of its values are missing")
     if seeds is None and opposite is not None:
         return replace(found, seeds_needed=opposite, note=f"{found.note}; {OTHER_WAY}")
     return replace(found, seeds_needed=seeds)

@@ -78,7 +78,10 @@ def noise_of(row: Published, estimate: Estimate, level: float = 0.95) -> float:
     deviation = row.spread if row.spread_kind == "std" else math.nan
     if math.isnan(deviation):
         deviation = ours / _half_width_per_deviation(estimate.n, level)
-    theirs = deviation * _half_width_per_deviation(row.seeds or estimate.n, level)
+    runs = row.seeds or estimate.n
+    # One run has no degrees of freedom of its own; its deviation is that of ours.
+    freedom = runs if runs > 1 else estimate.n
+    theirs = deviation * _half_width_per_deviation(freedom, level) * math.sqrt(freedom / runs)
     return math.hypot(ours, theirs)
 
 

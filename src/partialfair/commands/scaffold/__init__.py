@@ -121,7 +121,17 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
 
 
 def _refuse_taken(kind: str, name: str, root: Path) -> None:
-    """Refuse the name of a plug-in of that kind that exists: with two of one name, every command would fail."""
+    """Refuse the name of a plug-in of that kind that exists, or a paper's that the grid uses.
+
+    With two of one name, every command would fail, or two reports would share a folder.
+    """
+    if kind == "paper":
+        from partialfair.grid.checks import RESERVED
+        from partialfair.grid.config import load_config
+
+        grid = load_config(root / "params.yaml")
+        if name in {*RESERVED, *grid.experiments, *grid.params.exhibits}:
+            raise ConfigError(f"{name!r} is an experiment, an exhibit or a rule of the workflow; choose another name")
     folder = KINDS[kind].folder
     for path in sorted((root / "src/partialfair" / folder).rglob(f"{name}.py")) if folder else ():
         raise ConfigError(f"{path.relative_to(root)} exists already; choose another name than {name!r}")

@@ -27,6 +27,7 @@ class Hypervolume(Options):
     """Area that an algorithm's models dominate, tested against that of the others."""
 
     algorithm: str = Field(description="whose differences to the others are tested")
+    algorithms: list[str] | None = Field(None, description="algorithms compared; all of them by default")
     reference_accuracy: dict[str, float] = Field({}, description="of the reference point, by dataset; else the lowest")
 
 
@@ -35,9 +36,15 @@ GAPS = {"absolute": "as in the published numbers", "relative": "by the definitio
 """What a row calls its scale."""
 
 
+def _compared(context: Shown) -> list[str]:
+    """The algorithms that the entry names, or all of them, in the order of the grid."""
+    chosen = context.options.algorithms
+    return [name for name in algorithms_of(context) if chosen is None or name in chosen]
+
+
 def lines(context: Shown) -> list[Line]:
     """One line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
-    names, control = algorithms_of(context), context.options.algorithm
+    names, control = _compared(context), context.options.algorithm
     result: list[Line] = []
     for experiment, dataset in panels(context):
         for scale in SCALES:
@@ -69,7 +76,7 @@ def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> 
 
 def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
     """Hypervolumes, times 1000, one row per constraint, dataset and scale of the gap."""
-    names = algorithms_of(context)
+    names = _compared(context)
     found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
     rows: list[tuple[list[Cell], list[Cell]]] = []
     for experiment, dataset in panels(context):
@@ -104,7 +111,7 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
 
 def summary(context: Shown) -> str:
     """The rank test in one sentence."""
-    names, control = algorithms_of(context), context.options.algorithm
+    names, control = _compared(context), context.options.algorithm
     found = rank_test_of(context, context.experiments, control, names)
     if found.reason:
         return f"No rank test: {found.reason}."

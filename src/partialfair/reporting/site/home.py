@@ -40,14 +40,14 @@ def lead(verdicts: list[papers.Verdict]) -> str:
     """Return the answer in one sentence: of how many papers the central claim holds, and so on."""
     found = Counter(one.word for one in verdicts)
     words = {
-        "holds": "holds",
-        "partly": "holds in part",
-        "does not hold": "does not hold",
-        "cannot tell": "is undecided",
+        "holds": ("holds", "hold"),
+        "partly": ("holds in part", "hold in part"),
+        "does not hold": ("does not hold", "do not hold"),
+        "cannot tell": ("is undecided", "are undecided"),
     }
-    parts = [f"of {count(found[word])} it {said}" for word, said in words.items() if found[word]]
+    parts = [f"{count(found[word])} {said[found[word] > 1]}" for word, said in words.items() if found[word]]
     if len(parts) == 1:
-        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word]}."
+        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word][0]}."
     listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
     return f"We re-ran {count(len(verdicts))} papers and tested each one's central claim: {listed}."
 

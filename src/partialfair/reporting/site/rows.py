@@ -10,6 +10,8 @@ from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import CLAIM, measured
 from partialfair.reporting.site.project import Project, Shown
 
+NOTHING = "No printed numbers, and no claim of its own."
+
 
 @dataclass(frozen=True)
 class Row:
@@ -64,7 +66,7 @@ def _published(lines: Sequence[Entry]) -> str:
     ):
         count = sum(entry.kind == kind for entry in lines)
         parts += [_counted(count, word)] if count else []
-    return " ".join(parts)
+    return " ".join(parts) or NOTHING
 
 
 def _counted(count: int, word: str) -> str:
@@ -99,6 +101,8 @@ def _why(lines: Sequence[Entry]) -> str:
     if bad:
         worst = max(bad, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
         against = "" if worst.kind == CLAIM else f": ours {measured(worst)}, printed {worst.printed}"
+        if against and worst.noise > 0:  # of the same rows it is far smaller than the interval of ours alone
+            against += f"; noise of their difference ±{worst.number('noise'):.2g}"
         return f"Clearest difference: {worst.what}{against}. {_reason(worst)}".strip()
     open_ = [entry for entry in lines if entry.outcome == "undecided"]
     seen = [value for entry in open_ if math.isfinite(value := entry.number("detectable"))]
