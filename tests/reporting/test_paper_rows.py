@@ -35,10 +35,8 @@ def test_the_first_claim_is_said_with_its_effect():
 def test_the_clearest_difference_is_the_reason():
     near = entry(verdict="differs", reproduced="0.82", note="accuracy of x; difference +0.02; no reason")
     far = entry(verdict="differs", reproduced="0.9", note="accuracy of x; difference +0.1; the column is left out")
-    assert (
-        rows._why([near, far])
-        == "Clearest difference: law school: ours 0.9, printed 0.8; noise of their difference ±0.02. The column is left out."
-    )
+    said = "law school: ours 0.9, printed 0.8; noise of their difference ±0.02. The column is left out."
+    assert rows._why([near, far]) == f"Clearest difference: {said}"
     assert rows._why([entry()]) == ""
 
 

@@ -26,7 +26,7 @@ LETTER, HEIGHT = 4.6, 8.0  # width of a letter of a label, and its height
 HEIGHTS = (5.0, -13.0, 13.0, -21.0, 21.0, -29.0)  # of a label's lower edge above its mark
 AWAY = 6.0  # of a label from its mark, to the right or to the left
 TOUCHING = 9.0  # points of print between two marks that share a label
-OVER_A_LABEL = OVER_A_MARK = 5  # as bad as over so many bars
+OVER_A_LABEL, OVER_A_MARK = 8, 25  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LOOKS = (
     ("#0072b2", "o", "-"),
