@@ -239,6 +239,9 @@ def test_targets_are_names_of_the_grid_or_files():
     require_targets(["figure1", "demo", "psp", "reports/figure1/figure1.csv"], ROOT / "params.yaml")
     with pytest.raises(ConfigError, match=r"there is no target 'figur1'; the nearest are figure1"):
         require_targets(["figur1"], ROOT / "params.yaml")
+    require_targets(["raw"], ROOT / "params.yaml", ["a9a", "simulated"])
+    with pytest.raises(ConfigError, match="unknown dataset 'bnk'; did you mean 'bank'"):
+        require_targets(["raw"], ROOT / "params.yaml", ["a9a", "bnk"])
 
 
 def test_an_unknown_target_ends_with_status_2_before_anything_starts(monkeypatch):

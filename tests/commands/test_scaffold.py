@@ -176,6 +176,12 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"metrics/mine.py exists already"):
         create("metric", "mine", tmp_path)
     assert (tmp_path / made.files[0]).read_text() == "mine"
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    shutil.copytree(ROOT / "papers", tmp_path / "papers")
+    for name in ("demo", "figure1", "all"):
+        with pytest.raises(ConfigError, match=f"'{name}' is an experiment, an exhibit or a rule"):
+            create("paper", name, tmp_path)
+        assert not (tmp_path / "papers" / name).exists()
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """What is asked of groups and settings: columns by name, enough rows on either side of a division, true or false."""
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,19 @@ def test_trees_say_so_too(table: dict[str, Any]):
     with pytest.warns(UnconstrainedWarning, match=IDLE):
         model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
     assert model.status_.startswith(IDLE)
+
+
+@pytest.mark.parametrize("family", ["partial_equal_opportunity", "partial_equalized_odds"])
+def test_on_the_whole_range_rates_of_one_are_not_idle(family: str):
+    """Of separable rows every positive one is accepted and every negative one refused: a gap of 0 is measured."""
+    group = np.arange(200) % 2
+    X = np.column_stack([np.repeat([-1.0, 1.0], 100), group])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnconstrainedWarning)
+        model = PartialFairClassifier(family, interval=[(0.0, 1.0)], kappa=0.1)
+        model.fit(X, np.repeat([0, 1], 100), sensitive_features=group)
+    assert not model.status_.startswith(IDLE)
+    assert (model.predict(X, sensitive_features=group) == np.repeat([0, 1], 100)).all()
 
 
 @pytest.mark.parametrize("interval", [[(0.0, 1.0)], [(0.1, 0.9)]])

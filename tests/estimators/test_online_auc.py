@@ -1,5 +1,7 @@
 """Row by row: the online estimator is the batch oracle at batches of one, and learns."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -103,3 +105,10 @@ def test_unusable_options_are_refused():
 def test_a_call_is_a_whole_number_of_rows(call):
     with pytest.raises(ConfigError, match=f"call is {call}; use a whole number"):
         OnlineAUC(call=call)
+
+
+@pytest.mark.parametrize("option", ["c", "bound", "radius"])
+@pytest.mark.parametrize("value", [-1.0, 0.0, math.nan, math.inf])
+def test_steps_and_bounds_are_positive_numbers(option: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"{option} is .*positive, finite"):
+        OnlineAUC(**{option: value})

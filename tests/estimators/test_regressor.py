@@ -449,3 +449,10 @@ def test_columns_keep_their_names(uses_group: bool) -> None:
     plain = DemographicParityRegressor(epsilon=0.2, uses_group=uses_group)
     scores = [model.fit(X, y, sensitive_features=group).score(X, y, **groups) for model in (chosen, plain)]
     assert scores[0] == pytest.approx(scores[1], abs=0.01)
+
+
+def test_where_no_atom_is_constrained_its_share_is_named() -> None:
+    X, y, group = drawn(400, 4)
+    with pytest.warns(UserWarning, match="shares of an atom lie at most 0.[0-9]+ from the overall one") as found:
+        model = DemographicParityRegressor(epsilon=0.9, tolerance="atom").fit(X, y, sensitive_features=group)
+    assert f"{float(np.max(model.deviations_)):.3g}" in str(found[-1].message)

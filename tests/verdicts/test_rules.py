@@ -121,6 +121,8 @@ class TestNumbers:
         twice = row(spread=2 * deviation, spread_kind="std")
         assert noise_of(twice, ours) == pytest.approx(math.sqrt(5) * ours.half_width)
         assert math.isnan(noise_of(row(), Estimate(0.8, math.nan, math.nan, math.nan, 1)))
+        once = row(seeds=1)  # has our deviation, with our degrees of freedom
+        assert noise_of(once, ours) == pytest.approx(math.sqrt(1 + ours.n) * ours.half_width)
 
     def test_more_seeds_here_do_not_sharpen_what_the_paper_measured(self):
         many = t_interval(np.tile([0.80, 0.82, 0.81, 0.85], 5))

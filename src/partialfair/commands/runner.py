@@ -66,11 +66,7 @@ def run_workflow(
     command = [sys.executable, "-m", "snakemake", "--cores", cores]
     command += ["--config", f"params={config}", f"datasets={datasets}"]
     command += ["--dry-run"] * dry_run + ["--force"] * force + _profile_options(profile)
-    grid = require_targets(targets, config)
-    for dataset in datasets.split():
-        if dataset not in grid.datasets and dataset not in plugins.names("datasets"):
-            hint = plugins.did_you_mean(dataset, {*grid.datasets, *plugins.names("datasets")})
-            raise ConfigError(f"--datasets: unknown dataset {dataset!r}; {hint}")
+    grid = require_targets(targets, config, datasets.split())
     command += ["--", *(targets or ["all"])]
     if dry_run or verbose:
         return subprocess.run(command, check=False).returncode
@@ -169,8 +165,11 @@ def become(command: Sequence[str]) -> NoReturn:
     os.execv(command[0], list(command))  # noqa: S606 (no shell is wanted)
 
 
-def require_targets(targets: Sequence[str], config: Path) -> "Config":
-    """Refuse a target that is neither a file nor a name of the grid or of the Snakefile; return the grid.
+def require_targets(targets: Sequence[str], config: Path, datasets: Sequence[str] = ()) -> "Config":
+    """Refuse a target that is neither a file nor a name of the grid or of the Snakefile, and a dataset that is none.
+
+    Returns:
+        The grid.
 
     Raises:
         ConfigError: with the nearest name.
@@ -184,6 +183,10 @@ def require_targets(targets: Sequence[str], config: Path) -> "Config":
         if target not in known and "/" not in target and "." not in target:
             near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
             raise ConfigError(f"{config}: there is no target {target!r}; the nearest are {near}")
+    every = {*grid.datasets, *plugins.names("datasets")}
+    for dataset in datasets:
+        if dataset not in every:
+            raise ConfigError(f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}")
     return grid
 
 
