@@ -73,6 +73,15 @@ class TestState:
         found = verdict.because(lines(holds=2, dominated=1, undecided=1, fails=1))
         assert found.startswith("3 of 5 comparisons hold, 1 of them by dominance, 1 fails, 1 is undecided")
 
+    def test_where_it_fails_is_said_by_the_title_of_the_experiment(self):
+        places = [("bank", "linear", "A"), ("bank", "linear", "B"), ("bank", "net", "A"), ("bank", "net", "B")]
+        own = [
+            line | {"dataset": dataset, "setting": setting, "against": other}
+            for line, (dataset, setting, other) in zip(lines(fails=3, holds=1), places, strict=True)
+        ]
+        found = verdict.because(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
+        assert found.endswith("it fails on bank (linear scores): A, B; bank (networks): A")
+
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]
         mixed = [*lines(claim="z", fails=1), lines(claim="z", holds=1)[0] | {"power": "no"}]

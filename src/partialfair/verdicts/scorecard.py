@@ -129,12 +129,13 @@ def tally(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
 
 def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -> list[dict[str, Any]]:
     """What the lines say of each paper that has a folder; see :func:`partialfair.verdicts.verdict.of_paper`."""
-    found = []
+    found, titles = [], {name: experiment.title for name, experiment in config.experiments.items()}
     for paper in config.papers:
         own = [line for line in lines if line["paper"] == paper]
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in own):
-            found.append(verdict.of_paper(paper, own, [claim.id for claim in claims if claim.central], root))
+            central = [claim.id for claim in claims if claim.central]
+            found.append(verdict.of_paper(paper, own, central, root, titles))
     return found
 
 

@@ -1,5 +1,6 @@
 """What the lines of the scorecard say of a paper as a whole; nothing here looks anywhere but at the lines."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -93,7 +94,9 @@ def _tally(lines: Lines, words: Iterable[str]) -> dict[str, int]:
     return {word: found[word] for word in words}
 
 
-def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path()) -> dict[str, Any]:
+def of_paper(
+    name: str, lines: Lines, central: Iterable[str], root: Path = Path(), titles: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Everything a first screen says of a paper.
 
     Args:
@@ -101,6 +104,7 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         lines: its lines of the scorecard.
         central: ids of the claims that its verdict rests on.
         root: the project's root.
+        titles: of experiments, where lines name them.
     """
     about, every = paper(name, root), claims(lines)
     asked = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
@@ -117,19 +121,20 @@ def of_paper(name: str, lines: Lines, central: Iterable[str], root: Path = Path(
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "by construction", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
-        "because": because(rests_on, len(asked) - len(rests_on)),
+        "because": because(rests_on, len(asked) - len(rests_on), titles),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
     }  # fmt: skip
     return found | {"sentence": sentence(found)}
 
 
-def because(lines: Lines, powerless: int = 0) -> str:
+def because(lines: Lines, powerless: int = 0, titles: Mapping[str, str] | None = None) -> str:
     """How the comparisons of the central claim were decided, and where the opposite was, in words.
 
     Args:
         lines: the comparisons that count.
         powerless: how many more there are, which a model that the claim is not about passes as well.
+        titles: of experiments, where lines name them.
     """
     if not lines:
         return "no claim of the paper is marked as central"
@@ -142,21 +147,30 @@ def because(lines: Lines, powerless: int = 0) -> str:
     against = [line for line in lines if line["verdict"] == "fails"]
     words = ("1 more does", "it") if powerless == 1 else (f"{powerless} more do", "them")
     rest = f"; {words[0]} not count, as the unconstrained model passes {words[1]} too" if powerless else ""
-    return ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines)}" if against else "") + rest
+    return (
+        ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines, titles or {})}" if against else "") + rest
+    )
 
 
-def _where(lines: Lines, every: Lines) -> str:
-    """Datasets of some lines, with what they are compared with where a dataset's lines differ."""
+def _where(lines: Lines, every: Lines, titles: Mapping[str, str]) -> str:
+    """Datasets of some lines, with what they are compared with where some of a dataset's lines are not among them."""
+    places = {place: [line for line in lines if _place(line) == place] for place in dict.fromkeys(map(_place, lines))}
+    total = Counter(map(_place, every))
+    whole = all(len(own) == total[place] for place, own in places.items())
     words = []
-    for place in dict.fromkeys((str(line["dataset"]), str(line.get("setting", ""))) for line in lines):
-        own, total = ([one for one in some if _place(one) == place] for some in (lines, every))
-        whole = len(own) == len(total)
+    for place, own in places.items():
         others = ", ".join(dict.fromkeys(str(line["against"]) for line in own if line.get("against")))
         title = place[0].replace("_", " ") or "all"
         if len({_place(line)[1] for line in every if _place(line)[0] == place[0]}) > 1:
-            title += f" ({place[1].replace('_', ' ')})"
+            title += f" ({_named(place[1], titles)})"
         words.append(title if whole or not others or len(own) > 4 else f"{title}: {others}")
     return "; ".join(words) if any(":" in word for word in words) else ", ".join(words)
+
+
+def _named(setting: str, titles: Mapping[str, str]) -> str:
+    """An experiment by its title as it stands within a sentence, without what the title adds in parentheses."""
+    title = re.sub(r" \([^)]*\)$", "", titles.get(setting, setting.replace("_", " ")))
+    return title[:1].lower() + title[1:]
 
 
 def _place(line: Mapping[str, Any]) -> tuple[str, str]:
