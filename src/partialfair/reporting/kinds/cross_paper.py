@@ -300,7 +300,9 @@ def answer(experiment_lines: list[Line], title: str, tolerance: float) -> str:
     name = style.look(first["algorithm"]).label
     text = f"{title} within {tolerance:g}: {name} has the smallest mean rank, {first['rank']:.1f}"
     labels = ", ".join(style.look(e["algorithm"]).label for e in near)
-    return text + (f"; the intervals of {labels} reach it." if near else "; no other method's interval reaches it.")
+    if not near:
+        return f"{text}; the 95% intervals of all others lie above it."
+    return f"{text}; the 95% intervals of these reach down to it: {labels}."
 
 
 def not_applicable(found: list[Line]) -> dict[str, list[str]]:
