@@ -68,6 +68,11 @@ def bootstrap_replicates(
 ) -> dict[str, NDArray[np.float64]]:
     """Values of metrics on rows resampled with replacement within each (group, label) stratum.
 
+    The numbers of rows by group and label are held fixed. Where scores tell the labels apart, shares of positive
+    decisions and their gaps then vary too little: of two groups of 200 rows with an AUC of .98, 65 to 73 of 100
+    intervals at .95 held the true ``positive_rate``, ``dp_full`` and ``sp_full``; with one of .76, 87 to 97. An audit
+    (:func:`partialfair.audit.audit_scores`) draws within groups alone.
+
     A metric that is not estimable is left out.
 
     Args:
