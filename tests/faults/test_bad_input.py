@@ -178,6 +178,9 @@ CASES = {
     "identifier as input": Case(identifiers, PREPARE, "'id'", "1200 different values", "put it into drop"),
     "one group": Case(csv(column(4, "f")), PREPARE, RAW, "1 groups", "at least 2"),
     "group too small": Case(csv(cell(3, 4, "x")), PREPARE, RAW, "'x': 1", "small_groups"),
+    "split of the raw file": Case(nothing, (*SPLITTING, "--table", RAW), "--table", RAW, "`partialfair data prepare`"),
+    "prepare without an entry": Case(nothing, ("data", "prepare", "csv_table"), "csv_table.file", "missing", "add it"),
+    "prepare of a near name": Case(nothing, ("data", "prepare", "loan"), "unknown dataset", "'loan'", "mean 'loans'"),
     "one class": Case(lambda folder: arrays(TABLE, y=np.ones_like)(folder), SPLITTING, "loans", "+1", "both classes"),
     # ---------------------------------------------------------------- tables, splits, models
     "table truncated": Case(cut(TABLE), TRAIN, TABLE, "not a readable table", "delete the file and prepare"),

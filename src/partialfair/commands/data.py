@@ -97,10 +97,13 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
+    from partialfair.errors import ConfigError
     from partialfair.grid import paths
     from partialfair.jobs.split import split
     from partialfair.tables.dataset import Dataset, Split
 
+    if table is not None and table.suffix != ".npz":  # or it would be called damaged, and its deletion recommended
+        raise ConfigError(f"--table {table}: a prepared table ends in .npz; `partialfair data prepare` makes it")
     target, options = out or Path(paths.split(dataset, seed)), _checked(dataset, config)
     if table is None and out is None and make_recorded(target, config):
         made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)
