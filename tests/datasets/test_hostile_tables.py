@@ -239,10 +239,15 @@ def test_check_refuses_files_and_columns_that_are_not_there(changes: dict[str, A
 
 @pytest.mark.parametrize("positive", ["yes", "no"])
 def test_a_label_in_two_cases_is_not_half_negative(positive: str) -> None:
-    with pytest.raises(DataError, match="which is one; write them alike"):
+    with pytest.raises(DataError, match="takes .* and .*; write them alike"):
         load(whole("y", lambda i: ("yes", "no", "YES", "No")[i % 4]), positive=positive)
 
 
 def test_the_positive_of_two_words_does_not_depend_on_capitals() -> None:
     words = whole("y", lambda i: ("Yes", "no")[i % 2])
     assert load(words).y[0] == 1.0
+
+
+def test_a_label_that_is_a_number_may_be_larger_than_an_input() -> None:
+    found = load(whole("y", lambda i: f"{i}e13"), task="regression")
+    assert found.y.max() == 119e13

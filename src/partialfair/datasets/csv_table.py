@@ -51,6 +51,9 @@ NEARLY = 0.9
 FEW = 20
 """Values that a category may have in a table of any size; in larger ones, as many as half the rows."""
 
+LARGEST_LABEL = 1e37
+"""Predictions are stored in single precision, which ends at 3.4e38."""
+
 EMPTY = frozenset(("", "NA", "NaN", "nan", "null"))
 """Texts of a label or an input that stand for a missing value."""
 
@@ -119,7 +122,8 @@ def load(
     numeric_columns = np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64)
     shared = (codes.astype(np.int16), inputs, names, SPEC.name, numeric_columns)
     if task == "regression":
-        return Dataset(X, _numbers(path, label, columns[label])[rows], *shared, task="regression")
+        numbers_of_label = _numbers(path, label, columns[label], LARGEST_LABEL)
+        return Dataset(X, numbers_of_label[rows], *shared, task="regression")
     return Dataset(X, _labels(path, label, texts[label][rows], positive), *shared)
 
 
@@ -254,7 +258,7 @@ def _blank(entries: NDArray[Any], texts: Iterable[str] = ("",)) -> NDArray[np.bo
     return np.asarray(pd.isna(entries)) | np.isin(pd.Series(entries).astype(str).str.strip(), list(texts))
 
 
-def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
+def _numbers(path: Path, name: str, column: Any, largest: float = LARGEST) -> NDArray[np.float64]:
     """Return a column as numbers, shape (n,), NaN where an entry is missing."""
     import pandas as pd
 
@@ -267,11 +271,11 @@ def _numbers(path: Path, name: str, column: Any) -> NDArray[np.float64]:
             f"{path}: column {name!r} holds {entries[row]!r} in row {row + 1} after the header, which is no finite "
             "number; correct it, or put the column into categorical or drop"
         )
-    large = np.abs(values) > LARGEST
+    large = np.abs(values) > largest
     if large.any():
         row = int(np.flatnonzero(large)[0])
         raise DataError(
-            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, beyond {LARGEST:g}; "
+            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, beyond {largest:g}; "
             "rescale the column, or put it into drop"
         )
     return values
@@ -381,7 +385,7 @@ def _labels(path: Path, name: str, entries: NDArray[Any], positive: Any) -> NDAr
             )
     alike = [level for level in levels if level != chosen and level.strip().casefold() == chosen.strip().casefold()]
     if alike:
-        raise DataError(f"{path}: label {name!r} is {chosen!r} or {alike[0]!r}, which is one; write them alike")
+        raise DataError(f"{path}: label {name!r} takes {chosen!r} and {alike[0]!r}; write them alike")
     return np.where(codes == levels.index(chosen), 1.0, -1.0)
 
 
