@@ -189,7 +189,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
             place = (named[0]["fairness"], named[0]["accuracy"])
             line = {"arrowstyle": "-", "color": inks[named[0]["experiment"]], "lw": 0.8, "shrinkA": 0, "shrinkB": 3}
             axis.annotate(
-                _name(named), place, at, textcoords="offset points", fontsize=8, color=line["color"], arrowprops=line,
+                _name(named), place, at, textcoords="offset points", fontsize=8, color=style.INK, arrowprops=line,
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
