@@ -49,7 +49,7 @@ def lead(verdicts: list[papers.Verdict]) -> str:
     if len(parts) == 1:
         return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word][0]}."
     listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
-    return f"We re-ran {count(len(verdicts))} papers and tested each one's central claim: {listed}."
+    return f"We re-ran all of them. Of {count(len(verdicts))} central claims, {listed}."
 
 
 def count(number: int) -> str:
