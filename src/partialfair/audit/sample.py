@@ -288,7 +288,7 @@ def _later(labels: Any, names: Sequence[str]) -> str:
             seen the same texts would take another one for positive.
     """
     (column,) = columns_of(labels, "labels").values()
-    texts = any(isinstance(value, str) for value in np.asarray(column, object)[:1])
+    texts = isinstance(next(iter(column)), str)
     numbers = all(_is_number(name) for name in names)
     if numbers and not texts:
         return max(names, key=float)

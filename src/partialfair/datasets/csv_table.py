@@ -136,7 +136,7 @@ def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None
     """
     where, path = f"{source}: datasets.{dataset}", Path(str(options["file"]))
     try:
-        _check_options(*(options.get(name, usual) for name, usual in _USUAL.items()))
+        _check_options(**{name: options.get(name, usual) for name, usual in _USUAL.items()})
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).removeprefix('csv_table: ')}") from error
     try:
@@ -161,7 +161,7 @@ def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None
 
 
 _USUAL = {"small_groups": "refuse", "missing": "refuse", "task": "classification", "positive": None}
-"""Options that are checked without the file, in the order of the function below, and their defaults."""
+"""Options that are checked without the file, and their defaults."""
 
 
 def _check_options(small_groups: str, missing: str, task: str, positive: Any) -> None:
