@@ -391,6 +391,26 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     ]
 
 
+def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd):
+    """Once its output stood on the terminal in full: thousands of lines, and none of them said how much is left."""
+    monkeypatch.chdir(tmp_path)
+    asked: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(runner, "recorded", lambda grid, targets: asked.append((grid, list(targets))))
+    monkeypatch.setattr("partialfair.grid.config.load_config", str)
+    script = f"print({LOG!r})"
+    status = runner.repeat([sys.executable, "-c", script, "--config", "params=other.yaml", "--", "demo", "psp"])
+    assert status == 0 and asked == [("other.yaml", ["demo", "psp"])]
+    assert "rule train" not in "".join(capfd.readouterr())
+    assert runner.LOG.read_text().strip() == LOG.strip()
+    runner.repeat([sys.executable, "-c", script, "demo"])
+    assert len(asked) == 1
+    kept: list[list[str]] = []
+    monkeypatch.setattr(runner, "become", lambda command: kept.append(list(command)) or sys.exit(0))
+    with pytest.raises(SystemExit):
+        runner.repeat([sys.executable, "-c", script, "--dry-run", "--", "demo"])
+    assert len(kept) == 1
+
+
 def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)

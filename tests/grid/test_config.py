@@ -230,6 +230,7 @@ def test_settings_of_a_job_are_strict_json(tmp_path: Path):
     [
         (("dmo", "simulated", "idca", "0.2", 0), "unknown experiment 'dmo'; did you mean 'demo'?"),
         (("demo", "simulate", "idca", "0.2", 0), "no dataset 'simulate'; did you mean 'simulated'?"),
+        (("demo", "law_school", "idca", "0.2", 0), "no dataset 'law_school'; choose from simulated"),
         (("demo", "simulated", "icda", "0.2", 0), "no algorithm 'icda'; did you mean 'idca'?"),
         (("demo", "simulated", "alm", "0.3", 0), "no kappa 0.3; choose from 0.2"),
         (("demo", "simulated", "alm", "x", 0), "no kappa x"),

@@ -172,7 +172,7 @@ def resume(
     The jobs it left are cancelled, the folder is unlocked, and its command is repeated, with further arguments if any
     are given.
     """
-    from partialfair.commands.runner import become
+    from partialfair.commands.runner import repeat
     from partialfair.jobs.resume import resume as run
 
-    sys.exit(run(context.args, ended, start=become))
+    sys.exit(run(context.args, ended, start=repeat))

@@ -22,6 +22,7 @@ from partialfair.grid import paths
 from partialfair.tables.files import read_json
 
 if TYPE_CHECKING:
+    from partialfair.commands.forecast import Forecast
     from partialfair.grid.config import Config
 
 BENCHMARKS = Path("tests/benchmarks/run.py")
@@ -157,6 +158,29 @@ def make_recorded(path: Path, config: Path) -> bool:
     if status := run_workflow([str(path)], config, force=path.exists() and not record.exists()):
         raise typer.Exit(status)
     return True
+
+
+def repeat(command: Sequence[str]) -> int:
+    """Run a recorded command of Snakemake again, with a line of progress; a dry run shows its own output.
+
+    Args:
+        command: interpreter, ``-m snakemake`` and its arguments.
+
+    Returns:
+        Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
+    """
+    if {"-n", "--dry-run", "--dryrun"} & set(command):
+        become(command)
+
+    def forecast() -> "Forecast | None":
+        from partialfair.grid.config import load_config
+
+        if "--" not in command:  # it was no command of ours: which of its words are targets is not known
+            return None
+        grids = [word.removeprefix("params=") for word in command if word.startswith("params=")]
+        return recorded(load_config(grids[-1] if grids else PARAMS), command[command.index("--") + 1 :])
+
+    return follow(command, LOG, again=lambda: f"cd {shlex.quote(os.getcwd())} && partialfair resume", forecast=forecast)
 
 
 def become(command: Sequence[str]) -> NoReturn:

@@ -163,10 +163,11 @@ class Config:
         Raises:
             ConfigError: the grid has no such run; the message names the first part that is wrong.
         """
-        run = self.experiment(experiment).runs.get(dataset)
+        runs = self.experiment(experiment).runs
+        run = runs.get(dataset)
         where = f"{self.source}: experiments.{experiment}.runs"
         if run is None:
-            raise ConfigError(f"{where}: no dataset {dataset!r}; {plugins.did_you_mean(dataset, self.datasets)}")
+            raise ConfigError(f"{where}: no dataset {dataset!r}; {plugins.did_you_mean(dataset, runs)}")
         if algorithm not in run.algorithms:
             hint = plugins.did_you_mean(algorithm, run.algorithms)
             raise ConfigError(f"{where}.{dataset}.algorithms: no algorithm {algorithm!r}; {hint}")
