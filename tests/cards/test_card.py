@@ -159,8 +159,11 @@ def test_a_zero_that_no_decision_stands_behind_is_not_printed(rows: Any) -> None
     card = render(out)
     cells = {row[0].split("`")[1]: row[1:4] for row in lines_of(card, "Metrics")}
     assert cells["eop"][2] == cells["eop_gap"][2] == "–" and cells["eop_full"][2] != "–"
+    # The larger of two differences of which one says nothing is no number either, as in an audit.
+    assert metrics["splits"]["test"]["eod"] > 0 and cells["eod"][2] == cells["eod_gap"][2] == "–"
     assert re.search(
-        r"Not estimable: .*\(`eop`\), .*\(`eop_gap`\), on the test rows: the decision threshold 0 lies outside", card
+        r"Not estimable: .*\(`eod`\), .*\(`eop`\), .*\(`eop_gap`\), on the test rows: the decision threshold 0 lies outside",
+        card,
     )
 
 

@@ -431,6 +431,26 @@ def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.
     assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
 
 
+def test_of_two_runs_that_begin_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The second one emptied the log of the first, and failed without a reason."""
+    monkeypatch.chdir(tmp_path)
+    with runner.alone():
+        runner.LOG.write_text("3 of 12 steps (25%) done\n")
+        with pytest.raises(PartialFairError, match="another run has just begun in this folder"), runner.alone():
+            pytest.fail("there are two")
+        assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
+    with runner.alone():
+        pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no SIGPIPE on this system")
+def test_a_reader_that_has_enough_does_not_fail_a_gate():
+    """Status 1 is that of a gate; a reader of the first line alone ends the command by a signal, as any other one."""
+    command = f"{sys.executable} -m partialfair list metrics --json | (exec 0<&-); echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == str(128 + signal.SIGPIPE) and not done.stderr
+
+
 def test_a_line_that_is_written_in_parts_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     script = (
         "import sys, time\n"

@@ -246,6 +246,15 @@ def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
     assert done.returncode == 1 and "BROKEN reports/tradeoff/tradeoff.png: damaged: it is not" in done.stdout
 
 
+def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`partialfair data split` makes one seed's, as the tutorial has it; those of other seeds were called missing."""
+    spoilt.path(SPLIT).unlink()
+    assert [(found.path, found.fault) for found in checked(spoilt, monkeypatch).breaks][0] == (SPLIT, Fault.MISSING)
+    shutil.rmtree(spoilt.path("data/runs"))
+    chain = checked(spoilt, monkeypatch)
+    assert chain.absent["split"] == 1 and not [found for found in chain.breaks if found.path == SPLIT]
+
+
 @pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
 def test_without_its_runs_an_exhibit_follows_from_the_tables_that_were_collected(
     spoilt: Lab, monkeypatch: pytest.MonkeyPatch

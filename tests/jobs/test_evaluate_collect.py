@@ -1,10 +1,12 @@
 """Evaluation of a stored model, and the tidy tables of an experiment with runs that failed or never ran."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +16,7 @@ from partialfair import metrics, seeding
 from partialfair.errors import DataError
 from partialfair.grid import tidy
 from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
-from partialfair.jobs.collect import collect
+from partialfair.jobs.collect import collect, collect_experiment
 from partialfair.jobs.evaluate import evaluate, measure
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
@@ -245,6 +247,23 @@ class TestCollect:
         collect([(job, {"constraint": "c", "interval": INTERVAL})], folder / "reports", folder)
         (row,) = pq.read_table(folder / "reports/runs.parquet").to_pylist()
         assert {name for name in tidy.CERTIFICATES if row[name] == row[name]} == {column} and row[column] == 0.5
+
+    def test_results_of_runs_that_are_not_here_are_not_written_over(self, folder, monkeypatch):
+        """In a clone, which has the tables and not the runs, they once became "not run" without a word."""
+        jobs = [Job("e", "small", "idca", 0.1, seed) for seed in (0, 1)]
+        config = SimpleNamespace(jobs=lambda _: jobs)
+        settings = {"constraint": "c", "interval": INTERVAL}
+        monkeypatch.setattr("partialfair.jobs.collect.job_settings", lambda *_: settings)
+        write_run(folder, folder / jobs[0].path)
+        paths = collect_experiment(config, "e", root=folder)  # the second one has not been run, which may stay so
+        collect_experiment(config, "e", root=folder)
+        kept = [path.read_bytes() for path in paths]
+        shutil.rmtree(folder / jobs[0].path)
+        with pytest.raises(DataError, match=r"runs\.parquet: it has 1 runs that are not here .*seed=0\); nothing was"):
+            collect_experiment(config, "e", root=folder)
+        assert [path.read_bytes() for path in paths] == kept
+        collect_experiment(config, "e", root=folder, replace=True)
+        assert set(pq.read_table(paths[1]).column("status").to_pylist()) == {"not_run"}
 
     def test_damaged_run_file_is_named(self, folder):
         job = Job("e", "small", "idca", 0.1, 0)

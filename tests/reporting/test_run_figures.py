@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -155,6 +156,24 @@ class TestPanels:
             written.setdefault(key, []).append((float(row["rank_1"]), float(row["rank_2"])))
         assert drawn == {tuple(points) for points in written.values()} and len(drawn) == 2 * 4 * 3
         assert len({axis for axis, _, _ in calls}) == 8
+
+    def test_numbers_of_runs_that_are_not_here_are_not_drawn_over(self, whole, tmp_path):
+        """In a clone the figure once became twelve empty panels, and its command said nothing."""
+        root, config = whole
+        bare = tmp_path / "clone"
+        for name in ("reports", "params.yaml", "papers"):
+            if (root / name).exists():
+                (shutil.copytree if (root / name).is_dir() else shutil.copy)(root / name, bare / name)
+        out = tmp_path / "out"
+        for folder in (out, tmp_path / "empty"):
+            report.render_exhibit(config, "figure2", folder, root if folder == out else bare, pictures=False)
+        kept = (out / "figure2.csv").read_bytes()
+        with pytest.raises(DataError, match=r"figure2\.csv: it shows numbers of runs that are not here \(.*scores"):
+            report.render_exhibit(config, "figure2", out, bare, pictures=False)
+        assert (out / "figure2.csv").read_bytes() == kept
+        report.render_exhibit(config, "figure2", tmp_path / "empty", bare, pictures=False)
+        report.render_exhibit(config, "figure2", out, bare, pictures=False, replace=True)
+        assert (out / "figure2.csv").read_bytes() == (tmp_path / "empty/figure2.csv").read_bytes()
 
     def test_ends_of_the_interval_are_marked_on_both_axes(self, whole, monkeypatch):
         for method in ("axvline", "axhline"):

@@ -124,8 +124,11 @@ def test_what_cannot_be_used_is_refused() -> None:
     scores, group, y = (torch.as_tensor(part) for part in batch(groups=2))
     with pytest.raises(PluginError, match="did you mean 'partial_demographic_parity'"):
         BatchConstraint(2, "partial_demografic_parity")
-    with pytest.raises(ConfigError, match="compares all pairs of rows"):
+    with pytest.raises(ConfigError, match="compares no mean shares or losses of groups"):
         BatchConstraint(2, "auc_gap_group")
+    for groups in (0, 1, 2.0, "2", True):
+        with pytest.raises(ConfigError, match="n_groups is .*use a whole number of groups, at least 2"):
+            BatchConstraint(groups)
     with pytest.raises(ConfigError, match="width is 0"):
         BatchConstraint(2, width=0)
     module = BatchConstraint(2, "partial_equal_opportunity")

@@ -325,7 +325,14 @@ def test_what_cannot_be_used_is_refused() -> None:
         StochasticGhost([x], radius=20)
     with pytest.raises(ConfigError, match="success is 1"):
         StochasticGhost([x], success=1.0)
+    for values, said in (
+        (torch.zeros(6), "there are 6: leave slack out"),
+        (torch.cat([x - 0.2, -x - 0.2]), "slack is 0.05, the two constraints have 0.2"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            StochasticGhost([x], slack=0.05).full_step(x.sum() ** 2, values)
+    assert not SSLALM([x]).multipliers.numel()
     with pytest.raises(ConfigError, match="'average' or 'last'"):
         StochasticIDCA(nn.Linear(1, 1), BatchConstraint(2), next_iterate="best")
     with pytest.raises(DataError, match="lower lr"):
-        StochasticGhost([x], slack=0.1).full_step(x.sum() * torch.nan, torch.cat([x, -x]))
+        StochasticGhost([x], slack=0.1).full_step(x.sum() * torch.nan, torch.cat([x - 0.1, -x - 0.1]))

@@ -67,6 +67,11 @@ def suggest_for_file(
         raise ConfigError(f"threshold is {sample.threshold}, by which nothing is decided; use a finite number")
     counts = counts_above(sample.of_groups(np.flatnonzero(kept)).tally, int(kept.sum()))
     rate = float(np.mean(sample.scores > sample.threshold))
+    if rate in (0.0, 1.0):
+        raise ConfigError(
+            f"threshold is {sample.threshold:g}{' (the default)' if threshold is None else ''}: every row gets the "
+            "same decision, so that no interval is where decisions are made; give the threshold (--threshold)"
+        )
     return suggest_from_counts(counts, rate, lengths, step, measure)
 
 

@@ -98,7 +98,7 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     if lines:
         axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.14), ncols=2, fontsize=TEXT)
     else:
-        axis.legend(loc="lower right", fontsize=TEXT)
+        axis.legend(loc="lower right", fontsize=TEXT, frameon=True, framealpha=1, facecolor="white", edgecolor="none")
     figure.tight_layout()
     return figure
 

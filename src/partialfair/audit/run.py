@@ -1,6 +1,5 @@
 """The audit itself: rows in, result out."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -146,9 +145,7 @@ def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
         "labelled": sample.y is not None,
-        "suggestion": _suggestion(counts_above(own.tally, len(compared)), rate)
-        if math.isfinite(sample.threshold)
-        else None,
+        "suggestion": _suggestion(counts_above(own.tally, len(compared)), rate) if 0 < rate < 1 else None,
         "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),
     }
 

@@ -265,7 +265,8 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
     if len(names) > 2 or (len(names) == 1 and positive is None):
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         raise DataError(
-            f"labels: {len(names)} values ({shown}), two are needed; map them to two, or leave the labels out"
+            f"labels: {len(names)} value{'s' * (len(names) > 1)} ({shown}), two are needed; map them to two, or leave "
+            "the labels out"
         )
     if positive is None:
         wanted = _later(labels, names)

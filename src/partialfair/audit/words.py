@@ -195,9 +195,16 @@ def near_limit(gate: "Gate", found: "Measurement") -> str:
 
 
 def remedies(result: "AuditResult") -> list[str]:
-    """Return what to do about gates that were not measured, each remedy once."""
+    """Return what to do about what was not measured, each remedy once."""
     reasons = [gate.reason for gate in result.gates if gate.reason.startswith("not estimable")]
-    return [text for part, text in _REMEDIES.items() if any(part in reason for reason in reasons)]
+    found = [text for part, text in _REMEDIES.items() if any(part in reason for reason in reasons)]
+    kept, ranks = (result.measured.overall[name].value for name in ("sp", "rank_gap"))
+    if kept == 0 and ranks:
+        found.append(
+            "within the interval all scores are tied, so that sp and gauc see no difference there; rank_gap does, and "
+            "scores in place of decisions would tell more"
+        )
+    return found
 
 
 def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:

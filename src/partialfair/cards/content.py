@@ -294,16 +294,16 @@ def _listed(empty: Mapping[str, str]) -> list[str]:
 def _metric_table(
     metrics: Mapping[str, Any], level: float, empty: Mapping[str, str], whole: bool
 ) -> tuple[list[str], list[list[str]]] | None:
-    """A line per metric, those of decisions that measured nothing without their zeros; ``None`` without a model."""
+    """A line per metric, those of decisions that measured nothing without their numbers; ``None`` without a model."""
     if not metrics["splits"]:
         return None
     rows = []
     for names in _lines(metrics, whole):
         name = names[0]
         measured = [metrics["splits"].get(split, {}).get(name) for split in SPLITS]
-        values = ["–" if name in empty and value == 0 else number(value) for value in measured]
+        values = ["–" if name in empty else number(value) for value in measured]
         known = [metrics["bootstrap"].get("test", {}).get(own) for own in names]
-        ends = next(filter(None, known), None)
+        ends = next(filter(None, known), None) if name not in empty else None
         title = _title(f"{name}_full" if f"{name}_full" in names else name)
         codes = ", ".join(f"`{own}`" for own in names)
         row = [f"{title} ({codes})" if title else codes, *values]

@@ -115,15 +115,15 @@ def _rate(found: Measurement) -> str:
 
 
 def by_convention(metrics: Mapping[str, Any], rows: ScoredRows, groups: Sequence[str]) -> dict[str, str]:
-    """Metrics that are 0 on the test rows because no decision was measured there, and why, as an audit says it."""
+    """Metrics that say nothing on the test rows since no decision was measured there, and why, as an audit says it."""
     tested = metrics["splits"].get("test", {})
-    zero = {name: name if name in DECIDED else name.removesuffix("_gap") for name in tested if tested[name] == 0}
-    zero = {name: of for name, of in zero.items() if of in DECIDED}
+    decided = {name: name if name in DECIDED else name.removesuffix("_gap") for name in tested}
+    decided = {name: of for name, of in decided.items() if of in DECIDED and tested[name] is not None}
     present = np.unique(rows.group).astype(int).tolist()
-    if not zero or len(present) < 2:
+    if not decided or len(present) < 2:
         return {}
     interval = Interval.of((metrics.get("settings") or {}).get("interval", ((0.0, 1.0),)))
     unions = interval.for_groups(len(groups))
     sample = Sample(rows.scores, rows.y, rows.group, tuple(groups), 0.0)
     found = audited(sample, unions, present, np.random.default_rng(0), 0, 0.95).overall
-    return {name: found[of].reason for name, of in zero.items() if of in found and found[of].value is None}
+    return {name: found[of].reason for name, of in decided.items() if of in found and found[of].value is None}

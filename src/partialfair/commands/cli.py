@@ -1,7 +1,9 @@
 """The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
 
+import signal
 import sys
 import traceback
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -53,6 +55,12 @@ def program(
 def main() -> None:
     """Run the command line; an error that a person can act on is one sentence and exit status 2, any other 3."""
     processor.settle()  # before any verb imports NumPy
+    if hasattr(signal, "SIGPIPE") and sys.argv[1:2] != ["data"]:  # of which some verbs read from the network
+        # Else whoever reads only the first lines would make of a gate that was passed one that was not (status 1).
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of groups in a terminal that lacks their letters
     try:
         app()
     except PartialFairError as error:

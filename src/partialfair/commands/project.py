@@ -117,12 +117,14 @@ def unchanged(
     It takes seconds, where Snakemake takes half a minute. Exit status 1 if something has, or if it is not known.
     """
     from partialfair.commands import unchanged as look
+    from partialfair.commands.runner import require_targets
 
     if record:
         look.record(target, config)
         return
     changed = look.changes(target, config)
     if changed is None:
+        require_targets([target], config)
         print(f"{target}: not known to be made; --record asks Snakemake")
         raise typer.Exit(1)
     if changed:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, JsonOption, OutOption, print_json
+from partialfair.commands.common import PARAMS, REPLACE, RESULTS, STEPS, ConfigOption, JsonOption, OutOption, print_json
 
 app = typer.Typer()
 
@@ -26,17 +26,22 @@ def report(
         Path | None, typer.Option(help="Draw nothing: write this file, a page with the exhibit as it was drawn.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep claims that lack their runs here.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:
-    """Draw a figure or table, with the CSV of its numbers."""
+    """Draw a figure or table, with the CSV of its numbers.
+
+    Where that CSV has numbers of runs that are not here, it is left alone.
+    """
     from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
     grid = load_config(config)
-    for path in (
-        render_exhibit(grid, exhibit, out, keep=keep) if page is None else [render_exhibit_page(grid, exhibit, page)]
-    ):
+    if page is not None:
+        print(render_exhibit_page(grid, exhibit, page))
+        return
+    for path in render_exhibit(grid, exhibit, out, keep=keep, replace=replace):
         print(path)
 
 
@@ -46,7 +51,7 @@ def scorecard(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep lines that were decided and lack their runs here.")
     ] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Write 'not run' over them.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:

@@ -1,12 +1,14 @@
 """The verbs that start other programs: Snakemake, and the benchmarks of a checkout."""
 
 import base64
+import fcntl
 import os
 import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import chain
@@ -83,8 +85,8 @@ def run_workflow(
         options = [word for name, value in given.items() if value for word in (name, value)]
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
-    _refuse_beside_another()
-    status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
+    with alone():
+        status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
     for line in () if status else idle(grid, targets):
         print(line)
     return status
@@ -126,19 +128,40 @@ def idle(config: "Config", targets: Sequence[str]) -> Iterator[str]:
             yield f"{name}: in {count:,} of {len(found):,} runs the method does not apply; `reason` in {path} says why"
 
 
-def _refuse_beside_another() -> None:
-    """Refuse to run beside a Snakemake of this folder, which may have outlived its command: its log would be lost.
+@contextmanager
+def alone() -> Iterator[None]:
+    """Refuse to run beside another run of this folder, whose log would be lost.
+
+    Snakemake may have outlived its command, so that it is looked for, too; of one on another machine its lock tells.
 
     Raises:
-        PartialFairError: one runs on this machine; of one on another machine the lock tells.
+        PartialFairError: one runs on this machine.
+    """
+    _refuse_beside_another()
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    with LOG.with_suffix(".lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PartialFairError("another run has just begun in this folder; wait for it, or stop it") from None
+        except OSError:  # the folder is on a file system without locks
+            pass
+        yield
+
+
+def _refuse_beside_another() -> None:
+    """Refuse to run beside a Snakemake of this folder.
+
+    Raises:
+        PartialFairError: one runs on this machine.
     """
     from partialfair.jobs.orphans import command_line, is_alive
-    from partialfair.jobs.resume import RECORD
+    from partialfair.jobs.resume import RECORD, stopping
 
     record = read_json(RECORD) if RECORD.exists() else {}
     pid = record["pid"] if record.get("host") == platform.node() else None
     if pid is not None and is_alive(pid) and "snakemake" in (command_line(pid) or ""):
-        raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")
+        raise PartialFairError(f"Snakemake still runs here as process {pid}; {stopping(pid)}")
 
 
 def make_recorded(path: Path, config: Path) -> bool:
@@ -180,7 +203,9 @@ def repeat(command: Sequence[str]) -> int:
         grids = [word.removeprefix("params=") for word in command if word.startswith("params=")]
         return recorded(load_config(grids[-1] if grids else PARAMS), command[command.index("--") + 1 :])
 
-    return follow(command, LOG, again=lambda: f"cd {shlex.quote(os.getcwd())} && partialfair resume", forecast=forecast)
+    with alone():
+        again = f"cd {shlex.quote(os.getcwd())} && partialfair resume"
+        return follow(command, LOG, again=lambda: again, forecast=forecast)
 
 
 def become(command: Sequence[str]) -> NoReturn:

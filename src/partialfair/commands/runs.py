@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands.common import PARAMS, RESULTS, STEPS, ConfigOption, OutOption
+from partialfair.commands.common import PARAMS, REPLACE, RESULTS, STEPS, ConfigOption, OutOption
 from partialfair.grid import paths
 
 app = typer.Typer()
@@ -124,10 +124,18 @@ def card(
 
 
 @app.command(rich_help_panel=STEPS)
-def collect(experiment: str, config: ConfigOption = PARAMS, out: OutOption = None) -> None:
-    """Gather the runs of an experiment into tidy tables."""
+def collect(
+    experiment: str,
+    replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
+    config: ConfigOption = PARAMS,
+    out: OutOption = None,
+) -> None:
+    """Gather the runs of an experiment into tidy tables.
+
+    Where these have results of runs that are not here, they are left alone.
+    """
     from partialfair.grid.config import load_config
     from partialfair.jobs.collect import collect_experiment
 
-    for path in collect_experiment(load_config(config), experiment, out):
+    for path in collect_experiment(load_config(config), experiment, out, replace=replace):
         print(path)

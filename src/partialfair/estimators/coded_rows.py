@@ -27,6 +27,7 @@ from partialfair.estimators.parquet_columns import (
 )
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
+from partialfair.plugins import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,9 +68,9 @@ class Encoding:
         import pyarrow.types as kinds
 
         if unknown := sorted({*categories, *left_out} - {*schema.names}):
-            raise InputError(
-                f"the file has no column {unknown[0]!r}; its columns are {', '.join(schema.names[:8])} ..."
-            )
+            shown = ", ".join(schema.names[:8]) + ", ..." * (len(schema.names) > 8)
+            hint = did_you_mean(unknown[0], schema.names) if len(schema.names) > 8 else ""
+            raise InputError(f"the file has no column {unknown[0]!r}; " + (hint or f"its columns are {shown}"))
         numbers, named = [], []
         no_features = {*left_out} | ({*index_columns(schema)} - {*categories})
         for column in schema:

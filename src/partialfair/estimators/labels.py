@@ -59,7 +59,8 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     check_classification_targets(y)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"y has one class, {classes[0]!r}; a classifier needs rows of two classes")
+        (only,) = classes.tolist()
+        raise InputError(f"y has one class, {only!r}; a classifier needs rows of two classes")
     if len(classes) > 2:
         raise InputError(
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "

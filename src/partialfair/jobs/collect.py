@@ -6,7 +6,7 @@ A run that is missing, failed or not applicable is a row with a reason, never an
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +47,47 @@ def collect(
 
 
 def collect_experiment(
-    config: Config, experiment: str, out_dir: str | Path | None = None, root: str | Path = "."
+    config: Config,
+    experiment: str,
+    out_dir: str | Path | None = None,
+    root: str | Path = ".",
+    replace: bool = False,
 ) -> tuple[Path, Path]:
-    """:func:`collect` for one experiment of the grid; ``out_dir`` defaults to ``reports/{experiment}``."""
+    """:func:`collect` for one experiment of the grid; ``out_dir`` defaults to ``reports/{experiment}``.
+
+    Raises:
+        DataError: a table there has results of runs that are not here, and they are not to be replaced.
+    """
     jobs = [(job, job_settings(config, job)) for job in config.jobs(experiment)]
-    return collect(jobs, out_dir if out_dir is not None else Path(root) / "reports" / experiment, root)
+    out = Path(out_dir) if out_dir is not None else Path(root) / "reports" / experiment
+    if not replace:
+        _refuse_loss(out / "runs.parquet", [job for job, _ in jobs], Path(root))
+    return collect(jobs, out, root)
+
+
+def _refuse_loss(table: Path, jobs: Sequence[Job], root: Path) -> None:
+    """Refuse to write "not run" over runs that were collected where they are.
+
+    Raises:
+        DataError: the table has results of runs that are not here.
+    """
+    absent = [job for job in jobs if not (root / job.path / "fit.json").exists()]
+    if not absent or not table.exists():
+        return
+    from pyarrow import ArrowException, parquet
+
+    columns = ["dataset", "algorithm", "kappa", "seed", "status"]
+    try:
+        rows = zip(*parquet.read_table(table, columns=columns).to_pydict().values(), strict=True)
+        there = {tuple(key) for *key, status in rows if status != "not_run"}
+    except (ArrowException, KeyError, OSError):  # of another version, or damaged: there is nothing to keep
+        return
+    lost = [job for job in absent if (job.dataset, job.algorithm, float(job.kappa), job.seed) in there]
+    if lost:
+        raise DataError(
+            f"{table}: it has {len(lost)} runs that are not here (the first is {lost[0].path}); nothing was written: "
+            "train them, give another --out, or say --replace"
+        )
 
 
 def _key(job: Job, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ def render_exhibit(
     root: str | Path = ".",
     pictures: bool = True,
     keep: bool = False,
+    replace: bool = False,
 ) -> list[Path]:
     """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and its figure (PDF, SVG, PNG) or table (HTML).
 
@@ -24,12 +25,14 @@ def render_exhibit(
         root: the project's root.
         pictures: whether to draw the figure; without it, only its CSV is written.
         keep: whether claims that lack their runs here stay as they stand in the exhibit's CSV.
+        replace: whether its numbers give way to "not run" where they lack their runs here.
 
     Raises:
         ConfigError: no such exhibit, or an unknown kind.
+        DataError: the exhibit's CSV has numbers of runs that are not here, and neither ``keep`` nor ``replace`` helps.
     """
     folder = None if out_dir is None else Path(out_dir)
-    context = exhibit.context(config, exhibit_id, Path(root), folder, pictures, keep)
+    context = exhibit.context(config, exhibit_id, Path(root), folder, pictures, keep, replace)
     return exhibit.kind_of(config, exhibit_id).render(context)
 
 

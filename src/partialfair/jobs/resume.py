@@ -84,6 +84,14 @@ def _with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]
     return [sys.executable, "-m", "snakemake", *arguments[:targets], *options, *arguments[targets:]]
 
 
+def stopping(pid: int) -> str:
+    """How to have a Snakemake that still runs end: it may have lost its terminal."""
+    return (
+        f"wait for it, or stop it: Ctrl-C in its terminal, `kill {pid}` to let running jobs finish, "
+        f"`kill -INT {pid}` to end them"
+    )
+
+
 def _refuse_if_running(host: str, pid: int) -> None:
     """Raise an error if the recorded run or a job of it goes on here, or may do so where it cannot be seen."""
     if host != platform.node():
@@ -99,7 +107,7 @@ def _refuse_if_running(host: str, pid: int) -> None:
                 f"read; look with `ps -p {pid}`, and resume with --ended if it is no Snakemake and no job is left"
             )
         if "snakemake" in command:
-            raise PartialFairError(f"Snakemake still runs here as process {pid}; wait for it, or stop it with Ctrl-C")
+            raise PartialFairError(f"Snakemake still runs here as process {pid}; {stopping(pid)}")
     if command_line(os.getpid()) is None:
         raise PartialFairError(
             f"the run of process {pid} has ended, but its jobs cannot be seen, because this system has no {PROCESSES}; "

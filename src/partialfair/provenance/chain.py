@@ -206,7 +206,7 @@ class Chain:
 
     def summary(self) -> str:
         """The last line: whether the chain is whole, and how much of the grid there was to look at."""
-        parts = [f"{len(self.links)} links, {len(self.breaks)} breaks"]
+        parts = [f"{len(self.links)} links, {len(self.breaks)} break{'s' * (len(self.breaks) != 1)}"]
         if self.absent:
             parts.append(f"not here: {_counted(self.absent)} (`dvc pull` brings them, `make paper` makes them)")
         if self.unfollowed:

@@ -298,7 +298,8 @@ def _first_difference(found: Path, wanted: Path) -> str:
         cells: list[list[Any]] = [table.column(column).to_pylist() for table in tables]
         for row, (have, want) in enumerate(zip(*cells, strict=True)):
             if have != want and not (have != have and want != want):  # NaN differs from itself
-                where = " ".join(str(tables[1].column(name)[row].as_py()) for name in key)
+                values = [tables[1].column(name)[row].as_py() for name in key]
+                where = " ".join(str(value) for value in values if value is not None)
                 return f"{column} of {where} is {have!r}, its run says {want!r}"
     return "its bytes differ from those that the runs give, though all cells agree"
 

@@ -5,6 +5,7 @@ options are a model of their own, so that ``partialfair check`` refuses an entry
 may be drawn from several sources of numbers: ``KIND`` is then a mapping, and the option ``source`` names the entry.
 """
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair import plugins
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, DataError
 from partialfair.grid.checks import validated
 from partialfair.grid.config import Config
 from partialfair.metrics import names as metric_names
@@ -24,6 +25,7 @@ from partialfair.reporting import canvas, style
 from partialfair.tables.files import write_csv
 from partialfair.verdicts import claim_checks
 from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.lookups import noting_missing
 from partialfair.verdicts.numbers import Constructed, Noise
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Convention, Results, convention
@@ -72,11 +74,13 @@ class Context(Evidence[O_co]):
         out_dir: where its files go.
         pictures: whether figures are drawn, or only what stands in CSV and HTML is written.
         keep: whether lines of claims stay as they stand in the exhibit's CSV where they lack their runs here.
+        replace: whether numbers in the exhibit's CSV give way to "not run" where they lack their runs here.
     """
 
     out_dir: Path
     pictures: bool = True
     keep: bool = False
+    replace: bool = False
 
     def convention(self, experiment: str) -> Convention:
         """Title and metrics of what an experiment constrains."""
@@ -145,7 +149,10 @@ class Kind:
         """
 
         def render(context: Context[O_co]) -> list[Path]:
-            found = list(lines(context))
+            with noting_missing() as missing:
+                found = list(lines(context))
+            if missing and not context.replace:
+                _refuse_loss(context.path("csv"), found, missing)
             paths = [write_csv(context.path("csv"), columns, found)]
             if draw is not None:
                 paths += canvas.write(context, lambda: draw(context, found))
@@ -158,6 +165,35 @@ class Kind:
             return figure + (_html(table(context, list(lines(context)))) if table is not None else "")
 
         return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **more)
+
+
+def _refuse_loss(path: Path, found: Iterable[Line], missing: Iterable[Path]) -> None:
+    """Refuse to write over numbers that were drawn beside the runs, by what is left without them.
+
+    Raises:
+        DataError: the CSV has more numbers than these lines.
+    """
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as stream:
+        before = _filled(csv.DictReader(stream))
+    if _filled(found) < before:
+        lacking = sorted(missing)
+        raise DataError(
+            f"{path}: it shows numbers of runs that are not here ({lacking[0]}"
+            f"{f' and {len(lacking) - 1} more files' if len(lacking) > 1 else ''}); nothing was written: train the "
+            "runs, give another --out, or say --replace"
+        )
+
+
+def _filled(lines: Iterable[Mapping[str, Any]]) -> int:
+    """How many cells of some lines say something, notes apart."""
+    return sum(
+        value not in (None, "") and value == value  # not NaN
+        for line in lines
+        for name, value in line.items()
+        if name != "note"
+    )
 
 
 def _html(shown: Table | str) -> str:
@@ -196,6 +232,7 @@ def context(
     out_dir: Path | None = None,
     pictures: bool = True,
     keep: bool = False,
+    replace: bool = False,
 ) -> Context[Any]:
     """Gather what the exhibit ``name`` is drawn from; ``out_dir`` is ``reports/{name}`` by default.
 
@@ -208,7 +245,7 @@ def context(
     experiments = config.with_between(entries[name].experiments or config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
     folder = out_dir or root / "reports" / name
-    return Context(config, name, options_of(config, name), results, root, folder, pictures, keep)
+    return Context(config, name, options_of(config, name), results, root, folder, pictures, keep, replace)
 
 
 def kind_of(config: Config, name: str) -> Kind:

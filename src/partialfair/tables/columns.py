@@ -82,7 +82,8 @@ def _csv_fault(path: Path, chosen: Sequence[str], text: str) -> str:
 
 def _require_file(path: Path) -> None:
     if not path.is_file():
-        raise DataError(f"{path}: there is no such file; check the path")
+        what = "it is a folder; give a file in it" if path.is_dir() else "there is no such file; check the path"
+        raise DataError(f"{path}: {what}")
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty; write a header line and one line per row")
 

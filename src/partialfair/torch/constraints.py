@@ -45,7 +45,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
     Raises:
         PluginError: no such family.
-        ConfigError: a family, interval, kappa or width that cannot be used.
+        ConfigError: a family, interval, kappa, width or number of groups that cannot be used.
     """
 
     def __init__(
@@ -62,12 +62,16 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         super().__init__()
         if not width > 0:
             raise ConfigError(f"width is {width}; use a positive number")
+        if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or n_groups < 2:
+            raise ConfigError(f"n_groups is {n_groups!r}; use a whole number of groups, at least 2")
         # One row of every group and label says which stratum such rows belong to, and what the constraints are.
         group, label = np.repeat(np.arange(n_groups), 2).astype(np.int16), np.tile([-1.0, 1.0], n_groups)
         options = {"interval": interval, "kappa": kappa, "kappa_scale": kappa_scale, "grid": grid}
         means = sampled(built(constraint, group, label, **options))
         if means is None:
-            raise ConfigError(f"constraint {constraint!r} compares all pairs of rows, which batches cannot give")
+            raise ConfigError(
+                f"constraint {constraint!r} compares no mean shares or losses of groups, which is what batches can give"
+            )
         self.n_groups, self.width, self.labels = n_groups, width, means.labels
         self.of_losses = isinstance(means, LossMeans)
         self.thetas = nn.Parameter(torch.as_tensor(means.start * width, dtype=torch.get_default_dtype()))

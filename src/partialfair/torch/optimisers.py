@@ -104,8 +104,8 @@ class SSLALM(ConstrainedOptimiser):
 
     @property
     def multipliers(self) -> Tensor:
-        """Multipliers (m,); there are none before the first step."""
-        return torch.as_tensor(self.kept["multipliers"])
+        """Multipliers (m,); none before the first step."""
+        return torch.as_tensor(self.kept.get("multipliers", torch.zeros(0)))
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step(self, loss: Tensor, constraints: Tensor, again: Tensor | None = None) -> None:
@@ -307,6 +307,8 @@ class StochasticGhost(ConstrainedOptimiser):
         """Gradient (N,) of the loss, Jacobian (m, N) of the constraints, of a pair that of the first, values (m,)."""
         with torch.enable_grad():
             loss, values = sample(size)
+        if self.slack is not None:
+            _require_pair(values, self.slack)
         gradient = _flat(self.gradients(loss, retain_graph=True))
         units = [_unit(values, place) for place in range(values.numel() if self.slack is None else 1)]
         rows = [_flat(self.gradients(values, weights=(unit,), retain_graph=True)) for unit in units]
@@ -326,6 +328,22 @@ class StochasticGhost(ConstrainedOptimiser):
         parameters = self.parameters
         parts = torch.from_numpy(np.ascontiguousarray(flat)).split([p.numel() for p in parameters])
         return [part.to(p).view_as(p) for part, p in zip(parts, parameters, strict=True)]
+
+
+def _require_pair(values: Tensor, slack: float) -> None:
+    """Refuse constraints other than ``D - slack`` and ``-D - slack``, of which the first says all.
+
+    Raises:
+        ConfigError: there are more than two, or they have another slack.
+    """
+    if values.numel() != 2:
+        raise ConfigError(
+            f"slack is {slack:g}, which is for two constraints, D <= slack and -D <= slack; there are "
+            f"{values.numel()}: leave slack out"
+        )
+    theirs = -float(values.detach().sum()) / 2
+    if abs(theirs - slack) > 1e-4:
+        raise ConfigError(f"slack is {slack:g}, the two constraints have {theirs:.4g}; pass that, or none")
 
 
 def _unit(values: Tensor, place: int) -> Tensor:
