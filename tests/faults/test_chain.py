@@ -249,7 +249,8 @@ def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
 def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """`partialfair data split` makes one seed's, as the tutorial has it; those of other seeds were called missing."""
     spoilt.path(SPLIT).unlink()
-    assert [(found.path, found.fault) for found in checked(spoilt, monkeypatch).breaks][0] == (SPLIT, Fault.MISSING)
+    first = checked(spoilt, monkeypatch).breaks[0]
+    assert (first.path, first.fault) == (SPLIT, Fault.MISSING)
     shutil.rmtree(spoilt.path("data/runs"))
     chain = checked(spoilt, monkeypatch)
     assert chain.absent["split"] == 1 and not [found for found in chain.breaks if found.path == SPLIT]
