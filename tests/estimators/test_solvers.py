@@ -261,3 +261,12 @@ def test_the_sampling_band_is_the_inequality_of_massart(make_rows: Any) -> None:
 
 def test_the_representation_is_html(make_rows: Any) -> None:
     assert "PartialFairClassifier" in PartialFairClassifier(kappa=0.2)._repr_html_()
+
+
+def test_no_solver_is_advised_that_refuses_intervals_of_the_groups_own(make_rows: Any) -> None:
+    rows = make_rows(600, groups=("a", "b"))
+    for interval, advised in (([[(0.0, 0.2)], [(0.3, 0.7)]], False), ([(0.0, 0.2)], True)):
+        model = PartialFairClassifier(interval=interval, kappa=1e-4, solver="alm")
+        with pytest.warns(ConvergenceWarning):
+            model.fit(rows.X, rows.y, sensitive_features=rows.group)
+        assert "raise kappa" in model.status_ and ("solver='ranks'" in model.status_) == advised

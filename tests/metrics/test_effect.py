@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.metrics.statistics.effect import holm, mean_effect, welch_effect
+from partialfair.metrics.statistics.effect import MOST_SEEDS, fewest, holm, mean_effect, welch_effect
 
 FIRST, SECOND = [0.3, 0.5, 0.1, 0.9, 0.4], [0.2, 0.1, 0.35]
 
@@ -65,3 +65,11 @@ def test_holm_corrects_for_what_is_left_and_never_falls():
     assert holm([0.02, 0.021, 0.9]) == pytest.approx([0.06, 0.06, 0.9])
     assert holm([0.5, 0.6]) == [1.0, 1.0]
     assert holm([math.nan, 0.04]) == pytest.approx([math.nan, 0.04], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"), [(1, 2), (3, 3), (70_000, 70_000), (MOST_SEEDS, MOST_SEEDS), (MOST_SEEDS + 1, None)]
+)
+def test_the_fewest_seeds_are_found_up_to_the_most(wanted, found):
+    """Doubling stopped at 65,536, above which none were found."""
+    assert fewest(lambda n: n >= wanted) == found

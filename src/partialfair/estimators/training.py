@@ -264,7 +264,7 @@ class Training:
         witness = LinearPoint(found.problem, found.params, found.aux)
         trace = Trace({"alm": found.records}, "alm")
         remedy = "raise kappa"
-        if task.constraint == PSP:
+        if task.constraint == PSP and len(set(for_groups(task.interval, task.train.n_groups))) == 1:
             known = "solver='ranks'" if task.uses_group else "uses_group=True where the group is known at prediction"
             remedy += f", or use {known}"
         return Trained(Fit(score_at(task, found.params, found.aux), trace=trace, witness=witness), "alm", remedy)

@@ -77,9 +77,9 @@ def fewest(found: Callable[[int], bool]) -> int | None:
     """Smallest number of seeds, at least two, at which something is found; ``None`` above ``MOST_SEEDS``."""
     low, high = 1, 2
     while not found(high):
-        low, high = high, 2 * high
-        if high > MOST_SEEDS:
+        if high == MOST_SEEDS:
             return None
+        low, high = high, min(2 * high, MOST_SEEDS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if found(middle) else (middle, high)
