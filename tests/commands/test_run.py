@@ -2,7 +2,6 @@
 
 import io
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -13,18 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from partialfair.commands import runner
-from partialfair.commands.cli import app
 from partialfair.commands.forecast import Forecast, recorded
 from partialfair.commands.progress import Progress, at_times, follow
-from partialfair.commands.runner import require_targets
-from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid.config import load_config
-from partialfair.jobs.resume import RECORD
-from partialfair.tables.files import write_json
-from tests.processes import running
 from tests.workflow.project import ROOT
 
 LOG = """
@@ -235,21 +226,6 @@ def test_output_goes_to_the_file_and_the_status_is_the_commands(tmp_path):
     assert len(shown.splitlines()) <= 4
 
 
-def test_targets_are_names_of_the_grid_or_files():
-    require_targets(["figure1", "demo", "psp", "reports/figure1/figure1.csv"], ROOT / "params.yaml")
-    with pytest.raises(ConfigError, match=r"there is no target 'figur1'; the nearest are figure1"):
-        require_targets(["figur1"], ROOT / "params.yaml")
-    require_targets(["raw"], ROOT / "params.yaml", ["a9a", "simulated"])
-    with pytest.raises(ConfigError, match="unknown dataset 'bnk'; did you mean 'bank'"):
-        require_targets(["raw"], ROOT / "params.yaml", ["a9a", "bnk"])
-
-
-def test_an_unknown_target_ends_with_status_2_before_anything_starts(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    found = CliRunner().invoke(app, ["run", "nosuch"])
-    assert isinstance(found.exception, ConfigError) and "nosuch" in str(found.exception)
-
-
 class Followed:
     """A command that is followed, and what becomes of both."""
 
@@ -333,122 +309,6 @@ def test_a_killed_command_is_said_to_be(followed):
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def test_runs_of_methods_that_do_not_apply_are_told_at_the_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    config = load_config(ROOT / "params.yaml")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: config)
-    Path("Snakefile").touch()
-    statuses = {"psp": ["ok", "not_applicable", "not_applicable"], "pdp": ["ok", "infeasible"]}
-    for name, found in statuses.items():
-        Path("reports", name).mkdir(parents=True)
-        pd.DataFrame({"status": found}).to_parquet(f"reports/{name}/runs.parquet")
-    said = ["psp: in 2 of 3 runs the method does not apply; `reason` in reports/psp/runs.parquet says why"]
-    assert "psp" in config.params.exhibits["figure2"].experiments
-    for targets, status, expected in (
-        (["psp", "pdp", "demo"], 0, said),
-        (["figure2"], 0, said),
-        ([], 0, said),
-        (["pdp"], 0, []),
-        (["data/processed/a9a/table.npz"], 0, []),
-        (["psp"], 1, []),
-    ):
-        monkeypatch.setattr(runner, "follow", lambda *_, status=status, **__: status)
-        assert runner.run_workflow(targets, Path("params.yaml")) == status
-        assert capsys.readouterr().out.splitlines() == expected, targets
-
-
-def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    named: list[str] = []
-
-    def stopped(*_: object, again: Callable[[], str], **__: object) -> int:
-        named.append(again())
-        return 143
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(runner.AGAIN, raising=False)
-    monkeypatch.setattr(runner, "follow", stopped)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
-    monkeypatch.setattr(runner, "recorded", lambda *_: None)
-    Path("Snakefile").touch()
-    assert runner.run_workflow(["psp", "pdp"], Path("params.yaml"), "2") == 143
-    runner.run_workflow([], Path("papers/plada/grid.yaml"))
-    runner.run_workflow(["raw"], Path("params.yaml"), datasets="a9a bank")
-    monkeypatch.setenv(runner.AGAIN, "make demo")
-    runner.run_workflow(["demo"], Path("params.yaml"))
-    Path(".snakemake/locks").mkdir(parents=True)
-    Path(".snakemake/locks/0.input.lock").touch()
-    runner.run_workflow(["demo"], Path("params.yaml"))
-    assert named == [
-        "partialfair run psp pdp --cores 2",
-        "partialfair run --cores all --config papers/plada/grid.yaml",
-        "partialfair run raw --cores all --datasets 'a9a bank'",
-        "make demo",
-        f"cd {tmp_path} && partialfair resume",
-    ]
-
-
-def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd):
-    """Once its output stood on the terminal in full: thousands of lines, and none of them said how much is left."""
-    monkeypatch.chdir(tmp_path)
-    asked: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(runner, "recorded", lambda grid, targets: asked.append((grid, list(targets))))
-    monkeypatch.setattr("partialfair.grid.config.load_config", str)
-    script = f"print({LOG!r})"
-    status = runner.repeat([sys.executable, "-c", script, "--config", "params=other.yaml", "--", "demo", "psp"])
-    assert status == 0 and asked == [("other.yaml", ["demo", "psp"])]
-    assert "rule train" not in "".join(capfd.readouterr())
-    assert runner.LOG.read_text().strip() == LOG.strip()
-    runner.repeat([sys.executable, "-c", script, "demo"])
-    assert len(asked) == 1
-    kept: list[list[str]] = []
-    monkeypatch.setattr(runner, "become", lambda command: kept.append(list(command)) or sys.exit(0))
-    with pytest.raises(SystemExit):
-        runner.repeat([sys.executable, "-c", script, "--dry-run", "--", "demo"])
-    assert len(kept) == 1
-
-
-def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
-    monkeypatch.setattr(runner, "recorded", lambda *_: None)
-    Path("Snakefile").touch()
-    runner.LOG.parent.mkdir()
-    runner.LOG.write_text("3 of 12 steps (25%) done\n")
-    with running("snakemake") as alive:
-        record = {"host": platform.node(), "pid": alive, "arguments": []}
-        write_json(RECORD, record)
-        with pytest.raises(PartialFairError, match=f"still runs here as process {alive}; wait for it"):
-            runner.run_workflow(["demo"], Path("params.yaml"))
-        assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
-    monkeypatch.setattr(runner, "follow", lambda *_, **__: 0)
-    monkeypatch.setattr(runner, "idle", lambda *_: ())
-    assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
-    write_json(RECORD, record | {"host": "elsewhere"})
-    assert runner.run_workflow(["demo"], Path("params.yaml")) == 0
-
-
-def test_of_two_runs_that_begin_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """The second one emptied the log of the first, and failed without a reason."""
-    monkeypatch.chdir(tmp_path)
-    with runner.alone():
-        runner.LOG.write_text("3 of 12 steps (25%) done\n")
-        with pytest.raises(PartialFairError, match="another run has just begun in this folder"), runner.alone():
-            pytest.fail("there are two")
-        assert runner.LOG.read_text() == "3 of 12 steps (25%) done\n"
-    with runner.alone():
-        pass
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no SIGPIPE on this system")
-def test_a_reader_that_has_enough_does_not_fail_a_gate():
-    """Status 1 is that of a gate; a reader of the first line alone ends the command by a signal, as any other one."""
-    command = f"{sys.executable} -m partialfair list metrics --json | (exec 0<&-); echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == str(128 + signal.SIGPIPE) and not done.stderr
 
 
 def test_a_line_that_is_written_in_parts_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

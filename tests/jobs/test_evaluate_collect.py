@@ -259,7 +259,7 @@ class TestCollect:
         collect_experiment(config, "e", root=folder)
         kept = [path.read_bytes() for path in paths]
         shutil.rmtree(folder / jobs[0].path)
-        with pytest.raises(DataError, match=r"runs\.parquet: it has 1 runs that are not here .*seed=0\); nothing was"):
+        with pytest.raises(DataError, match=r"runs\.parquet: runs in it that are not here: 1 .*seed=0\); nothing was"):
             collect_experiment(config, "e", root=folder)
         assert [path.read_bytes() for path in paths] == kept
         collect_experiment(config, "e", root=folder, replace=True)

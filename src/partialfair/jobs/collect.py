@@ -71,8 +71,10 @@ def _refuse_loss(table: Path, jobs: Sequence[Job], root: Path) -> None:
     Raises:
         DataError: the table has results of runs that are not here.
     """
+    if not table.exists():  # as in the workflow, which removes what it makes anew
+        return
     absent = [job for job in jobs if not (root / job.path / "fit.json").exists()]
-    if not absent or not table.exists():
+    if not absent:
         return
     from pyarrow import ArrowException, parquet
 
@@ -85,7 +87,7 @@ def _refuse_loss(table: Path, jobs: Sequence[Job], root: Path) -> None:
     lost = [job for job in absent if (job.dataset, job.algorithm, float(job.kappa), job.seed) in there]
     if lost:
         raise DataError(
-            f"{table}: it has {len(lost)} runs that are not here (the first is {lost[0].path}); nothing was written: "
+            f"{table}: runs in it that are not here: {len(lost)} (the first is {lost[0].path}); nothing was written: "
             "train them, give another --out, or say --replace"
         )
 

@@ -123,14 +123,11 @@ def _check_splits(chain: Chain, config: Config, dataset: str, seeds: list[int], 
     """Split the table again and compare bytes; without a good table, take what training recorded."""
     table, options = paths.table(dataset), config.dataset_options(dataset)
     usable = dataset in expected.tables and not chain.is_broken([table])
-    # A split is a job of its own: it is missing only where a run was made from it.
-    trained = (job for job in config.jobs() if job.dataset == dataset and (Path(job.path) / paths.FIT).exists())
-    needed = {job.seed for job in trained}
     good = []
     for seed in seeds if usable else ():
         path = paths.split(dataset, seed)
-        if not Path(path).exists() and seed not in needed:
-            chain.absent["split"] += 1
+        if not Path(path).exists() and not _is_trained(config, dataset, seed):
+            chain.absent["split"] += 1  # a job of its own: it is missing only where a run was made from it
             continue
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder) / "split.npz"
@@ -152,3 +149,10 @@ def _recorded_table(path: str) -> str | None:
     except (OSError, ValueError, AttributeError, PartialFairError):
         return None
     return found if isinstance(found, str) else None
+
+
+def _is_trained(config: Config, dataset: str, seed: int) -> bool:
+    """Whether a run of a dataset and a seed is here."""
+    return any(
+        (Path(job.path) / paths.FIT).exists() for job in config.jobs() if job.dataset == dataset and job.seed == seed
+    )
