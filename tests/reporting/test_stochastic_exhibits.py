@@ -12,6 +12,7 @@ from partialfair.reporting import loss_curves
 from partialfair.reporting.kinds import bars, mean_std_table
 from partialfair.verdicts import numbers, run_scores
 from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.line import counts
 from partialfair.verdicts.published import Published, load
 from partialfair.verdicts.results import Setting
 from tests.workflow.project import ROOT
@@ -29,8 +30,26 @@ def test_every_published_number_is_stored_with_its_spread():
     assert known["ssl_alm", "wasserstein_histogram", "test", "std"] == 0.000941
 
 
-def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_ten_runs_each():
-    assert pytest.approx(f.ppf(0.995, 9, 9) ** 0.5, abs=0.01) == mean_std_table.SPREAD_RATIO
+@pytest.mark.parametrize(("ours", "theirs"), [(10, 10), (5, 10), (30, None)])
+def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_so_many_runs(ours, theirs):
+    config = SimpleNamespace(seeds=lambda _: list(range(ours)))
+    context = SimpleNamespace(config=config, experiments=["stoch"], options=SimpleNamespace(bands={}))
+    row = Published("p", "e", "acs", "ssw", "", "", "split=test;statistic=std", "auc", 2.0, seeds=theirs)
+    low, high = mean_std_table.band(context, row, None)
+    assert high / 2 == pytest.approx(f.ppf(0.995, ours - 1, (theirs or ours) - 1) ** 0.5)
+    assert low / 2 == pytest.approx(f.ppf(0.005, ours - 1, (theirs or ours) - 1) ** 0.5)
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_numbers_of_the_code_that_the_paper_does_not_print_are_questions(released):
+    evidence = SimpleNamespace(
+        option=lambda name, default=None: {"released": released}.get(name, default),
+        tolerance=lambda *_: None, tolerance_later=lambda *_: "", results=SimpleNamespace(level=0.95),
+    )  # fmt: skip
+    row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 0.5)
+    found = numbers.line(row, Outcome(t_interval([0.49, 0.5, 0.51]), nulls={"other": 0.9}), evidence)
+    assert (found.verdict, found.power) == ("agrees", "yes")
+    assert (found.kind, counts(found.row())) == (("question", False) if released else ("number", True))
 
 
 def test_interval_of_a_standard_deviation():

@@ -18,7 +18,17 @@ from tests.verdicts.planted import BASELINES, SEEDS
 
 @pytest.fixture
 def config(tmp_path):
-    content = synthetic.params() | {"seeds": list(SEEDS)}
+    return _grid(tmp_path / "params.yaml", SEEDS)
+
+
+@pytest.fixture
+def six(tmp_path):
+    """The same with six seeds, the fewest at which dominance decides."""
+    return _grid(tmp_path / "six.yaml", range(6))
+
+
+def _grid(path, seeds):
+    content = synthetic.params() | {"seeds": list(seeds)}
     for name in ("psp", "pdp"):
         content["experiments"][name] = synthetic.experiment(
             content["experiments"][name]["constraint"], algorithms=["idca", *BASELINES]
@@ -27,6 +37,5 @@ def config(tmp_path):
         content["experiments"][f"length{int(10 * length)}"] = synthetic.experiment(
             interval=[[0.0, length]], algorithms=["idca"]
         )
-    path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump(content, sort_keys=False))
     return load_config(path)

@@ -256,6 +256,23 @@ class TestTables:
         (line,) = decided(curves, self.claim("better", "fast", each, against=["slow"]))
         assert line.verdict == "fails" and line.reproduced < 0
 
+    def test_a_spread_over_a_column_is_over_the_rows_of_the_pair(self, curves):
+        path = curves.root / "reports/curves/curves.csv"
+        table = pd.read_csv(path)
+        table = table[table["step"] == table["step"].max()]
+        parts = [table.assign(part=part, other="slow") for part in ("one", "two")]
+        parts[1].loc[parts[1]["series"] == "slow", "loss"] += 1.0 + parts[1]["seed"] / 100
+        wide = parts[1].assign(part="two", loss=9.0, other="another")
+        pd.concat([*parts, wide]).to_csv(path, index=False)
+        spread = {"reduce": "spread", "pair": "other", "across": "part", "values": 2}
+        (line,) = decided(curves, self.claim("better", "fast", spread, against=["slow"]))
+        assert line.verdict == "holds" and "over 2 of 2 parts" in line.note
+        (line,) = decided(curves, self.claim("better", "fast", spread | {"values": 3}, against=["slow"]))
+        assert line.verdict == "undecided" and "over 2 of 3 parts" in line.note
+        pd.concat([parts[0], wide]).to_csv(path, index=False)  # one value has no spread
+        (line,) = decided(curves, self.claim("better", "fast", spread, against=["slow"]))
+        assert line.verdict == "not run"
+
     def test_one_deterministic_run_is_said_to_be_one(self, curves):
         single = {"seed": None, "reduce": "last"}
         (line,) = decided(curves, self.claim("better", "fast", single, against=["slow"], pairing="single", margin=0.01))

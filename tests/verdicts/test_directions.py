@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 import synthetic
+import yaml
 
+from partialfair.grid.config import load_config
 from partialfair.verdicts import benchmark
 from partialfair.verdicts.results import Setting
 from tests.verdicts.planted import context, decided, entry, gain, words
@@ -67,11 +69,26 @@ def test_a_method_without_a_model_at_every_seed_is_not_the_best():
     assert benchmark.best({"idca": method(0.8, 0.8), "alm": method(0.9)}, ["idca", "alm"]) == "idca"
 
 
-def test_a_method_that_goes_the_other_way_passes_a_trend_as_well(config):
-    """What orders its settings may be the stricter the larger."""
+@pytest.mark.parametrize(("steeper", "power"), [(0.0, "no"), (0.3, "yes")])
+def test_a_null_passes_a_trend_in_the_direction_of_the_claim_alone(config, steeper, power):
     costs = entry("monotone", over="kappa", trend="falls", nulls=["group_auc"])
-    rising = context(config, lambda job, fairness: 0.3 * (fairness - 0.6) * (job.algorithm == "group_auc"))
-    assert {(line.verdict, line.power) for line in decided(rising, costs)} == {("holds", "no")}
+    rising = context(config, lambda job, fairness: steeper * (fairness - 0.6) * (job.algorithm == "group_auc"))
+    assert {(line.verdict, line.power) for line in decided(rising, costs)} == {("holds", power)}
+
+
+def test_weights_of_a_penalty_are_ordered_from_the_loosest_too(tmp_path, monkeypatch):
+    """A larger weight is stricter, as a smaller tolerance is."""
+    content = synthetic.params() | {"seeds": list(range(5))}
+    content["experiments"] = {"psp": synthetic.experiment(algorithms=["idca", "regularization"])}
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(content | {"exhibits": {}}, sort_keys=False))
+    stricter = context(
+        load_config(path),
+        lambda job, fairness: 0.2 * (fairness - 0.65) - job.kappa * 0.3 if job.algorithm == "regularization" else 0.0,
+    )
+    falls = entry("monotone", over="kappa", trend="falls", method="regularization", start="regularization")
+    assert words(stricter, falls) == {"holds"}
+    assert words(stricter, falls.model_copy(update={"trend": "rises"})) == {"fails"}
 
 
 def test_a_spread_that_is_no_standard_deviation_is_not_taken_for_one():

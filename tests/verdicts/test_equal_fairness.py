@@ -18,11 +18,11 @@ def test_the_unconstrained_model_is_no_end_of_the_compared_range(config):
     assert "levels of fairness from 0.83" in line.note  # where the least fair model of Group AUC was trained
 
 
-def test_without_a_common_range_dominance_decides_in_either_direction(config):
+def test_without_a_common_range_dominance_decides_in_either_direction(six):
     def apart(**shift):
         fairer = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
         return context(
-            config, lambda job, _: shift.get(job.algorithm, 0.0),
+            six, lambda job, _: shift.get(job.algorithm, 0.0),
             lambda job: fairer.get(job.algorithm, lambda k: True)(job.kappa) and job.dataset == "a9a",
         )  # fmt: skip
 
@@ -36,12 +36,48 @@ def test_without_a_common_range_dominance_decides_in_either_direction(config):
         assert words(found, claimed.model_copy(update={"test": "similar"})) == {"not run"}, "dominance is no similarity"
 
 
-def test_what_the_unconstrained_model_beats_as_well_has_no_power(config):
+def apart(config, kept=lambda job: True):
+    """Group AUC behind, and without a range of fairness that IDCA was trained in, too."""
+    ranges = {"idca": lambda k: k < 0.15, "group_auc": lambda k: k > 0.15}
+    return context(
+        config, lambda job, _: -0.1 * (job.algorithm == "group_auc"),
+        lambda job: ranges.get(job.algorithm, lambda k: True)(job.kappa) and kept(job),
+    )  # fmt: skip
+
+
+def test_dominance_at_fewer_seeds_than_a_coin_would_need_decides_nothing(config, six):
+    claimed = entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"])
+    (line,) = decided(apart(config), claimed)
+    assert line.verdict == "not run" and "too few seeds to tell which is ahead: 5" in line.note
+    assert words(apart(six), claimed) == {"dominated"}
+    (line,) = decided(apart(six, lambda job: job.seed or job.algorithm != "idca"), claimed)
+    assert line.verdict == "not run" and "1 of 6 seeds lack a value" in line.note
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(0, "holds"), (1, "holds"), (2, "undecided")])
+def test_seeds_without_a_model_are_named_and_with_too_many_of_them_nothing_holds(config, lost, verdict):
+    ahead = context(config, gain(0.05, algorithm="idca"), lambda job: job.algorithm != "group_auc" or job.seed >= lost)
+    for claimed in (
+        entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"]),
+        entry(against=["group_auc"], kappa=0.1, datasets=["a9a"]),
+    ):
+        (line,) = decided(ahead, claimed)
+        assert (line.verdict, line.n) == (verdict, 5 - lost)
+        assert (f"{lost} of 5 seeds lack a value" in line.note) == bool(lost)
+
+
+def test_two_sides_without_a_common_seed_say_so(config):
+    torn = context(config, kept=lambda job: (job.algorithm == "idca") == (job.seed < 2))
+    (line,) = decided(torn, entry(against=["group_auc"], kappa=0.1, datasets=["a9a"]))
+    assert line.verdict == "not run" and line.note.startswith("no seed has values of both")
+
+
+def test_what_the_unconstrained_model_beats_as_well_has_no_power(six):
     """It does not help the method to beat anything, either."""
 
     def apart(shift):
         return context(
-            config, lambda job, _: shift * (job.algorithm == "group_auc"),
+            six, lambda job, _: shift * (job.algorithm == "group_auc"),
             lambda job: {"idca": job.kappa < 0.15, "group_auc": job.kappa > 0.15}.get(job.algorithm, True),
             start=0.9,
         )  # fmt: skip

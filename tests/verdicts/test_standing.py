@@ -9,8 +9,8 @@ from partialfair.grid.config import load_config
 from partialfair.jobs import scorecard as job
 from partialfair.reporting import exhibit
 from partialfair.reporting.kinds import claims
-from partialfair.verdicts import scorecard, standing
-from partialfair.verdicts.line import LACKS
+from partialfair.verdicts import scorecard, standing, verdict
+from partialfair.verdicts.line import LACKS, OURS
 from tests.workflow.project import ROOT
 
 COMMITTED = ROOT / "reports" / "scorecard.csv"
@@ -94,7 +94,7 @@ def test_a_claim_of_which_there_is_one_line_now_keeps_all_that_it_had(before):
 
 
 def test_questions_that_are_not_asked_without_runs_stay_at_the_end(before):
-    asked = [line for line in before if line["kind"] == "question" and not line["claim"]]
+    asked = [line for line in before if line["section"] == OURS and not line["claim"]]
     rest = [line for line in before if line not in asked]
     assert asked and standing.keep(rest, before) == before
 
@@ -151,6 +151,17 @@ def test_what_lacks_its_runs_is_compared_in_what_its_own_test_says(before):
     again = line | {"p_value": 0.5, "nulls": "taken from data that are not here"}
     assert not standing.difference(line, again | {LACKS: True})
     assert standing.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")
+
+
+def test_the_table_of_claims_says_what_the_verdict_says_of_them(before):
+    """Comparisons that a null model passes decide nothing there, either, and say why."""
+    for paper in ("partial_fairness", "stochastic_benchmark"):
+        own = [line for line in before if line["kind"] == "claim" and line["paper"] == paper]
+        rows = claims.table(None, own).rows
+        said = [row[2].text for row in rows if row[0].text]
+        assert said == [entry["verdict"] for entry in verdict.claims(own)] and verdict.NO_POWER in said
+        for row, line in zip(rows, own, strict=True):
+            assert ("does not count: " in row[-1].text) == (line["counts"] == "no")
 
 
 @pytest.mark.parametrize("keep", [True, False])

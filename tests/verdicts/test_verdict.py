@@ -60,6 +60,21 @@ class TestState:
         found = verdict.of_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
         assert found["verdict"] == "cannot tell" and found["claims"]["total"] == 1 and found["questions"] == 1
 
+    def test_numbers_that_are_asked_by_us_are_one_question_for_an_exhibit(self):
+        own = [Line("p", "f", published=0.1 * k, kind="question", verdict="agrees").row() for k in range(5)]
+        assert verdict.of_paper("p", lines(holds=1) + own, ["x"])["questions"] == 1
+
+    @pytest.mark.parametrize("power", ["", "no", "yes"])
+    def test_a_number_that_differs_counts_whatever_null_models_get(self, power):
+        own = [
+            Line("p", "f", published=0.1 * k, verdict=word, power=power).row()
+            for k, word in enumerate(("agrees", "near", "differs"))
+        ]
+        found = verdict.numbers(own)
+        assert [counts(line) for line in own] == [power == "yes", power == "yes", True]
+        assert (found["counted"], found["differs"]) == (3 if power == "yes" else 1, 1)
+        assert found["counted"] + found["no power"] + found["no null model"] == 3
+
     def test_comparisons_that_the_unconstrained_model_passes_are_counted_apart(self):
         found = verdict.because(lines(holds=2, undecided=1), 3)
         assert found.endswith("1 is undecided; 3 more do not count, as the unconstrained model passes them too")

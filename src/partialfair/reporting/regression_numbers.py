@@ -130,7 +130,8 @@ def noise_of(context: Context[Any], one: Series, setting: Setting, metric: str) 
 
     spread = values(context, setting, metric + REPEAT_SD)
     if spread.size:
-        variance, degrees = float(np.mean(spread**2)), 4 * spread.size
+        repeats = int(context.config.algorithm_settings(setting.experiment, setting.algorithm)["repeats"])
+        variance, degrees = float(np.mean(spread**2)), (repeats - 1) * spread.size
         count = spread.size
     elif one.ties:
         seeds = (

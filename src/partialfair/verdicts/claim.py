@@ -66,6 +66,12 @@ class FromTable(StrictModel):
         description="column whose values are compared one by one: the claim holds if it does for every one of them",
     )
     values: int = Field(0, description="how many values that column should have; with fewer the claim cannot hold")
+    across: str | None = Field(
+        None, description="of spread: column over which it is; with fewer than ``values`` of its values it cannot hold"
+    )
+    pair: str | None = Field(
+        None, description="column that names the other method where rows are of one comparison; only its own count"
+    )
     common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
     reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
     beyond: float = Field(0.0, description="subtracted from every number: what exceeds a tolerance")
@@ -77,7 +83,7 @@ class FromTable(StrictModel):
     @property
     def columns(self) -> list[str]:
         """Columns that it needs."""
-        used = [self.value, self.seed, self.x, self.ends, self.each, self.method, *self.where]
+        used = [self.value, self.seed, self.x, self.ends, self.each, self.across, self.pair, self.method, *self.where]
         return [name for name in used if name]
 
 

@@ -166,10 +166,7 @@ def _by_margin(claim: Claim, sample: Sample) -> bool:
 
 
 def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> dict[str, bool]:
-    """Whether what a claim is not about passes its test, uncorrected; a trend counts in either direction.
-
-    What orders their settings is a parameter of their own, of which a larger value may be the stricter one.
-    """
+    """Whether what a claim is not about passes its test, uncorrected."""
     found: dict[str, bool] = {}
     alpha, margin = (1 - evidence.results.level) / 2, claim.margin_of(place.dataset)
     if test.whole is None:
@@ -180,8 +177,7 @@ def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> d
             found[evidence.label(name)] = test.single(sample.average.mean, margin) is True
         if sample.reason or not sample.average.tested:
             continue
-        p = test.decide(sample, margin)
-        found[evidence.label(name)] = min(p) <= alpha if claim.test == "monotone" else p[0] <= alpha
+        found[evidence.label(name)] = test.decide(sample, margin)[0] <= alpha
     return found
 
 

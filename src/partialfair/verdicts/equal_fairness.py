@@ -13,7 +13,7 @@ from partialfair.metrics.statistics.frontier import FAR, Points, common_range, c
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.claim import Claim, Side
 from partialfair.verdicts.evidence import Evidence
-from partialfair.verdicts.sample import Place, Sample, metric_values, name_of, sign_of, weakest
+from partialfair.verdicts.sample import Place, Sample, lacking, metric_values, name_of, sign_of, weakest
 
 NARROW = 0.01
 """Levels of fairness that all lie within this say nothing of a range, and a line with such levels says so."""
@@ -39,7 +39,8 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
     wanted = _levels(claim, *common_range(pairs))
     words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
     if not len(wanted):
-        return _without_levels(evidence, claim, place, seeds, pairs, Sample(against=label, metric=name, note=words))
+        empty = Sample(against=label, metric=name, note=words)
+        return _without_levels(evidence, claim, place, side, seeds, pairs, empty)
     levels, gains = covered(wanted, pairs)
     if not len(levels):
         span = f"from {wanted[0]:.3f} to {wanted[-1]:.3f}"
@@ -49,11 +50,13 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
     average = mean_effect(np.nanmean(gains, axis=1))
     note = f"{_levels_words(levels, len(wanted))}; {words}"
     if not equal.every or len(levels) == 1:
-        return Sample((average,) if not equal.every else effects, average, label, name, note)
+        found = Sample((average,) if not equal.every else effects, average, label, name, note)
+        return lacking(evidence, claim, place, [side], found, len(seeds))
     sign = -1 if claim.test == "worse" else 1
     place_of = [*effects].index(weakest(effects, sign))
     note = f"at the weakest level, {levels[place_of]:.3f}; mean over all {average.mean:+.4f}; {note}"
-    return Sample(effects, effects[place_of], label, name, note, values=gains)
+    found = Sample(effects, effects[place_of], label, name, note, values=gains)
+    return lacking(evidence, claim, place, [side], found, len(seeds))
 
 
 def _levels_words(levels: NDArray[np.float64], wanted: int) -> str:
@@ -68,14 +71,22 @@ def _without_levels(
     evidence: Evidence[Any],
     claim: Claim,
     place: Place,
+    side: Side,
     seeds: Sequence[int],
     pairs: Sequence[tuple[Points, Points]],
     empty: Sample,
 ) -> Sample:
-    """A comparison without a level: where the methods share no range of fairness, one may dominate the other."""
+    """A comparison without a level: where the methods share no range of fairness, one may dominate the other.
+
+    It has to at every seed, and at so many that a coin would not: 2^-n is below the error of the other tests.
+    """
     words = empty.note
     low, high = common_range(pairs)
-    apart = low > high
+    apart, chance = low > high, 2.0 ** -len(pairs)
+    empty = lacking(evidence, claim, place, [side], empty, len(pairs))
+    if apart and (empty.incomplete or chance > (1 - evidence.results.level) / 2):
+        few = f"no level of fairness at which both were trained, and too few seeds to tell which is ahead: {len(pairs)}"
+        return replace(empty, reason=f"{few}; {empty.note}", note="")
     if apart and all(_beaten(two, one) for one, two in pairs):
         start = _points(evidence, claim, place, Side(method=claim.start), _violation(evidence, claim, place))
         by = [start[seed] for seed in seeds if seed in start]

@@ -45,9 +45,9 @@ def unreadable(root: Path, source: FromTable) -> str:
     return f"{source.exhibit}.csv has no column {', '.join(absent)}; draw it anew" if absent else ""
 
 
-def _rows(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
+def rows_of(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
     """Rows of one method of an exhibit's table."""
-    used = list(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends) if n))
+    used = list(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends, source.across) if n))
     version = _version(root, source)
     if version is None or unreadable(root, source):
         return pd.DataFrame(columns=used)
@@ -60,7 +60,7 @@ def _rows(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFr
 
 def runs(root: Path, source: FromTable, dataset: str, method: str) -> dict[int, pd.DataFrame]:
     """Rows by seed, of the columns that are used; a table without seeds is one run."""
-    rows = _rows(root, source, dataset, method)
+    rows = rows_of(root, source, dataset, method)
     if source.seed is None:
         return {0: rows} if len(rows) else {}
     return {int(seed): own for seed, own in rows.groupby(source.seed, sort=True)}
@@ -78,7 +78,7 @@ def values(
         numbers = own[source.value] - source.beyond if source.beyond else own[source.value]
         if source.first is not None:
             numbers = numbers.abs() if source.first == "magnitude" else numbers.clip(lower=0.0)
-        if len(numbers):
+        if len(numbers) > (source.reduce == "spread"):
             reduce = {"last": lambda n: n.iloc[-1], "spread": lambda n: n.max() - n.min()}.get(source.reduce)
             found[seed] = float(reduce(numbers) if reduce else getattr(numbers, source.reduce)())
     return found

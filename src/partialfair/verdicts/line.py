@@ -17,7 +17,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 OTHER_WAY = "the measured effect points the other way"
 """In the note of an undecided line whose ``seeds_needed`` would decide the opposite."""
 OURS = "a question of this project"
-"""Where a line says that it stands if no paper does: its section."""
+RELEASED = "the paper's published code"
+"""Where lines say that they stand if no paper does: their section."""
 JUDGED = ("agrees", "near", "differs")
 """Verdicts of numbers that count, if the line has power."""
 
@@ -108,7 +109,11 @@ def decides(line: Mapping[str, Any]) -> bool:
 
 
 def counts(line: Mapping[str, Any]) -> bool:
-    """Whether a line counts for its paper: a claim that it decides, or a number that a wrong answer could miss."""
+    """Whether a line counts for its paper: a claim that it decides, or a number that a wrong answer could miss.
+
+    A number that differs counts whether or not null models were tried.
+    """
     if line["kind"] == "claim":
         return decides(line)
-    return bool(line["kind"] == "number" and line["verdict"] in JUDGED and line.get("power") == "yes")
+    judged = line["kind"] == "number" and line["verdict"] in JUDGED
+    return bool(judged and (line["verdict"] == "differs" or line.get("power") == "yes"))

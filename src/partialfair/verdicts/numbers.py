@@ -11,7 +11,7 @@ from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.evidence import Evidence, Outcome
-from partialfair.verdicts.line import JUDGED, Line
+from partialfair.verdicts.line import JUDGED, RELEASED, Line
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import is_estimated
 
@@ -102,6 +102,8 @@ def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None
     """
     names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
     base = Line(**{name: getattr(row, name) for name in names}, published=row.value, section=row.exhibit)
+    if evidence is not None and evidence.option("released", False):
+        base = replace(base, kind="question", section=RELEASED)
     if outcome.kind == "setting":
         here = None if outcome.estimate is None else outcome.estimate.mean
         note = "; ".join(filter(None, [outcome.source, outcome.note]))

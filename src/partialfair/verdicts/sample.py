@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.metrics.statistics.effect import Effect, mean_effect
+from partialfair.metrics.statistics.frontier import COVERED
 from partialfair.verdicts.claim import LARGER, Claim, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
@@ -73,6 +74,27 @@ def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Va
     else:
         found = evidence.values(setting, claim.metric, claim.rows)
     return {seed: v for seed, v in found.items() if not math.isnan(v)}
+
+
+def lacking(
+    evidence: Evidence[Any], claim: Claim, place: Place, sides: Sequence[Side], found: Sample, n: int
+) -> Sample:
+    """A comparison, and in its note how many seeds lack a value; with fewer than ``COVERED`` of them it cannot hold.
+
+    Args:
+        evidence, claim, place: what is compared, and where.
+        sides: the other sides.
+        found: the comparison.
+        n: seeds that have values of all sides.
+    """
+    if claim.table is not None or claim.pairing != "seed" or not place.experiment:
+        return found
+    names = {place.experiment, *(side.experiment or place.experiment for side in sides)}
+    wanted = len(set.intersection(*(set(evidence.config.seeds(name)) for name in names)))
+    if n >= wanted:
+        return found
+    note = "; ".join(filter(None, [found.note, f"{wanted - n} of {wanted} seeds lack a value"]))
+    return replace(found, note=note, incomplete=found.incomplete or n < COVERED * wanted)
 
 
 def label_of(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:

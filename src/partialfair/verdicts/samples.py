@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
+from partialfair import plugins
 from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_effect
 from partialfair.verdicts import exhibit_tables as tables
 from partialfair.verdicts import frontiers
@@ -15,7 +17,16 @@ from partialfair.verdicts.equal_fairness import at_equal
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
 from partialfair.verdicts.results import Results, Setting
-from partialfair.verdicts.sample import Place, Sample, label_of, metric_values, name_of, sign_of, weakest
+from partialfair.verdicts.sample import (
+    Place,
+    Sample,
+    label_of,
+    lacking,
+    metric_values,
+    name_of,
+    sign_of,
+    weakest,
+)
 
 
 def places(evidence: Evidence[Any], claim: Claim) -> Iterator[Place]:
@@ -68,6 +79,7 @@ def setting_of(results: Results, claim: Claim, place: Place, side: Side) -> tupl
 def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Sample:
     """The method against one other side: its advantage, at a tolerance or at equal fairness."""
     label = label_of(evidence, claim, place, side)
+    claim = _paired(claim, side)
     if claim.at_equal is not None:
         return at_equal(evidence, claim, place, side, label)
     if claim.table is not None and claim.table.each:
@@ -81,8 +93,31 @@ def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) ->
     if not one or not two:
         return Sample(against=label, metric=name_of(claim), reason=why or why_not or "no run gives this number")
     effect = _effect(claim, one, two)
+    if not effect.n:
+        return Sample(against=label, metric=name_of(claim), reason="no seed has values of both")
     note = f"means {np.mean(list(one.values())):.4g} and {np.mean(list(two.values())):.4g}"
-    return Sample((effect,), effect, label, name_of(claim), note)
+    found = Sample((effect,), effect, label, name_of(claim), note)
+    if claim.table is not None and claim.table.across:
+        return _of_so_many(evidence, claim, claim.table, place, found)
+    return lacking(evidence, claim, place, [side], found, effect.n)
+
+
+def _paired(claim: Claim, side: Side) -> Claim:
+    """The claim with those rows of its table alone that are of the pair with the other side."""
+    table = claim.table
+    if table is None or table.pair is None:
+        return claim
+    where = table.where | {table.pair: side.method or claim.method}
+    return claim.model_copy(update={"table": table.model_copy(update={"where": where})})
+
+
+def _of_so_many(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Place, found: Sample) -> Sample:
+    """A comparison of spreads, and over how many values of a column they are."""
+    own = tables.rows_of(evidence.root, table, place.dataset, claim.method)
+    count = own[table.across].nunique()
+    share = f"of {table.values} " if table.values else ""
+    note = f"{found.note}; over {count} {share}{table.across}s"
+    return replace(found, note=note, incomplete=count < table.values)
 
 
 def _at_each(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Place, side: Side, label: str) -> Sample:
@@ -124,7 +159,8 @@ def steadiness(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) 
     one, two = spreads
     effect = mean_effect([two[seed] - one[seed] for seed in sorted(one.keys() & two.keys())])
     shown = " and ".join(f"{np.mean(list(found.values())):.4g}" for found in spreads)
-    return Sample((effect,), effect, label, f"spread of {name_of(claim)} over {claim.over}", f"mean spreads {shown}")
+    found = Sample((effect,), effect, label, f"spread of {name_of(claim)} over {claim.over}", f"mean spreads {shown}")
+    return lacking(evidence, claim, place, [side], found, effect.n)
 
 
 def _spread(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> Values:
@@ -138,16 +174,17 @@ def _spread(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> 
 
 
 def _along(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> list[Values]:
-    """The number at every experiment of the claim, or at every tolerance from the loosest to the tightest."""
+    """The number at every experiment of the claim, or at every parameter from the loosest to the strictest."""
     if claim.over == "experiments":
         return [values(evidence, claim, Place(name, place.dataset), side)[0] for name in claim.experiments]
     pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
     settings = frontiers.settings_of(evidence.results, pair, place.dataset)
-    return [metric_values(evidence, claim, one) for one in sorted(settings, key=lambda s: -s.kappa)]
+    strict = 1 if plugins.load("algorithms", pair.algorithm).ALGORITHM.kappa == "weight" else -1
+    return [metric_values(evidence, claim, one) for one in sorted(settings, key=lambda s: strict * s.kappa)]
 
 
 def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
-    """The number from the loosest tolerance to the tightest, or along the claim's experiments."""
+    """The number from the loosest parameter to the strictest, or along the claim's experiments."""
     columns = _along(evidence, claim, place, Side(method=claim.method))
     if claim.over == "kappa":  # the unconstrained model is the loosest
         start = _start(evidence, claim, place)
@@ -159,7 +196,8 @@ def trend(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     scores = np.array([[one[seed] for one in columns] for seed in seeds]) * (1 if claim.trend == "rises" else -1)
     effect = mean_effect(scores[:, -1] - scores[:, 0])
     note = "means " + ", ".join(f"{np.mean(list(one.values())):.4g}" for one in columns)
-    return Sample((effect,), effect, "", name, note, scores=scores)
+    own = [Side(experiment=one) for one in claim.experiments] if claim.over == "experiments" else []
+    return lacking(evidence, claim, place, own, Sample((effect,), effect, "", name, note, scores=scores), len(seeds))
 
 
 def _start(evidence: Evidence[Any], claim: Claim, place: Place) -> Values:
@@ -175,9 +213,9 @@ def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
             against=f"limit {claim.limit:g}", metric=name_of(claim), reason=reason or "no run gives this number"
         )
     effect = mean_effect([sign_of(claim) * (value - claim.limit) for value in found.values()])
-    return Sample(
-        (effect,), effect, f"limit {claim.limit:g}", name_of(claim), f"mean {np.mean(list(found.values())):.4g}"
-    )
+    note = f"mean {np.mean(list(found.values())):.4g}"
+    sample = Sample((effect,), effect, f"limit {claim.limit:g}", name_of(claim), note)
+    return lacking(evidence, claim, place, [], sample, len(found))
 
 
 def _worst(evidence: Evidence[Any], claim: Claim, place: Place) -> tuple[Values, str]:

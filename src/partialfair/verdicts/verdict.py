@@ -43,6 +43,12 @@ def state(lines: Lines) -> str:
     return "not run"
 
 
+def of_claim(lines: Lines) -> str:
+    """What the comparisons of a claim say together that count; ``no power`` if none does (see :func:`decides`)."""
+    own = [*filter(decides, lines)]
+    return state(own) if own else NO_POWER
+
+
 def answer(lines: Lines) -> str:
     """What a paper's central comparisons say together, as a key of ``ANSWERS``.
 
@@ -66,15 +72,21 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         if line["kind"] == kind:
-            grouped.setdefault(str(line.get("claim") or line["published"]), []).append(line)
+            grouped.setdefault(str(line.get("claim") or _asked(line)), []).append(line)
     return [
         {
             "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
             "exhibit": members[0]["exhibit"], "comparisons": _tally(members, CLAIMS),
-            "verdict": state(own) if (own := [*filter(decides, members)]) else NO_POWER,
+            "verdict": of_claim(members),
         }
         for name, members in grouped.items()
     ]  # fmt: skip
+
+
+def _asked(line: Mapping[str, Any]) -> str:
+    """What a line without a claim is about: the sentence in place of a number, or the exhibit whose numbers it has."""
+    published = line["published"]
+    return str(line["exhibit"] if isinstance(published, float | int) else published)
 
 
 def numbers(lines: Lines) -> dict[str, int]:
@@ -82,7 +94,7 @@ def numbers(lines: Lines) -> dict[str, int]:
     own = [line for line in lines if line["kind"] == "number"]
     judged = [line for line in own if counts(line)]
     found = {name: sum(line["verdict"] == name for line in judged) for name in JUDGED}
-    apart = [line.get("power") for line in own if line["verdict"] in JUDGED and line.get("power") != "yes"]
+    apart = [line.get("power") for line in own if line["verdict"] in JUDGED and not counts(line)]
     other = _tally(own, NUMBERS)
     rest = {name: other[name] for name in NUMBERS if name not in JUDGED}
     powerless = {"no power": apart.count("no"), "no null model": len(apart) - apart.count("no")}

@@ -8,9 +8,9 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard, standing
-from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts
+from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts, decides
 from partialfair.verdicts.lookups import is_here
-from partialfair.verdicts.verdict import state
+from partialfair.verdicts.verdict import of_claim
 
 
 class Claims(Options):
@@ -32,7 +32,7 @@ def table(_: Context[Any], found: list[Line]) -> Table:
     for name in dict.fromkeys(line["claim"] for line in found):
         own = [line for line in found if line["claim"] == name]
         breaks.add(len(rows))
-        verdict = state(own)
+        verdict = of_claim(own)
         together = Cell(verdict, cells.verdict_kind(verdict))
         said = "question" if own[0]["kind"] == "question" else own[0]["section"]
         for place, line in enumerate(own):
@@ -50,8 +50,16 @@ def _comparison(line: Line) -> list[Cell]:
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
         Cell(line["verdict"], cells.verdict_kind(line["verdict"])),
-        Cell("; ".join(filter(None, [_power(line), line["note"]])), "text wrap"),
+        Cell("; ".join(filter(None, [_idle(line), _power(line), line["note"]])), "text wrap"),
     ]
+
+
+def _idle(line: Line) -> str:
+    """Why a comparison does not count."""
+    if decides(line):
+        return ""
+    passing = [part.removesuffix(" passes") for part in line["nulls"].split("; ") if part.endswith(" passes")]
+    return f"does not count: {' and '.join(passing)} {'pass' if len(passing) > 1 else 'passes'} too"
 
 
 def _power(line: Line) -> str:

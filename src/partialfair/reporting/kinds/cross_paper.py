@@ -128,8 +128,8 @@ def draw(context: Shown, found: list[Line]) -> Any:
     longest = max((len(panel.curves) for row in rows for panel in row), default=0)
     size = (3.4 * len(context.options.tolerances) + 1.2, (0.21 * longest + 0.75) * len(rows) + 0.9)
     note = (
-        "Bars: 95% t-intervals over datasets, cut at the first and the last rank. Hollow: the violation exceeds the "
-        "tolerance on some dataset and seed."
+        "Bars: 95% t-intervals over datasets, cut at the first and the last rank. Hollow: on some dataset and seed the "
+        "violation exceeds the tolerance by more than the sampling of test rows explains."
     )
     legend = {paper: _handle(colour) for paper, colour in colours(context, found).items()}
     return canvas.figure(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)

@@ -24,7 +24,6 @@ COLUMNS = (
     "ci_low", "ci_high", "n_runs", "band_low", "band_high", "verdict", "best",
 )  # fmt: skip
 STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
-SPREAD_RATIO = 2.56  # of two standard deviations of ten runs each: the 99% range of their F distribution
 SPLITS, STATISTICS = ("train", "test"), ("mean", "std")
 KEYS = ("split", "statistic", "kappa")
 """What the setting of a published number may state."""
@@ -34,6 +33,10 @@ NO_BEST = "loss_difference"  # has a sign, so neither end is best
 class MeanStdTable(Options):
     """Mean and standard deviation of metrics over the runs of each algorithm."""
 
+    released: bool = Field(
+        False,
+        description="the numbers are the published code's, and the paper does not print them: questions, not counted",
+    )
     metrics: list[str] = Field(description="columns; computed on the interval of the run, like its own metrics")
     bands: dict[str, dict[str, dict[str, list[float]]]] = Field(
         {}, description="by split, algorithm and metric: [low, high] of a mean that counts as reproduced"
@@ -86,17 +89,18 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
 
 
 def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
-    """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two means of ten.
+    """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two such means.
 
-    For a standard deviation, the range that its ratio to another of ten runs has in 99 of 100 cases.
+    For a standard deviation, the range that its ratio to another one has in 99 of 100 cases where both are the same.
     """
     split, statistic, _ = stated(row)
+    n = len(context.config.seeds(context.experiments[0]))
     if statistic == "std":
-        return row.value / SPREAD_RATIO, row.value * SPREAD_RATIO
+        low, high = run_scores.ratio_range(n, row.seeds or n, 0.99) if n > 1 else (1.0, 1.0)
+        return row.value * low, row.value * high
     entry = context.options.bands.get(split, {}).get(row.algorithm, {}).get(row.metric)
     if entry is not None:
         return entry[0], entry[1]
-    n = len(context.config.seeds(context.experiments[0]))
     width = STANDARD_ERRORS * math.sqrt(2 / n) * (spread or 0.0)
     return row.value - width, row.value + width
 

@@ -30,7 +30,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
-            questions=len({(e.paper, e.claim or e.published) for e in project.entries if e.kind == "question"}),
+            questions=len({(e.paper, e.claim or papers.asked(e)) for e in project.entries if e.kind == "question"}),
             figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
         )
     )  # fmt: skip

@@ -12,6 +12,7 @@ from partialfair.reporting.site import card, comparisons, rows, strip
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
+from partialfair.verdicts.line import RELEASED
 from partialfair.verdicts.verdict import are_near
 
 NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
@@ -152,14 +153,16 @@ def grouped(entries: Sequence[Entry]) -> list[Claim]:
     """Return sentences with the lines that test them, in the order of the lines."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.claim or _sentence(entry), []).append(entry)
-    return [Claim(_sentence(members[0]), members) for members in found.values()]
+        found.setdefault(entry.claim or asked(entry), []).append(entry)
+    return [Claim(asked(members[0]), members) for members in found.values()]
 
 
-def _sentence(entry: Entry) -> str:
+def asked(entry: Entry) -> str:
     """What a line is about: the sentence in place of a number, or else the exhibit whose numbers are compared."""
     if math.isnan(entry.number("published")):
         return entry.published
+    if entry.section == RELEASED:
+        return "Do the numbers of the published code that the paper does not print agree with ours?"
     return f"{entry.exhibit.replace('_', ' ').capitalize()}: do the numbers agree with the expected ones?"
 
 
