@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.grid.config import load_config
+from partialfair.grid.config import Config, load_config
 from partialfair.reporting import auc_points, exhibit
 from partialfair.verdicts import claim_tests
 from partialfair.verdicts.claim import Claim
@@ -39,7 +39,9 @@ MODELS = {
 
 
 @pytest.fixture
-def context(tmp_path):
+def context(tmp_path, monkeypatch):
+    monkeypatch.setattr(Config, "seeds", lambda *_: [0, 1, 2])  # of which results have all
+
     def make(name, models=MODELS, **options):
         config = load_config(GRID)
         found = exhibit.context(config, name, tmp_path, tmp_path / "out")
