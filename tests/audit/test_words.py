@@ -91,10 +91,10 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
                 expected = max(expected, shares[1] - shares[0])
         assert gap == pytest.approx(100 * expected, abs=0.06) and high - low == pytest.approx(gap, abs=0.11)
     assert words.headline(audit_scores(scores, group, interval=[(0.05, 0.3)], replicates=0)).startswith(
-        "In the top 5% to 30%"
+        "At scores in the top 5% to 30% of at least one group, a smaller share of"
     )
     assert words.headline(audit_scores(scores, group, interval=[(0.7, 1.0)], replicates=0)).startswith(
-        "In the bottom 30%"
+        "At scores in the bottom 30% of at least one group"
     )
     own = audit_scores(scores, group, interval=[[(0.1, 0.2)], [(0.1, 0.3)]], replicates=0)
     assert words.headline(own).startswith("On the ranks that were chosen for each group, a smaller share")

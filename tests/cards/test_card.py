@@ -167,6 +167,22 @@ def test_a_zero_that_no_decision_stands_behind_is_not_printed(rows: Any) -> None
     )
 
 
+def test_group_names_with_brackets_and_bars_stay_whole(rows: Any, tmp_path: Path) -> None:
+    folder, data, split = rows
+    named = dataclasses.replace(data, group_names=("White (non-Hispanic), men", "Other | mixed"))
+    other = tmp_path / "named"
+    other.mkdir()
+    named.save(other / "table.npz")
+    split.save(other / "split.npz")
+    out = run((other, named, split), "unconstrained", math.inf)
+    lines = [line for line in render(out).splitlines() if "mixed" in line and line.startswith("|")]
+    assert lines and all("Other \\| mixed" in line for line in lines)
+    counts = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+    assert len(counts) == 1 or all(count > 2 for count in counts)
+    shown = page(out)
+    assert ">White (non-Hispanic), men<" in shown and "Other | mixed" in shown
+
+
 def test_the_page_has_the_picture_and_the_same_facts(rows: Any, tmp_path: Path) -> None:
     out = run(rows, "alm", 0.05)
     target = tmp_path / "card.html"

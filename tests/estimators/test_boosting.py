@@ -136,6 +136,13 @@ def test_what_cannot_be_used_is_refused(make_rows: Any) -> None:
         PartialFairBoosting(**SMALL).fit(rows.X, rows.y, sensitive_features=lists)
 
 
+@pytest.mark.parametrize("name", ["num_iterations", "num_trees", "n_estimators"])
+def test_the_number_of_trees_is_given_in_one_place(make_rows: Any, name: str) -> None:
+    rows = make_rows(200)
+    with pytest.raises(InputError, match=f"params has '{name}'; the number of trees is n_estimators"):
+        PartialFairBoosting(params={name: 3}).fit(rows.X, rows.y, sensitive_features=rows.group)
+
+
 def test_the_sampling_band_is_that_of_the_shortest_interval(make_rows: Any) -> None:
     rows = make_rows(600, seed=0)
     bands = []

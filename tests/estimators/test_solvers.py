@@ -248,6 +248,15 @@ def test_the_default_interval_covers_the_positive_rate_of_the_free_model(make_ro
     assert PartialFairClassifier(DP).fit(rows.X, rows.y, sensitive_features=rows.group).interval_ == ((0.0, 1.0),)
 
 
+def test_a_group_without_weight_is_refused_where_it_has_coefficients_of_its_own(make_rows: Any) -> None:
+    rows = make_rows(400)
+    weights = np.where(rows.group == "F", 0.0, 1.0)
+    model = PartialFairClassifier(interval=[(0, 0.5)], kappa=0.1)
+    with pytest.raises(InputError, match="all rows of group 'F' have weight zero"):
+        model.fit(rows.X, rows.y, sensitive_features=rows.group, sample_weight=weights)
+    model.set_params(uses_group=False).fit(rows.X, rows.y, sensitive_features=rows.group, sample_weight=weights)
+
+
 def test_the_sampling_band_is_the_inequality_of_massart(make_rows: Any) -> None:
     rows = make_rows(1000)
     settings: dict[str, Any] = {"interval": [(0, 0.5)], "kappa": 0.1}

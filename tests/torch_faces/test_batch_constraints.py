@@ -34,6 +34,26 @@ def double() -> Any:
     torch.set_default_dtype(before)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"width": float("inf")}, {"width": "a"}, {"kappa": "a"}, {"kappa": float("nan")}, {"kappa": True}]
+)
+def test_settings_that_are_no_finite_numbers_are_refused(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(ConfigError, match=f"{name} is {value!r}; use a"):
+        BatchConstraint(2, **wrong)
+
+
+@pytest.mark.parametrize("constraint", [*FAMILIES, "loss_parity"])
+def test_shares_are_counted_in_single_precision_whatever_the_network_computes_in(constraint: str) -> None:
+    scores, group, y = (torch.as_tensor(part) for part in batch())
+    module = BatchConstraint(3, constraint, kappa=0.05).float()
+    half = scores.to(torch.bfloat16)
+    expected = module(half.float(), group, y)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(module(half, group, y), expected, rtol=0, atol=0)
+        torch.testing.assert_close(module(half.float(), group, y), expected, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("constraint", FAMILIES)
 @pytest.mark.parametrize("groups", [2, 3])
 def test_values_and_derivatives_are_those_of_the_linear_solvers(constraint: str, groups: int) -> None:

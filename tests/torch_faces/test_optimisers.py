@@ -336,3 +336,64 @@ def test_what_cannot_be_used_is_refused() -> None:
         StochasticIDCA(nn.Linear(1, 1), BatchConstraint(2), next_iterate="best")
     with pytest.raises(DataError, match="lower lr"):
         StochasticGhost([x], slack=0.1).full_step(x.sum() * torch.nan, torch.cat([x - 0.1, -x - 0.1]))
+
+
+def fitted(kind: str, net: nn.Module) -> tuple[Any, Callable[[], None]]:
+    """An optimiser of a network, and what makes a step of it on one batch."""
+    random = np.random.default_rng(0)
+    dtype = next(net.parameters()).dtype
+    x, group = torch.as_tensor(random.normal(size=(40, 2)), dtype=dtype), torch.as_tensor(np.arange(40) % 2)
+    y = torch.as_tensor(random.normal(size=40) > 0, dtype=dtype)
+    constraint = BatchConstraint(2, kappa=0.05).to(dtype)
+
+    def loss(scores: Any) -> Any:
+        return binary_cross_entropy_with_logits(scores, y)
+
+    if kind == "StochasticIDCA":
+        idca = StochasticIDCA(net, constraint, inner_steps=5)
+        return idca, lambda: (idca.step(x, group, loss=loss), None)[1]
+    own = SSLALM([*net.parameters(), *constraint.parameters()])
+
+    def step() -> None:
+        scores = net(x).reshape(-1)
+        own.step(loss(scores), constraint(scores, group))
+
+    return own, step
+
+
+@pytest.mark.parametrize("kind", ["StochasticIDCA", "SSLALM"])
+def test_a_state_moves_to_the_type_and_device_of_the_parameters(kind: str) -> None:
+    """As the moments of PyTorch's own optimisers do."""
+    torch.manual_seed(0)
+    net = nn.Linear(2, 1).float()
+    before, step = fitted(kind, net)
+    step()
+    double = copy.deepcopy(net).double()
+    after, step = fitted(kind, double)
+    after.load_state_dict(before.state_dict())
+    tensors = [one for value in after.kept.values() for one in (value if isinstance(value, list) else [value])]
+    assert {one.dtype for one in tensors if isinstance(one, torch.Tensor)} == {torch.float64}
+    step()
+    elsewhere, _ = fitted(kind, copy.deepcopy(net))
+    for group in elsewhere.param_groups:
+        group["params"] = [nn.Parameter(p.detach().to("meta")) for p in group["params"]]
+    elsewhere.load_state_dict(before.state_dict())
+    tensors = [one for value in elsewhere.kept.values() for one in (value if isinstance(value, list) else [value])]
+    assert {one.device.type for one in tensors if isinstance(one, torch.Tensor)} == {"meta"}
+
+
+@pytest.mark.parametrize("kind", ["StochasticIDCA", "SSLALM"])
+def test_parameters_that_are_frozen_later_are_noticed(kind: str) -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    _, step = fitted(kind, net)
+    step()
+    net[0].weight.requires_grad_(False)
+    with pytest.raises(ConfigError, match="not those of the steps before; make a new optimiser"):
+        step()
+
+
+@pytest.mark.parametrize("wrong", ["a", float("nan"), float("inf"), True])
+def test_settings_of_an_optimiser_are_finite_numbers(wrong: Any) -> None:
+    for name in ("lr", "penalty", "proximal"):
+        with pytest.raises(ConfigError, match=f"{name} is {wrong!r}; use"):
+            SSLALM([nn.Parameter(torch.zeros(1))], **{name: wrong})

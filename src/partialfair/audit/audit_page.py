@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair.audit import pictures, words
+from partialfair.audit.choose import chosen_by
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
 from partialfair.audit.rates import RATES, RATIO
 from partialfair.pages import cells
@@ -96,9 +97,20 @@ def page(result: "AuditResult") -> str:
             figures=pictures.all_of(result),
             left_out=len(result.curve.names) - len(pictures.largest(result.curve)),
             out_of_scope=words.out_of_scope(result),
+            chosen_by=chosen_by(result.suggestion, "statistical parity violation") if result.suggestion else "",
+            not_suggested=_not_suggested(result),
             facts=_facts(result),
         )
     )
+
+
+def _not_suggested(result: "AuditResult") -> str:
+    """Why no interval is suggested, where none is."""
+    if not math.isfinite(result.threshold):
+        return "None: the decision threshold is not a finite number."
+    if {line.positive_rate.value for line in result.groups} in ({0.0}, {1.0}):
+        return "None: every row gets the same decision, so that no interval is where decisions are made."
+    return "None: no interval around the rate of positive decisions keeps enough rows of every group."
 
 
 def byline(result: "AuditResult") -> str:

@@ -17,6 +17,9 @@ from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, sugge
 from partialfair.tables.columns import read_columns
 from partialfair.tables.files import atomic_path
 
+EQUAL = 1e-9
+"""Violations this near to each other are the same."""
+
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -96,7 +99,7 @@ def as_text(found: Suggestion) -> str:
     low, high = found.interval
     lines = [
         f"suggested interval: {low:g} {high:g}",
-        f"of those that cover the positive rate {found.positive_rate:.3f}, it has the largest {found.measure}",
+        f"of those that cover the positive rate {found.positive_rate:.3f}, {chosen_by(found)}",
         "",
         f"  {'interval':<14}{found.measure:>10}",
     ]
@@ -104,6 +107,15 @@ def as_text(found: Suggestion) -> str:
         value = "too few rows" if row.violation != row.violation else f"{row.violation:.4f}"
         lines.append(f"  {f'{row.alpha:g} {row.beta:g}':<14}{value:>10}{'  <- suggested' if row.chosen else ''}")
     return "\n".join(lines)
+
+
+def chosen_by(found: Suggestion, name: str = "") -> str:
+    """Why a candidate was chosen, in words; of several with the largest violation it is not the only one."""
+    name = name or found.measure
+    count = int((found.table["violation"] >= found.violation_of(found.interval) - EQUAL).sum())
+    if count < 2:
+        return f"it has the largest {name}"
+    return f"it is one of {count} with the largest {name}, the shortest and most central of them"
 
 
 def _draw(found: Suggestion, out: Path) -> None:

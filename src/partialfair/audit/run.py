@@ -92,7 +92,8 @@ def audit_scores(
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     compared = _compared(sample, sizes, min_group_size)
     lines = group_lines(sample, unions, min_group_size, level)
-    measured = _measured(sample, unions, compared, seed, replicates, level)
+    pooled = sample.of_groups(compared)
+    measured = _measured(pooled, unions, compared, seed, replicates, level)
     found = ratio(lines, level)
     return AuditResult(
         source=source,
@@ -111,15 +112,14 @@ def audit_scores(
         ],
         unions=unions,
         record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None},
-        **_of_sample(sample, compared),
+        **_of_sample(sample, pooled, compared),
     )
 
 
 def _measured(
-    sample: Sample, unions: GroupPairs, compared: NDArray[np.int64], seed: int, replicates: int, level: float
+    pooled: Sample, unions: GroupPairs, compared: NDArray[np.int64], seed: int, replicates: int, level: float
 ) -> Measured:
     """Measure the groups that are compared; all others count as one in the quality of all rows."""
-    pooled = sample.of_groups(compared)
     own = (*(unions[code] for code in compared), *[FULL] * (len(pooled.names) - len(compared)))
     found = measure(pooled, own, range(len(compared)), generator("audit", seed), replicates, level)
 
@@ -133,9 +133,8 @@ def _measured(
     return Measured(found.quality, pairs, {name: named(of) for name, of in found.overall.items()})
 
 
-def _of_sample(sample: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
-    """Entries of the result that depend on the rows and the groups compared alone."""
-    own = sample.of_groups(compared)
+def _of_sample(sample: Sample, own: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
+    """Entries of the result that depend on the rows and the groups compared alone, which ``own`` has."""
     tally = own.tally.binned(CURVE_COLUMNS * len(compared))
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)

@@ -106,9 +106,11 @@ def is_whole(result: "AuditResult") -> bool:
 def headline(result: "AuditResult") -> str:
     """Return what was found, in two sentences."""
     found, where = result.measured.overall["rank_gap"], place(result)
-    where = f"{where[:1].upper()}{where[1:]}" + (" of each group" if where.startswith("in ") else "")
     if found.value is None:
-        return f"{where}, the groups cannot be compared: {found.reason}."
+        groups = " of each group" if where.startswith("in ") else ""
+        return f"{where[:1].upper()}{where[1:]}{groups}, the groups cannot be compared: {found.reason}."
+    # A threshold counts as soon as the rank of one group lies in the interval; that of the other may be far outside.
+    where = f"At scores {where} of at least one group" if where.startswith("in ") else where[:1].upper() + where[1:]
     if found.pair is None:
         return f"{where}, the same share of every group scores above every threshold."
     low, high = (f"'{result.groups[code].name}'" for code in found.pair)

@@ -72,8 +72,9 @@ def _grid(name: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Gr
     """A table of a page: what stands in brackets after a number or a name is small print below it."""
     found = []
     for row in rows:
-        first, *others = (_item(_plain(cell)) for cell in row)
-        found.append([dataclasses.replace(first, kind="text"), *others])
+        first, *others = map(_plain, row)
+        title = Item(first) if name == "group_table" else _item(first)  # a group's own name may have brackets
+        found.append([dataclasses.replace(title, kind="text"), *map(_item, others)])
     return Grid(name.replace("_", " "), [(title, "") for title in header], found)
 
 

@@ -1,6 +1,5 @@
 """What a model card says, read from the files of a run and from nothing else."""
 
-import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,7 +118,7 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
         model=_model(fit, model, regression),
         settings=fit["settings"],
         chosen=fit.get("selected") or {},
-        made=_made(fit, stored),
+        made=_made(fit),
         not_for=NOT_FOR,
         data=f"`{fit['dataset']}`" + _declared(fit),
         split_table=split_table(groups, rows.counts, not regression),
@@ -209,18 +208,16 @@ def _model(fit: Mapping[str, Any], model: Any, regression: bool) -> list[str]:
     return [trained, "A positive score is a positive decision.", needs]
 
 
-def _made(fit: Mapping[str, Any], model: Path) -> list[tuple[str, str]]:
-    """Who made the model, when, and how it is made again."""
+def _made(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Who made the model, and how it is made again."""
     names_ = ("experiment", "dataset", "algorithm")
     job = " ".join(f"--{name} {fit[name]}" for name in names_)
     # In full: the grid is asked for that very number.
     kappa = "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
-    when = datetime.datetime.fromtimestamp(model.stat().st_mtime, datetime.UTC)
     time = fit.get("time") or {}
     facts = {
         "Made by, owner, contact": "not stated",
         "Made with": f"partialfair, source revision {fit.get('git_revision') or 'not in a checkout'}",
-        "Written": f"{when:%Y-%m-%d %H:%M} UTC",
         "Made again by": f"`partialfair train {job} --kappa {kappa} --seed {fit['seed']}`, with `--config` "
         "if the grid is not params.yaml",
         "Processor time of training": f"{time['cpu_seconds']:.1f} s" if "cpu_seconds" in time else "",

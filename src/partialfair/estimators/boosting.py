@@ -213,6 +213,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             number(name, getattr(self, name), lambda value: 0 <= value < math.inf, "0 or a positive number")
         number("holdout_fraction", self.holdout_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
         check_options("params", self.params)
+        for name in _ROUNDS & set(self.params or {}):
+            raise InputError(f"params has {name!r}; the number of trees is n_estimators")
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
@@ -306,6 +308,13 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         elif why := idle(self.constraint, interval, scores, y, codes, names):
             self.status_ = why
             warnings.warn(why, UnconstrainedWarning, stacklevel=3)
+
+
+_ROUNDS = {
+    "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds",
+    "num_boost_round", "n_estimators", "max_iter",
+}  # fmt: skip
+"""What LightGBM takes for the number of trees, which is a setting of the estimator."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both
+from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both, weights_of_groups
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
 from partialfair.estimators.settings import (
@@ -244,6 +244,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         if self.class_weight is not None:
             found = found * self._class_factors(rows.y > 0, found)
         weights_of_both(found, rows.y > 0, self.classes_)
+        if self.uses_group:
+            weights_of_groups(found, rows.group, rows.group_names)
         self._total_weight = float(found.sum())
         return np.asarray(found / found.mean(), np.float64)
 

@@ -1,5 +1,6 @@
 """Labels that a person passes to a classifier: read, and of two classes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,19 @@ def weights_of_both(weights: NDArray[np.float64], positive: NDArray[np.bool_], c
                 f"all rows of class {label!r} have weight zero (sample_weight, class_weight); a classifier needs rows "
                 "of two classes"
             )
+
+
+def weights_of_groups(weights: NDArray[np.float64], codes: NDArray[Any], names: Sequence[str]) -> None:
+    """Refuse weights (n,) under which nothing determines the coefficients of a group, by codes (n,).
+
+    Raises:
+        InputError: naming the group whose rows all have weight zero.
+    """
+    for code in np.flatnonzero(~(np.bincount(codes, weights, len(names)) > 0)).tolist():
+        raise InputError(
+            f"all rows of group {names[code]!r} have weight zero (sample_weight, class_weight), and its score has "
+            "coefficients of its own; give the group weight, or use uses_group=False"
+        )
 
 
 def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

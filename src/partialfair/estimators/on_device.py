@@ -38,6 +38,8 @@ def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | N
         what = f"solver={solver!r}" if solver != "alm" else "this constraint"
         raise InputError(f"device is 'cuda', and {what} runs on the CPU only; use device='cpu' or 'auto'")
     torch_backend.require("device='cuda'")
+    if not _has_gpu():
+        raise InputError("device is 'cuda', and PyTorch finds no CUDA device; use device='cpu' or 'auto'")
     torch_backend.pick_device(device)
     return on_device(device)
 

@@ -315,7 +315,9 @@ def sampling_band(task: Task, level: float = 0.95) -> float | None:
 
     The inequality of Dvoretzky, Kiefer, Wolfowitz and Massart for each group's ranks (Hoeffding's for rates), all
     groups at once. It is for scores that were fixed before the rows were seen; fitted ones can do worse by what they
-    overfit. ``None`` for families that compare something else.
+    overfit. On the absolute scale it bounds the gap of ranks that are clipped to the interval; ``rank_gap`` counts a
+    threshold as soon as one rank lies inside, and can be larger by more at an end of the interval. ``None`` for
+    families that compare something else.
     """
     labels: tuple[int, ...] | None = () if task.constraint == PSP else STRATA.get(task.constraint)
     if labels is None or math.isinf(task.kappa):
@@ -356,8 +358,9 @@ def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...
         if share * size > 1.5
         else f"the smallest group has {size} rows"
     )
-    least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the fit is to succeed
-    return f"{why}, and no increasing map of these scores is known to get below {least:.4g}; raise kappa to that"
+    least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the map that was found is within it
+    known = f"no increasing map of these scores is known to get below {least:.4g}"
+    return f"{why}, and {known}; raise kappa to that or more"
 
 
 def uncombined(design: GroupedDesign) -> GroupedDesign:

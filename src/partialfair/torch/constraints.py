@@ -4,6 +4,7 @@ Source: Partial fairness paper, sections 2 and 5: thresholds theta are trained a
 them are smoothed by the clipped linear function. Values keep the graph of the scores.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,10 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         width: float = 1.0,
     ) -> None:
         super().__init__()
-        if not width > 0:
-            raise ConfigError(f"width is {width}; use a positive number")
+        if not is_finite(width) or not width > 0:
+            raise ConfigError(f"width is {width!r}; use a positive number")
+        if not is_finite(kappa):
+            raise ConfigError(f"kappa is {kappa!r}; use a number, the tolerance")
         if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or n_groups < 2:
             raise ConfigError(f"n_groups is {n_groups!r}; use a whole number of groups, at least 2")
         # One row of every group and label says which stratum such rows belong to, and what the constraints are.
@@ -112,11 +115,18 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
     ) -> tuple[Tensor, Tensor]:
         """Two functions (m,), convex in scores and thresholds, whose difference the values are.
 
+        Shares are counted in single precision at least, also under ``autocast``: in half precision they would be off
+        by a hundredth.
+
         Args:
             scores, group, y: see :meth:`forward`.
             thetas: (P,) thresholds in place of the module's own.
         """
-        scores = scores.reshape(-1)
+        with torch.autocast(scores.device.type, enabled=False):
+            wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+            return self._parts(wide.reshape(-1), group, y, thetas)
+
+    def _parts(self, scores: Tensor, group: Tensor, y: Tensor | None, thetas: Tensor | None) -> tuple[Tensor, Tensor]:
         cells, positive = self._cells(scores, group, y)
         wrong = f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
         # A GPU would notice a wrong place too late, and then serve this process no more.
@@ -231,6 +241,11 @@ def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
         return Side.from_terms(terms)
 
     return side(np.maximum(means.matrix, 0), 0.0), side(np.maximum(-means.matrix, 0), means.slack)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a setting is a finite number."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _floats(values: Any) -> Tensor:

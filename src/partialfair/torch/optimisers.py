@@ -18,6 +18,7 @@ from torch.optim import Optimizer
 from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem, general_direction, pair_direction
 from partialfair.algorithms.stochastic.stochastic_ghost import level_weight
 from partialfair.errors import ConfigError, DataError
+from partialfair.torch.constraints import is_finite
 
 Value: TypeAlias = Any
 """A tensor of a batch with its graph, or a function that computes one if it is needed."""
@@ -35,8 +36,8 @@ class ConstrainedOptimiser(Optimizer):  # type: ignore[misc]
 
     def __init__(self, params: Iterable[Any], lr: float, **others: float) -> None:
         for name, value in {"lr": lr, **others}.items():
-            if not value > 0:
-                raise ConfigError(f"{name} is {value}; use a positive number")
+            if not is_finite(value) or not value > 0:
+                raise ConfigError(f"{name} is {value!r}; use a positive number")
         super().__init__(params, {"lr": lr})
 
     @property
@@ -49,6 +50,28 @@ class ConstrainedOptimiser(Optimizer):  # type: ignore[misc]
     def parameters(self) -> list[Tensor]:
         """All parameters that are trained."""
         return [p for group in self.param_groups for p in group["params"] if p.requires_grad]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a state; what it keeps moves to device and type of the parameters, as PyTorch moves moments.
+
+        Raises:
+            ConfigError: it is of other parameters.
+        """
+        super().load_state_dict(state_dict)
+        params = self.parameters
+        for name, value in self.kept.items():
+            if isinstance(value, list):
+                self._require_as_many(value)
+                self.kept[name] = [one.to(p) for one, p in zip(value, params, strict=True)]
+            elif isinstance(value, Tensor):
+                self.kept[name] = value.to(params[0])
+
+    def _require_as_many(self, kept: list[Tensor]) -> None:
+        if [one.shape for one in kept] != [p.shape for p in self.parameters]:
+            raise ConfigError(
+                "the parameters that are trained are not those of the steps before; make a new optimiser, or train the "
+                "same ones (requires_grad)"
+            )
 
     def gradients(self, *values: Tensor, weights: Tensors | None = None, retain_graph: bool = False) -> list[Tensor]:
         """Derivatives of the sum of values, each times its weights (of its shape; by default 1), one per parameter."""
@@ -97,8 +120,8 @@ class SSLALM(ConstrainedOptimiser):
         dual_bound: float = 10.0,
     ) -> None:
         super().__init__(params, lr, penalty=penalty, dual_step=dual_step, smoothing=smoothing, dual_bound=dual_bound)
-        if proximal < 0:
-            raise ConfigError(f"proximal is {proximal}; use 0 or a positive number")
+        if not is_finite(proximal) or proximal < 0:
+            raise ConfigError(f"proximal is {proximal!r}; use 0 or a positive number")
         self.proximal, self.penalty, self.dual_step = proximal, penalty, dual_step
         self.smoothing, self.dual_bound = smoothing, dual_bound
 
@@ -125,6 +148,7 @@ class SSLALM(ConstrainedOptimiser):
         v = dual + self.penalty * ((values if again is None else again.detach()) + slack)
         directions, by_slack = self.gradients(loss, constraints, weights=(torch.ones_like(loss), v)), v
         if self.proximal:
+            self._require_as_many(kept["anchor"])
             away = torch._foreach_sub(self.parameters, kept["anchor"])
             torch._foreach_add_(directions, away, alpha=self.proximal)
             torch._foreach_add_(kept["anchor"], away, alpha=self.smoothing)

@@ -91,6 +91,7 @@ class StochasticIDCA(ConstrainedOptimiser):
 
             return of
 
+        self._require_as_many(kept["anchor"])
         here, anchor, queues = self.parameters, kept["anchor"], kept["queues"]
         with torch.enable_grad():
             scores = self._scores(here[:-1], given)

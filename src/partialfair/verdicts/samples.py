@@ -96,10 +96,10 @@ def compared(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) ->
     if not effect.n:
         return Sample(against=label, metric=name_of(claim), reason="no seed has values of both")
     note = f"means {np.mean(list(one.values())):.4g} and {np.mean(list(two.values())):.4g}"
-    found = Sample((effect,), effect, label, name_of(claim), note)
+    sample = Sample((effect,), effect, label, name_of(claim), note)
     if claim.table is not None and claim.table.across:
-        return _of_so_many(evidence, claim, claim.table, place, found)
-    return lacking(evidence, claim, place, [side], found, effect.n)
+        return _of_so_many(evidence, claim, claim.table, place, sample)
+    return lacking(evidence, claim, place, [side], sample, effect.n)
 
 
 def _paired(claim: Claim, side: Side) -> Claim:
