@@ -168,6 +168,14 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     (tmp_path / "src/partialfair/algorithms/linear/alm.py").touch()
     with pytest.raises(ConfigError, match="algorithms/linear/alm.py exists already; choose another name than 'alm'"):
         create("algorithm", "alm", tmp_path)
+    with pytest.raises(
+        ConfigError, match="src/partialfair/algorithms/linear is a folder of the package; choose another"
+    ):
+        create("algorithm", "linear", tmp_path)
+    entry = {"module": "simulated"}
+    (tmp_path / "params.yaml").write_text(json.dumps({"seeds": [0], "datasets": {"mine": entry}, "experiments": {}}))
+    with pytest.raises(ConfigError, match="'mine' is an entry of datasets in params.yaml; choose another name"):
+        create("dataset", "mine", tmp_path)
     assert not list(tmp_path.rglob("*alm.md")) and not list(tmp_path.rglob("*accuracy*"))
     with pytest.raises(ConfigError, match="did you mean 'metric'"):
         create("metrics", "mine", tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from partialfair.commands import unchanged
 from partialfair.provenance import runs
@@ -37,6 +38,26 @@ def changed(change):
 def test_whatever_is_written_by_hand_counts_by_content(folder, name):
     assert changed(lambda: os.utime(name, ns=(1, 1))) == []
     assert changed(lambda: Path(name).write_text("b")) == [unchanged.GRID]
+
+
+def test_own_data_and_included_files_outside_the_usual_folders_count(folder):
+    Path("grids").mkdir()
+    Path("letor").mkdir()
+    Path("own.csv").write_text("a")
+    Path("letor/train.txt").write_text("a")
+    datasets = {
+        "own": {"module": "csv_table", "file": "own.csv", "label": "y", "groups": ["g"]},
+        "files": {"module": "letor_files", "folder": "letor"},
+    }
+    run = {"interval": [[0.1, 0.4]], "algorithms": {"alm": [0.1]}}
+    experiment = {"title": "One", "paper": "own", "constraint": "partial_statistical_parity", "runs": {"own": run}}
+    Path("grids/more.yaml").write_text(yaml.safe_dump({"datasets": datasets, "experiments": {"one": experiment}}))
+    Path("params.yaml").write_text(yaml.safe_dump({"seeds": [0], "include": ["grids/more.yaml"]}))
+    assert changed(lambda: Path("own.csv").write_text("bb")) == ["own.csv"]
+    assert changed(lambda: Path("letor/train.txt").write_text("bb")) == ["letor"]
+    assert changed(lambda: Path("grids/more.yaml").write_text(Path("grids/more.yaml").read_text() + "\n")) == [
+        unchanged.GRID
+    ]
 
 
 @pytest.mark.parametrize(("name", "part"), [("data/runs/one.json", "data/runs"), ("reports/page.html", "reports")])

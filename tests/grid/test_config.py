@@ -51,6 +51,7 @@ def test_the_shipped_grid_is_valid():
 
 
 SIMULATED = "experiments/demo/runs/simulated"
+OWN = {"module": "csv_table", "file": "x.csv", "label": "y", "groups": ["g"]}
 REFUSED = [
     # entry, value, what the message must say: key path, value, remedy
     ("seed", [1], ["seed: unknown key", "'seeds'"]),
@@ -106,6 +107,8 @@ REFUSED = [
     ("datasets/mine", {"file": "x.csv"}, ["datasets.mine: unknown dataset 'mine'", "module: csv_table"]),
     ("datasets/mine", {"module": "csv_tabel"}, ["datasets.mine.module", "'csv_table'"]),
     ("datasets/mine", {"module": "csv_table", "file": "x.csv"}, ["datasets.mine.label: the option is missing"]),
+    ("datasets/mine", {**OWN, "groups": 5}, ["datasets.mine.groups is 5", "a column, or a list of columns"]),
+    ("datasets/mine", {**OWN, "drop": {"a": 1}}, ["datasets.mine.drop is {'a': 1}", "a column, or a list of columns"]),
     ("datasets/bank", {"module": "csv_table"}, ["datasets.bank.module", "choose another name"]),
     ("datasets/bank", {"split": {"train": 1}}, ["datasets.bank.split is {'train': 1}", "validation"]),
     ("datasets/My data", {"module": "simulated"}, ["datasets.My data", "lower case"]),

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
+from partialfair.grid import fingerprint
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import evaluation_settings, job_settings, load_config
 from tests.workflow.project import ROOT
@@ -45,6 +46,19 @@ def test_a_job_is_the_same_alone_and_included(files):
     ]
 
 
+def test_a_stated_checksum_makes_no_run_outdated(tmp_path):
+    """It checks the file; the table that is made from it is the same."""
+    own = {"module": "csv_table", "file": "own.csv", "label": "y", "groups": ["g"]}
+    found = []
+    for options in (own, own | {"sha256": "ab" * 32}, own | {"label": "z"}):
+        content = {"datasets": {"own": options}, "seeds": [0]}
+        content["experiments"] = {"one": EXPERIMENT | {"runs": {"own": EXPERIMENT["runs"]["simulated"]}}}
+        config = load_config(write(tmp_path, "params.yaml", **content))
+        (job,) = config.jobs("one")
+        found.append((fingerprint.table(config, "own"), fingerprint.split(config, "own"), fingerprint.run(config, job)))
+    assert found[0] == found[1] and all(one != other for one, other in zip(found[0], found[2], strict=True))
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -53,9 +67,12 @@ def test_a_job_is_the_same_alone_and_included(files):
         ({"include": ["other.yaml"], "experiments": {"two": {**EXPERIMENT, "title": "Else"}}}, "experiments.two also"),
         ({"settings_of": "other.yaml"}, "settings_of is 'other.yaml': give a list"),
         ({"settings_of": ["other.yaml"], "algorithms": {"alm": {"tolerance": 0.5}}}, "algorithms.alm also stands"),
+        ({"include": ["misspelt.yaml"]}, "misspelt.yaml: unknown key 'experimentz'; did you mean 'experiments'"),
+        ({"include": ["params.yaml"]}, r"params.yaml: include: .* name \['other.yaml'\] where it is"),
     ],
 )
 def test_a_mistake_is_named(files, content, said):
+    write(files.parent, "misspelt.yaml", experimentz={"three": EXPERIMENT})
     bad = write(files.parent, "bad.yaml", **({"seeds": [0], "experiments": {"one": EXPERIMENT}} | content))
     with pytest.raises(ConfigError, match=said):
         load_config(bad)

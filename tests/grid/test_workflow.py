@@ -60,6 +60,11 @@ def test_files_beside_a_module_that_declares_none_are_its_inputs(tmp_path: Path,
             (folder / name).touch()
     assert grid.raw_files("simulated") == ["data/raw/simulated/own.csv"]
     assert grid.dataset_of("data/raw/simulated/own.csv") == "simulated"
+    below = Path("data/raw/simulated/deep/more.csv")
+    below.parent.mkdir()
+    below.touch()
+    assert grid.raw_files("simulated") == sorted(["data/raw/simulated/own.csv", str(below)])
+    below.unlink()
     assert {dataset: grid.raw_files(dataset) for dataset in before if dataset != "simulated"} == {
         dataset: files for dataset, files in before.items() if dataset != "simulated"
     }

@@ -97,6 +97,9 @@ def test_a_file_that_is_not_optional_is_named_in_dvc_yaml(tmp_path: Path, monkey
         line for line in after.splitlines() if "more.csv" not in line and "zoo.csv" not in line
     ] == before.splitlines()
     assert name_in_stages("data/raw/zoo/zoo.csv") and (tmp_path / "dvc.yaml").read_text() == after  # twice is once
+    for name in ("data/raw/zoo/cats #1.csv", "data/raw/zoo/a: b.csv", "data/raw/zoo/größe.csv"):
+        assert name_in_stages(name) and name_in_stages(name)
+        assert yaml.safe_load((tmp_path / "dvc.yaml").read_text())["stages"]["data"]["deps"].count(name) == 1
 
 
 def test_a_file_elsewhere_is_named_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+from functools import cache
 
 from partialfair import plugins
 from partialfair.datasets.named import module_name
@@ -128,6 +129,12 @@ def label_is_number(config: Config, dataset: str) -> bool:
     module = module_name(dataset, options)
     if "task" in (plugins.parameters("datasets", module, "load") or ()):
         return options.get("task") == "regression"
+    return _makes_numbers(module)
+
+
+@cache
+def _makes_numbers(module: str) -> bool:
+    """Tell whether the text of a dataset's module says that its label is a number."""
     tree = ast.parse(plugins.file_of("datasets", module).read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Dataset"]
     tasks = [{word.arg: ast.unparse(word.value) for word in call.keywords}.get("task") for call in calls]

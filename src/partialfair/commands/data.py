@@ -68,6 +68,18 @@ def data_verify(
         print(f"{path}: as published")
 
 
+def _require_out(out: Path | None, option: str, target: str) -> None:
+    """Refuse to put what is made from other files in the place of the workflow's, which would use it unawares.
+
+    Raises:
+        ConfigError: no ``out`` is given.
+    """
+    from partialfair.errors import ConfigError
+
+    if out is None:
+        raise ConfigError(f"{option} is not the workflow's, and {target} is; say where to write: --out")
+
+
 @app.command("prepare")
 def data_prepare(
     dataset: str,
@@ -80,8 +92,10 @@ def data_prepare(
     from partialfair.jobs.prepare import prepare
     from partialfair.tables.dataset import Dataset
 
+    if raw != RAW:
+        _require_out(out, "--raw", paths.table(dataset))
     target, options = out or Path(paths.table(dataset)), _checked(dataset, config)
-    if out is None and raw == RAW and make_recorded(target, config):
+    if out is None and make_recorded(target, config):
         table = Dataset.load(target)
     else:
         table = prepare(dataset, raw, target, options)
@@ -104,6 +118,8 @@ def data_split(
 
     if table is not None and table.suffix != ".npz":  # or it would be called damaged, and its deletion recommended
         raise ConfigError(f"--table {table}: a prepared table ends in .npz; `partialfair data prepare` makes it")
+    if table is not None:
+        _require_out(out, "--table", paths.split(dataset, seed))
     target, options = out or Path(paths.split(dataset, seed)), _checked(dataset, config)
     if table is None and out is None and make_recorded(target, config):
         made = Split.load(target, Dataset.load(paths.table(dataset)).n_rows)

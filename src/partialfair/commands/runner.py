@@ -42,6 +42,7 @@ def run_workflow(
     verbose: bool = False,
     datasets: str = "",
     force: bool = False,
+    cold: bool = False,
 ) -> int:
     """Run Snakemake in the current folder, with a line of progress.
 
@@ -54,6 +55,7 @@ def run_workflow(
         verbose: show Snakemake's output as it comes; that of a dry run is always shown.
         datasets: whose raw files the target ``raw`` brings; none for all.
         force: make the targets whether or not they are outdated.
+        cold: a process for each job, for a few that train nothing: warm workers take seconds to be ready.
 
     Returns:
         Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
@@ -69,6 +71,7 @@ def run_workflow(
     command = [sys.executable, "-m", "snakemake", "--cores", cores]
     command += ["--config", f"params={config}", f"datasets={datasets}"]
     command += ["--dry-run"] * dry_run + ["--force"] * force + _profile_options(profile)
+    command += ["--executor", "local", "--scheduler", "greedy"] * cold
     grid = require_targets(targets, config, datasets.split())
     command += ["--", *(targets or ["all"])]
     if dry_run or verbose:
@@ -178,7 +181,7 @@ def make_recorded(path: Path, config: Path) -> bool:
     if not Path("Snakefile").is_file() or find_spec("snakemake") is None:
         return False
     record = Path(".snakemake", "metadata", base64.urlsafe_b64encode(str(path).encode()).decode())
-    if status := run_workflow([str(path)], config, force=path.exists() and not record.exists()):
+    if status := run_workflow([str(path)], config, force=path.exists() and not record.exists(), cold=True):
         raise typer.Exit(status)
     return True
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import memo, paths
 from partialfair.tables.files import atomic_path
 
@@ -34,18 +34,32 @@ def state(config: Path) -> dict[str, str]:
         config: the experiment grid.
     """
     text = hashlib.sha256()
-    for path in _files(*WRITTEN, config):
+    grid, own = _of_grid(config)
+    for path in dict.fromkeys(_files(*WRITTEN, *grid)):
         content = Path(path).read_bytes()
         text.update(f"{path}\0{len(content)}\0".encode() + content)
     found = {SOURCE: memo.source_and_packages(), GRID: text.hexdigest()}
-    for folder in (*sorted(DATA.glob("*")), paths.REPORTS):
+    for place in (*sorted(DATA.glob("*")), paths.REPORTS, *own):
         listed = hashlib.sha256()
-        for name in _files(folder):
+        for name in _files(place):
             with suppress(FileNotFoundError):  # a run at work has just renamed it, or DVC's cache lacks it
                 about = os.stat(name)
                 listed.update(f"{name}\0{about.st_size} {about.st_mtime_ns} {about.st_ino}\n".encode())
-        found[str(folder)] = listed.hexdigest()
+        found[str(place)] = listed.hexdigest()
     return found
+
+
+def _of_grid(config: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files that a grid is read from, and files and folders of own data that it names."""
+    from partialfair.grid import reading
+    from partialfair.grid.config import load_config
+
+    try:
+        files, datasets = reading.files_of(config), load_config(config).params.datasets
+    except PartialFairError:  # it cannot be run as it stands, which Snakemake says
+        return [config], []
+    named = (options.get(name) for options in datasets.values() for name in ("file", "folder"))
+    return files, sorted({Path(name) for name in named if isinstance(name, str)})
 
 
 def changes(target: str, config: Path) -> list[str] | None:

@@ -195,7 +195,11 @@ def _check_known(dataset: str, config: "Config", where: str) -> None:
         check_entry(dataset, {}, config.source)
 
 
-_KINDS = {"int": (int, "a whole number"), "float": (int | float, "a number"), "bool": (bool, "true or false")}
+_NAMES = "a column, or a list of columns"
+_KINDS = {
+    "int": (int, "a whole number"), "float": (int | float, "a number"), "bool": (bool, "true or false"),
+    "Names": (str | list, _NAMES), "Names | None": (str | list | None, _NAMES),
+}  # fmt: skip
 """Annotations of options of dataset modules that are checked before a module is imported."""
 
 

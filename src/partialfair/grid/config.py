@@ -136,6 +136,10 @@ class Config:
         """Return the options of a dataset module."""
         return self.params.datasets.get(dataset, {})
 
+    def determining(self, dataset: str) -> dict[str, Any]:
+        """Return the options of a dataset module that its table depends on: a stated checksum only checks the file."""
+        return {name: value for name, value in self.dataset_options(dataset).items() if name != "sha256"}
+
     def algorithm_settings(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """Return the settings of an algorithm: the common ones, then the experiment's own."""
         own = self.experiment(experiment).algorithms.get(algorithm, {})
@@ -223,7 +227,7 @@ class Config:
                 "loss": model.loss,
                 "surrogate": model.surrogate,
                 "settings": self.algorithm_settings(experiment, algorithm),
-                "dataset_options": self.dataset_options(dataset),
+                "dataset_options": self.determining(dataset),
                 "threads": self.params.threads,
                 "device": self.params.device,
             }

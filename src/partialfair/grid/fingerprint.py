@@ -38,13 +38,13 @@ class Wanted:
 
 def table(config: Config, dataset: str) -> Wanted:
     """Of a prepared table; which raw files it is made from, its dataset's module says."""
-    options = config.dataset_options(dataset)
+    options = config.determining(dataset)
     return Wanted(dataset_hash(module_name(dataset, options)), options)
 
 
 def split(config: Config, dataset: str) -> Wanted:
     """Of the row numbers of the parts of a table, whatever the seed."""
-    options = config.dataset_options(dataset)
+    options = config.determining(dataset)
     code = dataset_hash(module_name(dataset, options), "split")
     return Wanted(code, options, {"table": paths.table(dataset)})
 

@@ -1,12 +1,14 @@
 """Reads ``params.yaml`` and the files that it includes into one mapping."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from partialfair.errors import ConfigError
+from partialfair.grid.params import ParamsModel
+from partialfair.plugins import did_you_mean
 
 INCLUDABLE = ("datasets", "experiments", "exhibits")
 """Blocks that an included file adds entries to. Its seeds and settings of algorithms hold for its experiments alone."""
@@ -25,6 +27,7 @@ def with_included(path: Path) -> dict[str, Any]:
     found: dict[str, _Entries] = {block: {} for block in INCLUDABLE}
     for name in _included(whole.get("include"), path):
         content = _read_grid(path.parent / name)
+        _refuse_others(content, name)
         _give_to_experiments(content)
         for block in INCLUDABLE:
             _add_entries(found[block], block, content.get(block) or {}, name)
@@ -33,6 +36,19 @@ def with_included(path: Path) -> dict[str, Any]:
         if found[block]:
             whole[block] = {name: entry for name, (entry, _) in found[block].items()}
     return whole
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files that a configuration is read from: its own, and those that it names by include or settings_of.
+
+    Raises:
+        ConfigError: one cannot be read, or is not YAML.
+    """
+    content = _read(path)
+    found = [path, *(path.parent / name for name in _named(content.get("settings_of"), "settings_of", path))]
+    for name in _included(content.get("include"), path):
+        found += files_of(path.parent / name)
+    return list(dict.fromkeys(found))
 
 
 def _read_grid(path: Path) -> dict[str, Any]:
@@ -45,6 +61,19 @@ def _read_grid(path: Path) -> dict[str, Any]:
         _add_entries(settings, "algorithms", content.get("algorithms") or {}, path.name)
         content["algorithms"] = {name: entry for name, (entry, _) in settings.items()}
     return content
+
+
+def _refuse_others(content: Mapping[str, Any], name: str) -> None:
+    """Refuse what an included file cannot say: a misspelt block would be passed over, and all its entries with it.
+
+    Raises:
+        ConfigError: naming the key.
+    """
+    if content.get("include"):
+        raise ConfigError(f"{name}: include: the file is itself included; name {content['include']!r} where it is")
+    for key in content:
+        if key not in ParamsModel.model_fields:
+            raise ConfigError(f"{name}: unknown key {key!r}; {did_you_mean(str(key), ParamsModel.model_fields)}")
 
 
 def _give_to_experiments(content: dict[str, Any]) -> None:

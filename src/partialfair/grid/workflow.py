@@ -365,10 +365,11 @@ class Grid:
 
 def _undeclared(named: NamedDataset) -> list[str]:
     """Return the files in the folder of a module that declares no files, without those of DVC and git."""
-    folder = named.spec.directory(paths.RAW)
+    given = named.options.get("folder")
+    folder = Path(given) if isinstance(given, str) else named.spec.directory(paths.RAW)
     if named.module.SPEC.files or named.spec.files or not folder.is_dir():
         return []
-    files = (path for path in folder.iterdir() if path.is_file())
+    files = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path.as_posix() for path in files if path.suffix != ".dvc" and not path.name.startswith("."))
 
 

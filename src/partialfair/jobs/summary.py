@@ -48,7 +48,9 @@ def read(config_path: str | Path, experiment: str | None = None, root: str | Pat
         return _papers(Path(root), config_path)
     name = experiment or next(iter(config.experiments))
     page = config.reports if experiment is None else config.restricted(name).reports  # of a grid, or of one experiment
-    return _experiment(config, name, Path(root)) | {"page": str(page / "index.html")}
+    pages = [str(page / "index.html"), str(config.restricted(name).reports / "index.html")]
+    made = next((one for one in pages if (Path(root) / one).is_file()), pages[0])
+    return _experiment(config, name, Path(root)) | {"page": made}
 
 
 def _papers(root: Path, params: str | Path) -> dict[str, Any]:

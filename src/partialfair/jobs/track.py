@@ -1,7 +1,11 @@
 """Put a raw file under DVC: a small ``.dvc`` text file with checksums and origin; the data stay out of git."""
 
 import hashlib
+import json
+import re
 from pathlib import Path
+
+import yaml
 
 from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
@@ -73,14 +77,17 @@ def name_in_stages(path: str | Path) -> bool:
     """
     stages, root = Path("dvc.yaml"), Path.cwd()
     lines = stages.read_text(encoding="utf-8").splitlines() if stages.exists() else []
-    named = {number: line.strip() for number, line in enumerate(lines) if line.strip().startswith("- data/raw/")}
+    entries = ((number, line) for number, line in enumerate(lines) if re.match(r"\s*- \"?data/raw/", line))
+    named = {number: yaml.safe_load(line)[0] for number, line in entries}
     if not named or not Path(path).absolute().is_relative_to(root / "data" / "raw"):
         return False
-    entry = f"- {Path(path).absolute().relative_to(root).as_posix()}"
-    if entry not in named.values():
+    name = Path(path).absolute().relative_to(root).as_posix()
+    if name not in named.values():
         last = max(named)
-        place = next((number for number, other in named.items() if other > entry), last + 1)
-        lines.insert(place, lines[last].partition("-")[0] + entry)
+        place = next((number for number, other in named.items() if other > name), last + 1)
+        plain = yaml.safe_load(f"- {name}") == [name]
+        entry = name if plain else json.dumps(name, ensure_ascii=False)
+        lines.insert(place, f"{lines[last].partition('-')[0]}- {entry}")
         with atomic_path(stages) as temporary:
             temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return True

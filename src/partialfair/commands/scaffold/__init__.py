@@ -133,6 +133,13 @@ def _refuse_taken(kind: str, name: str, root: Path) -> None:
         if name in {*RESERVED, *grid.experiments, *grid.params.exhibits}:
             raise ConfigError(f"{name!r} is an experiment, an exhibit or a rule of the workflow; choose another name")
     folder = KINDS[kind].folder
+    if folder and (root / "src/partialfair" / folder / name).is_dir():
+        raise ConfigError(f"src/partialfair/{folder}/{name} is a folder of the package; choose another name")
+    if kind == "dataset" and (root / "params.yaml").is_file():
+        from partialfair.grid.config import load_config
+
+        if name in load_config(root / "params.yaml").params.datasets:
+            raise ConfigError(f"{name!r} is an entry of datasets in params.yaml; choose another name")
     for path in sorted((root / "src/partialfair" / folder).rglob(f"{name}.py")) if folder else ():
         raise ConfigError(f"{path.relative_to(root)} exists already; choose another name than {name!r}")
     if kind != "metric":
