@@ -146,6 +146,7 @@ def test_missing_entries_are_refused_or_their_rows_dropped() -> None:
         ({"numeric": ["income", "town"], "categorical": ["flag"]}, DataError, "'town' holds '[xyz]' in row 1"),
         ({"drop": ["id", "income", "flag", "town"]}, ConfigError, "no column is left as an input"),
         ({"small_groups": "dropp"}, ConfigError, "small_groups is 'dropp'; did you mean 'drop'"),
+        ({"positive": ["yes"]}, ConfigError, r"positive is \['yes'\]; write the one value"),
         ({"file": "peple.csv"}, DataError, "peple.csv: there is no such file; correct datasets.people.file"),
         ({"sha256": "00"}, DataError, "its sha256 is [0-9a-f]{64}, datasets.people.sha256 says 00"),
         ({"module": "csv_tabel"}, PluginError, "csv_table"),
@@ -156,6 +157,52 @@ def test_missing_entries_are_refused_or_their_rows_dropped() -> None:
 def test_mistakes_are_refused_with_a_remedy(changes: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         read(**changes)
+
+
+def test_the_index_that_pandas_writes_is_no_input() -> None:
+    people().sample(frac=0.8, random_state=0).to_parquet("people.parquet")
+    with pytest.raises(DataError, match=r"'__index_level_0__' is the index.*to_parquet\(path, index=False\)"):
+        read(file="people.parquet")
+    assert read(file="people.parquet", drop=["id", "__index_level_0__"]).n_rows == 320
+    people().to_parquet("people.parquet", index=False)
+    assert read(file="people.parquet").n_rows == 400
+
+
+def test_numbers_that_single_precision_cannot_tell_apart_are_refused() -> None:
+    raw = people()
+    raw["when"] = 1.7e9 + np.arange(400) % 60
+    raw.to_csv("people.csv", index=False)
+    with pytest.raises(
+        DataError, match="'when' has 60 different values, of which 1 can be .*subtract .*, such as 170000"
+    ):
+        read()
+    raw["when"] -= 1.7e9
+    raw.to_csv("people.csv", index=False)
+    assert np.unique(read().X.toarray()[:, 2]).size == 60  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (pd.date_range("2020-01-01", periods=400), "'more' holds dates or times; put it into drop"),
+        (pd.to_timedelta(np.arange(400), unit="h"), "'more' holds dates or times"),
+        ([[1, 2]] * 400, "people.parquet: column 'more': .*or put it into drop"),
+    ],
+)
+def test_columns_that_are_neither_numbers_nor_texts_are_named(values: Any, message: str) -> None:
+    people().assign(more=values).to_parquet("people.parquet", index=False)
+    with pytest.raises(DataError, match=message):
+        read(file="people.parquet")
+
+
+@pytest.mark.parametrize("text", ["NULL", "N/A", "#N/A", "n/a", "<NA>"])
+def test_other_words_for_missing_are_no_values(text: str) -> None:
+    raw = people().astype(object)
+    raw.loc[6, "income"], raw.loc[9, "town"], raw.loc[11, "approved"] = text, text, text
+    raw.to_csv("people.csv", index=False)
+    with pytest.raises(DataError, match="has no value in 1 rows, the first being row 7 after"):
+        read()
+    assert read(missing="drop").n_rows == 397
 
 
 def test_an_identifier_among_the_inputs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

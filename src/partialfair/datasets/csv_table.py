@@ -51,11 +51,17 @@ NEARLY = 0.9
 FEW = 20
 """Values that a category may have in a table of any size; in larger ones, as many as half the rows."""
 
+LOST = 0.5
+"""Share of the different values of a number that has to be left in single precision."""
+
 LARGEST_LABEL = 1e37
 """Predictions are stored in single precision, which ends at 3.4e38."""
 
-EMPTY = frozenset(("", "NA", "NaN", "nan", "null"))
+EMPTY = frozenset(("", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL"))
 """Texts of a label or an input that stand for a missing value."""
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name when it writes parquet."""
 
 OTHER = "other"
 """The group of all groups that are too small, where they are merged."""
@@ -169,6 +175,8 @@ def _check_options(small_groups: str, missing: str, task: str, positive: Any) ->
     _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
     _require_choice("missing", missing, ("refuse", "drop"))
     _require_choice("task", task, ("classification", "regression"))
+    if isinstance(positive, list | Mapping):
+        raise ConfigError(f"csv_table: positive is {positive!r}; write the one value that becomes +1")
     if task == "regression" and positive is not None:
         raise ConfigError(
             f"csv_table: positive is {positive!r}, but a label that is a number has no positive class; drop it"
@@ -208,6 +216,11 @@ def _inputs(
     if twice:
         raise ConfigError(f"{path}: column {twice[0]!r} is given for two purposes; name each column once")
     rest = [name for name in columns if name not in named]
+    for name in filter(INDEX.fullmatch, rest):
+        raise DataError(
+            f"{path}: column {name!r} is the index, which pandas writes; without it: to_parquet(path, index=False), or "
+            "put it into drop"
+        )
     if numeric is None and categorical is None:
         numbers = [name for name in rest if _is_numeric(path, name, columns[name])]
         categories = [name for name in rest if name not in numbers]
@@ -229,6 +242,8 @@ def _is_numeric(path: Path, name: str, column: Any) -> bool:
     """
     import pandas as pd
 
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise DataError(f"{path}: column {name!r} holds dates or times; put it into drop, or write a number instead")
     present = column[~_missing(column.to_numpy(object))]
     values = pd.to_numeric(present, errors="coerce")
     share = float(values.notna().mean()) if len(present) else 0.0
@@ -277,6 +292,13 @@ def _numbers(path: Path, name: str, column: Any, largest: float = LARGEST) -> ND
         raise DataError(
             f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, beyond {largest:g}; "
             "rescale the column, or put it into drop"
+        )
+    known = values[~np.isnan(values)]
+    told, kept = np.unique(known).size, np.unique(known.astype(np.float32)).size
+    if kept < LOST * told:
+        raise DataError(
+            f"{path}: column {name!r} has {told} different values, of which {kept} can be told apart in single "
+            f"precision, in which inputs are stored; subtract a constant, such as {known.min():.17g}"
         )
     return values
 
@@ -349,7 +371,12 @@ def _sized_groups(
 
 
 def _category(path: Path, name: str, entries: NDArray[Any]) -> Categorical:
-    codes, levels = group_labels({name: entries})
+    try:
+        codes, levels = group_labels({name: entries})
+    except DataError as error:
+        raise DataError(
+            f"{path}: column {name!r}: {str(error).removeprefix('groups: ')}; or put it into drop"
+        ) from error
     if len(levels) > MAX_LEVELS or len(levels) > max(FEW, len(entries) // 2):
         separated = sum(level.count(",") == 1 and level.replace(",", "").replace(".", "").isdigit() for level in levels)
         what = "its numbers are written with commas" if 2 * separated > len(levels) else "it looks like an identifier"
