@@ -49,7 +49,7 @@ def _comparison(line: Line) -> list[Cell]:
         Cell(line["against"] or "–", "text wrap"),
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
-        Cell(line["verdict"], cells.verdict_kind(line["verdict"])),
+        Cell(line["verdict"], cells.verdict_kind(line["verdict"]) if decides(line) else "none"),
         Cell("; ".join(filter(None, [_idle(line), _power(line), line["note"]])), "text wrap"),
     ]
 
