@@ -64,7 +64,7 @@ def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:
     """
     trainings: dict[str, float] = {}
     missing = set()
-    for experiment in _experiments(config, list(targets)):
+    for experiment in experiments_of(config, list(targets)):
         for job in config.jobs(experiment):
             if not (job.path / paths.FIT).exists():
                 missing.add(str(job.path))
@@ -72,7 +72,8 @@ def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:
     return Forecast(trainings, frozenset(missing)) if trainings else None
 
 
-def _experiments(config: "Config", targets: list[str]) -> list[str]:
+def experiments_of(config: "Config", targets: list[str]) -> list[str]:
+    """Return the experiments behind some targets; all where one is neither an experiment nor an exhibit."""
     named: list[str] = []
     for target in targets:
         if target in config.experiments:

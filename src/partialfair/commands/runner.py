@@ -1,6 +1,5 @@
 """The verbs that start other programs: Snakemake, and the benchmarks of a checkout."""
 
-import base64
 import fcntl
 import os
 import platform
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from partialfair import plugins
+from partialfair.commands import outdated
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
@@ -89,6 +89,11 @@ def run_workflow(
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
     with alone():
+        if first := outdated.tables(grid, targets):
+            files = f"{len(first)} tables or splits of other code or settings" if len(first) > 1 else first[0]
+            print(f"first {files}: what reads them goes on where they come out the same", file=sys.stderr)
+            if status := follow([*command[: command.index("--") + 1], *first], LOG, again=again):
+                return status
         status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
     for line in () if status else idle(grid, targets):
         print(line)
@@ -180,7 +185,7 @@ def make_recorded(path: Path, config: Path) -> bool:
 
     if not Path("Snakefile").is_file() or find_spec("snakemake") is None:
         return False
-    record = Path(".snakemake", "metadata", base64.urlsafe_b64encode(str(path).encode()).decode())
+    record = outdated.record_of(str(path))
     if status := run_workflow([str(path)], config, force=path.exists() and not record.exists(), cold=True):
         raise typer.Exit(status)
     return True

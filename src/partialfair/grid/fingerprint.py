@@ -6,6 +6,7 @@ and tells input files by their content; a job of a run writes all three into the
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,6 +35,10 @@ class Wanted:
     code: str
     settings: Mapping[str, Any]
     inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def texts(self) -> tuple[str, str]:
+        """Return settings and code as the workflow keeps them, in texts that change if they do."""
+        return json.dumps(self.settings, sort_keys=True, separators=(",", ":")), self.code
 
 
 def table(config: Config, dataset: str) -> Wanted:

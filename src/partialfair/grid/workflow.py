@@ -6,7 +6,6 @@ Kept out of the rule files so that it is typed, tested and fast: a dry run asks 
 import argparse
 import gc
 import inspect
-import json
 import math
 import operator
 import os
@@ -167,8 +166,7 @@ class Params:
         """Return both for a job; jobs that agree in all the names share them."""
         key = tuple(wildcards.get(name) for name in self.names)
         if key not in self._texts:
-            wanted = self.wanted(wildcards)
-            self._texts[key] = json.dumps(wanted.settings, sort_keys=True, separators=(",", ":")), wanted.code
+            self._texts[key] = self.wanted(wildcards).texts()
         return self._texts[key]
 
     @asked
