@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from partialfair.errors import ConfigError
 from partialfair.estimators.inputs import InputError
 from partialfair.models import torch_backend
 
@@ -39,7 +40,7 @@ def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | N
         raise InputError(f"device is 'cuda', and {what} runs on the CPU only; use device='cpu' or 'auto'")
     torch_backend.require("device='cuda'")
     if not _has_gpu():
-        raise InputError("device is 'cuda', and PyTorch finds no CUDA device; use device='cpu' or 'auto'")
+        raise ConfigError("device is 'cuda', and PyTorch finds no CUDA device; use device='cpu' or 'auto'")
     torch_backend.pick_device(device)
     return on_device(device)
 
