@@ -81,6 +81,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.delenv(runner.AGAIN, raising=False)
     monkeypatch.setattr(runner, "follow", stopped)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()
     assert runner.run_workflow(["psp", "pdp"], Path("params.yaml"), "2") == 143
@@ -123,6 +124,7 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()
     runner.LOG.parent.mkdir()

@@ -67,14 +67,12 @@ WORDS = [
     "1.2.3",
     "--",
     "?",
-    "N/A",
     "none",
-    "NULL",
     "#REF!",
     "1e",
     "½",
 ]
-MISSING = ["", " ", "NA", "nan", "null"]
+MISSING = ["", " ", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "null", "NULL"]
 BAD: dict[str, tuple[str | bytes, list[str]]] = {
     # One bad cell must not turn a column of numbers into as many categories.
     **{f"bad cell {word}": (cell("x", word), ["column 'x'", ROW8, "categorical or drop"]) for word in WORDS},
