@@ -1,5 +1,6 @@
 """`partialfair run` and `resume`: targets, the command that continues, and one run per folder."""
 
+import json
 import platform
 import signal
 import subprocess
@@ -11,10 +12,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.commands import runner
+from partialfair.commands import outdated, runner
 from partialfair.commands.cli import app
 from partialfair.commands.runner import require_targets
 from partialfair.errors import ConfigError, PartialFairError
+from partialfair.grid import fingerprint
 from partialfair.grid.config import load_config
 from partialfair.jobs.resume import RECORD
 from partialfair.tables.files import write_json
@@ -36,6 +38,25 @@ def test_targets_are_names_of_the_grid_or_files():
     require_targets(["raw"], ROOT / "params.yaml", ["a9a", "simulated"])
     with pytest.raises(ConfigError, match="unknown dataset 'bnk'; did you mean 'bank'"):
         require_targets(["raw"], ROOT / "params.yaml", ["a9a", "bnk"])
+
+
+@pytest.mark.parametrize(
+    ("targets", "first"),
+    [(["demo"], True), ([], True), (["all"], True), (["raw"], False), (["data/processed/simulated/table.npz"], False)],
+)
+def test_tables_of_other_code_are_made_first_where_runs_are_asked_for(monkeypatch, tmp_path, targets, first):
+    config = load_config(ROOT / "params.yaml").restricted("demo")
+    monkeypatch.chdir(tmp_path)
+    table = "data/processed/simulated/table.npz"
+    Path(table).parent.mkdir(parents=True)
+    Path(table).touch()
+    assert outdated.tables(config, targets) == [], "how it was made is not known"
+    record = outdated.record_of(table)
+    record.parent.mkdir(parents=True)
+    made = list(map(repr, fingerprint.table(config, "simulated").texts()))
+    for params, stale in ((made, False), ([made[0], repr("another")], True)):
+        record.write_text(json.dumps({"params": params}))
+        assert outdated.tables(config, targets) == [table] * (stale and first)
 
 
 def test_an_unknown_target_ends_with_status_2_before_anything_starts(monkeypatch):

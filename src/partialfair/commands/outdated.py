@@ -25,13 +25,12 @@ def tables(config: "Config", targets: Sequence[str]) -> list[str]:
 
     Args:
         config: the experiment grid.
-        targets: experiments, exhibits and names of the Snakefile, which are taken for the whole grid; single files
-            need nothing before them.
+        targets: experiments and exhibits; none, or ``all``, for the whole grid. Others, such as ``raw`` or a file, ask
+            for no runs.
     """
-    names = [target for target in targets if "/" not in target]
-    if len(names) < len(targets):
+    if not {*targets} <= {"all", *config.experiments, *config.params.exhibits}:
         return []
-    return list(dict.fromkeys(_outdated(config, experiments_of(config, names))))
+    return list(dict.fromkeys(_outdated(config, experiments_of(config, list(targets)))))
 
 
 def _outdated(config: "Config", experiments: Iterable[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -89,15 +89,21 @@ def run_workflow(
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
     with alone():
-        if first := outdated.tables(grid, targets):
-            files = f"{len(first)} tables or splits of other code or settings" if len(first) > 1 else first[0]
-            print(f"first {files}: what reads them goes on where they come out the same", file=sys.stderr)
-            if status := follow([*command[: command.index("--") + 1], *first], LOG, again=again):
-                return status
-        status = follow(command, LOG, again=again, forecast=lambda: recorded(grid, targets))
+        status = _tables_first(command, outdated.tables(grid, targets), again) or follow(
+            command, LOG, again=again, forecast=lambda: recorded(grid, targets)
+        )
     for line in () if status else idle(grid, targets):
         print(line)
     return status
+
+
+def _tables_first(command: Sequence[str], files: Sequence[str], again: Callable[[], str]) -> int:
+    """Make outdated tables and splits in a run of their own; see :mod:`partialfair.commands.outdated`."""
+    if not files:
+        return 0
+    what = f"{len(files)} tables or splits of other code or settings" if len(files) > 1 else files[0]
+    print(f"first {what}: what reads them goes on where they come out the same", file=sys.stderr)
+    return follow([*command[: command.index("--") + 1], *files], LOG, again=again)
 
 
 def _profile_options(profile: str | None) -> list[str]:
