@@ -42,7 +42,15 @@ def test_targets_are_names_of_the_grid_or_files():
 
 @pytest.mark.parametrize(
     ("targets", "first"),
-    [(["demo"], True), ([], True), (["all"], True), (["raw"], False), (["data/processed/simulated/table.npz"], False)],
+    [
+        (["demo"], True),
+        ([], True),
+        (["all"], True),
+        (["paper"], True),
+        (["runs"], True),
+        (["raw"], False),
+        (["data/processed/simulated/table.npz"], False),
+    ],
 )
 def test_tables_of_other_code_are_made_first_where_runs_are_asked_for(monkeypatch, tmp_path, targets, first):
     config = load_config(ROOT / "params.yaml").restricted("demo")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from partialfair.grid.config import Config
 
 METADATA = memo.SNAKEMAKE / "metadata"
+NO_RUNS = ("raw", "benchmark")
 
 
 def tables(config: "Config", targets: Sequence[str]) -> list[str]:
@@ -25,10 +26,10 @@ def tables(config: "Config", targets: Sequence[str]) -> list[str]:
 
     Args:
         config: the experiment grid.
-        targets: experiments and exhibits; none, or ``all``, for the whole grid. Others, such as ``raw`` or a file, ask
-            for no runs.
+        targets: experiments and exhibits; none, or another name of the workflow, for the whole grid. Single files and
+            :data:`NO_RUNS` ask for nothing that reads tables.
     """
-    if not {*targets} <= {"all", *config.experiments, *config.params.exhibits}:
+    if {*targets} & {*NO_RUNS} or any("/" in target for target in targets):
         return []
     return list(dict.fromkeys(_outdated(config, experiments_of(config, list(targets)))))
 
