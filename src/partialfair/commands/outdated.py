@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partialfair.commands.forecast import experiments_of
-from partialfair.grid import fingerprint, memo, paths
+from partialfair.grid import memo, paths
 
 if TYPE_CHECKING:
     from partialfair.grid.config import Config
@@ -35,6 +35,8 @@ def tables(config: "Config", targets: Sequence[str]) -> list[str]:
 
 
 def _outdated(config: "Config", experiments: Iterable[str]) -> Iterator[str]:
+    from partialfair.grid import fingerprint  # brings NumPy: the processor has to be settled first (and .3 s)
+
     for experiment in experiments:
         for dataset in config.experiment(experiment).runs:
             files = {paths.table(dataset): fingerprint.table(config, dataset)}
