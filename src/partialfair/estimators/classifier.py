@@ -57,10 +57,10 @@ ONE_GROUP = "all"
 class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # type: ignore[misc]
     """Logistic regression whose scores satisfy a fairness constraint on an interval of ranks.
 
-    The score is linear with an intercept and coefficients per group (Partial fairness paper, section 3), or
-    with ``uses_group=False`` linear with none. The logistic loss is minimised subject to the constraint on the training
-    rows: the metric of the constraint, with the indicator and at all thresholds of the interval, is to be at most
-    ``kappa`` there. ``train_violation_`` is what it is, and ``status_`` says whether that is so. Numeric columns are
+    The score is linear, with one intercept and one set of coefficients per group (Partial fairness paper, section 3);
+    with ``uses_group=False`` all groups share them. The logistic loss is minimised subject to the constraint on the
+    training rows: its metric, with the indicator and at all thresholds of the interval, should be at most ``kappa``.
+    ``train_violation_`` is its value there, and ``status_`` says whether it is within ``kappa``. Numeric columns are
     standardised inside.
 
     A satisfied constraint is a statement about the scores of the training rows within the interval. It does not
@@ -82,12 +82,12 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
         grid: least number of ranks at which "alm" and "idca" impose partial statistical parity.
         solver: "auto" takes the first of these that serves the constraint. "ranks": fit without constraint, then map
-            each group's scores increasingly (partial statistical parity with the group). "thresholds": fit without
-            constraint, then choose each group's threshold (demographic parity and equal opportunity with the group).
-            "parity": a mixture of at most a few linear decisions (demographic parity, equal opportunity and equalized
-            odds on the whole range, without the group). "alm": one linear score, by the direct solver. Besides,
-            "select" chooses between "ranks" and "alm" on held-out rows, and "idca" is the paper's method, tuned on
-            held-out rows.
+            each group's scores increasingly (partial statistical parity with the group). "thresholds": a fit without
+            constraint, a second one with the costs that its thresholds imply, then the most accurate threshold of each
+            group (demographic parity and equal opportunity with the group). "parity": a mixture of at most a few linear
+            decisions (on the whole range: demographic parity and equal opportunity without the group, equalized odds
+            with or without it). "alm": a score linear in each group, by the direct solver. Besides, "select" chooses
+            between "ranks" and "alm" on held-out rows, and "idca" is the paper's method, tuned on held-out rows.
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features; at
             equal kappa the loss is at least as high, because the model is a special case, and some tolerances
             that intercepts per group would reach cost much accuracy or cannot be reached.
