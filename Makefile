@@ -36,7 +36,7 @@ help:  ## this list
 DEMO := demo
 demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minutes -> demo/
 	@mkdir -p $(DEMO)
-	@ln -sf $(addprefix $(CURDIR)/,Snakefile workflow profiles src papers params.yaml requirements.lock) $(DEMO)
+	@for name in Snakefile workflow profiles src papers params.yaml requirements.lock; do ln -sf "$(CURDIR)/$$name" $(DEMO); done
 	@cd $(DEMO) && PARTIALFAIR_AGAIN="make demo" python -m partialfair run demo --cores $(CORES)
 	@cd $(DEMO) && python -m partialfair summary demo | sed 's,^page: ,&$(DEMO)/,'
 

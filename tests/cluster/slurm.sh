@@ -13,6 +13,11 @@ CONF=/etc/slurm
 
 impossible() { echo "test-cluster: $*" >&2; exit 3; }
 
+all_there() {
+    local program
+    for program in slurmctld slurmd sbatch munged; do command -v "$program" > /dev/null || return 1; done
+}
+
 packages() {
     [ "$(uname)" = Linux ] || impossible "Slurm runs on Linux only, this is $(uname)"
     [ "$(id -u)" = 0 ] || impossible "needs root, to install Slurm and to start its daemons; this is $(id -un)"
@@ -24,7 +29,7 @@ packages() {
         rm -f "$CONF/slurm.conf" "$CONF/gres.conf" # a run that was killed left them
     fi
     [ ! -e "$link" ] || impossible "this machine has a Slurm of its own ($link); the test would take its place"
-    if command -v slurmctld slurmd sbatch munged > /dev/null; then return; fi
+    if all_there; then return; fi
     command -v apt-get > /dev/null || impossible "needs Slurm: without apt-get, install slurmctld, slurmd, sbatch and munged"
     local log
     log=$(mktemp)
@@ -32,7 +37,7 @@ packages() {
         if { timeout 60 apt-get update -o Acquire::Retries=2 && DEBIAN_FRONTEND=noninteractive timeout 180 apt-get \
             install -y --no-install-recommends slurm-wlm munge; } > "$log" 2>&1 < /dev/null; then
             rm -f "$log"
-            command -v slurmctld slurmd sbatch munged > /dev/null || impossible "apt-get installed slurm-wlm without its daemons"
+            all_there || impossible "apt-get installed slurm-wlm without its daemons"
             return
         fi
         sleep "$((5 * attempt))"

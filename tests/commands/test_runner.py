@@ -1,11 +1,13 @@
 """`partialfair run` and `resume`: targets, the command that continues, and one run per folder."""
 
+import io
 import json
 import platform
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -128,6 +130,39 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
         "make demo",
         f"cd {tmp_path} && partialfair resume",
     ]
+
+
+def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd):
+    """It went past all that guards a run: an interrupt left locks, and SIGTERM a Snakemake that nobody knew of."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner.outdated, "tables", lambda *_: ["one.npz"])
+    monkeypatch.setattr(runner, "recorded", lambda *_: None)
+    monkeypatch.setattr(runner, "idle", lambda *_: ())
+    Path("Snakefile").touch()
+    Path("snakemake.py").write_text(
+        "import os, sys; from partialfair.jobs.resume import THEN\n"
+        "print('ran', sys.argv[sys.argv.index('--') :], THEN in os.environ); sys.exit(0)"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT / 'src'}")
+    shown = io.StringIO()
+    monkeypatch.setattr(runner, "follow", partial(runner.follow, stream=shown))
+    assert runner.run_workflow(["demo"], Path("params.yaml"), verbose=True) == 0
+    assert shown.getvalue() == "ran ['--', 'one.npz'] True\nran ['--', 'demo'] False\n"
+    capfd.readouterr()
+    with runner.alone(), pytest.raises(PartialFairError, match="another run has just begun"):
+        runner.run_workflow(["demo"], Path("params.yaml"), verbose=True)
+    assert runner.run_workflow(["demo"], Path("params.yaml"), dry_run=True) == 0
+    said = capfd.readouterr().out
+    assert said.startswith("one.npz would be made first; what reads") and said.endswith("ran ['--', 'demo'] False\n")
+
+
+def test_a_record_that_cannot_be_read_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    RECORD.parent.mkdir()
+    RECORD.touch()
+    with runner.alone():
+        pass
 
 
 def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd):

@@ -1,17 +1,19 @@
 """Resuming a killed run, with a pretended Snakemake and Slurm; ``make test-cluster`` does it with the real ones."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from partialfair.errors import PartialFairError
 from partialfair.jobs import orphans
-from partialfair.jobs.orphans import run_ids
-from partialfair.jobs.resume import RECORD, record_run, resume
+from partialfair.jobs.orphans import local_jobs, run_ids
+from partialfair.jobs.resume import RECORD, THEN, followed_by, record_run, resume
 from partialfair.tables.files import read_json, write_json
 from tests.processes import running
 
@@ -144,6 +146,62 @@ def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
     assert resume(ended=True) == 7
 
 
+def test_a_snakemake_of_another_folder_with_the_number_of_the_run_is_no_hindrance(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    with running("snakemake") as other:
+        monkeypatch.chdir(folder)
+        write_json(RECORD, read_json(RECORD) | {"pid": other})
+        assert resume(say=lambda _: None) == 7
+
+
+def test_what_was_to_follow_the_killed_run_follows(folder: Path):
+    """As the targets do after outdated tables: the tables alone would be made, and the status be that of success."""
+    started: list[tuple[list[str], list[str] | None]] = []
+
+    def start(command: list[str], status: int = 0) -> int:
+        started.append((command[3:], json.loads(os.environ.get(THEN, "null"))))
+        return status
+
+    then = ["--cores", "2", "--", "demo"]
+    with followed_by(then):
+        again(["--cores", "2", "--", "data/processed/simulated/table.npz"])
+    assert THEN not in os.environ
+    tables = ["--cores", "2", "--quiet", "--", "data/processed/simulated/table.npz"]
+    targets = (["--cores", "2", "--quiet", "--", "demo"], None)
+    assert resume(["--quiet"], say=lambda _: None, start=start) == 0
+    assert started == [(tables, then), targets]  # killed once more, it would be recorded as before
+    started.clear()
+    assert resume(["--quiet"], say=lambda _: None, start=lambda command: start(command, 1)) == 1
+    assert started == [(tables, then)]
+    again(["demo"])
+    started.clear()
+    assert resume(say=lambda _: None, start=start) == 0
+    assert started == [(["demo"], None)]
+
+
+def test_no_other_run_begins_while_it_unlocks_and_runs(folder: Path):
+    order: list[str] = []
+
+    @contextmanager
+    def alone():
+        order.append("alone")
+        yield
+        order.append("done")
+
+    resume(say=order.append, start=lambda _: order.append("start") or 0, alone=alone)
+    assert order[-5:] == ["alone", "removing the lock of the killed run", "snakemake --jobs 4 demo", "start", "done"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"host": "here", "pid": 1}'])
+def test_a_half_written_record_is_one_sentence(folder: Path, text: str):
+    RECORD.write_text(text)
+    with pytest.raises(PartialFairError, match=r"partialfair-run\.json: not what a run .* delete it, unlock"):
+        resume()
+    assert not (folder / "calls").exists()
+
+
 def test_a_process_of_another_command_with_the_number_of_the_run_is_no_hindrance(folder: Path):
     with running() as other:
         write_json(RECORD, read_json(RECORD) | {"pid": other})
@@ -169,6 +227,15 @@ def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
         resume(say=said.append)
         assert (folder / "done").exists()
     assert any(f"processes {orphan.pid} " in line for line in said)
+
+
+@pytest.mark.parametrize("verb", ["verify", "resume", "run", "summary"])
+def test_what_is_no_job_of_the_workflow_is_not_waited_for(folder: Path, verb: str):
+    """A `verify` in the same folder was called a job of the killed run, to be ended by `kill`."""
+    with running("-m", "partialfair", verb, "demo"):
+        assert not local_jobs()
+    with running("-m", "partialfair", "evaluate", "demo") as job:
+        assert local_jobs() == [job]
 
 
 def test_without_a_recorded_run_it_says_so(folder: Path):
@@ -232,3 +299,49 @@ def test_a_batch_system_that_cannot_be_asked_stops_it(batch: Path):
         resume()
     assert not (batch / "calls").exists()
     assert resume(ended=True) == 7
+
+
+def record_arguments(*arguments: str) -> None:
+    write_json(RECORD, read_json(RECORD) | {"arguments": [*arguments]})
+    os.utime(RECORD, (1.0, 1.0))
+
+
+def test_the_command_line_may_name_the_batch_system_itself(batch: Path):
+    """Jobs of such a run were started a second time, and nothing was said."""
+    submit = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", "submit"]
+    record_arguments(*submit, "demo")
+    with pytest.raises(PartialFairError, match="the command line of the killed run: has no cluster-generic-status-cmd"):
+        resume()
+    record_arguments(
+        *submit, "--cluster-generic-status-cmd=status", "--cluster-generic-cancel-cmd", "cancel", "--", "demo"
+    )
+    assert resume(say=lambda _: None) == 7
+    assert (batch / "calls").read_text().startswith("cancel 21 23\n")
+
+
+def test_a_profile_that_names_no_batch_system_hides_none(batch: Path):
+    (batch / "other").mkdir()
+    (batch / "other/config.yaml").write_text("keep-going: true")
+    record_arguments("--workflow-profile", "profile", "--profile", "other", "--", "demo")
+    assert resume(say=lambda _: None) == 7
+    assert (batch / "calls").read_text().startswith("cancel 21 23\n")
+
+
+def test_a_profile_is_found_where_snakemake_finds_it(batch: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(batch / "home"))
+    (batch / "home/snakemake").mkdir(parents=True)
+    (batch / "profile").rename(batch / "home/snakemake/mine")
+    record_arguments("--profile", "mine", "--", "demo")
+    assert resume(say=lambda _: None) == 7
+    assert (batch / "calls").read_text().startswith("cancel 21 23\n")
+
+
+def test_a_batch_system_is_asked_only_of_jobs_that_may_run(batch: Path):
+    """At 15,000 jobs that had ended, asking took minutes, and after cancelling as long again."""
+    with (batch / ".snakemake/log/one.log").open("a") as log:
+        log.write("Submitted job 4 with external jobid '24'.\nFinished jobid: 4 (Rule: train)\n")
+    status = batch / "tools/status"
+    status.write_text(status.read_text().replace("#!/bin/sh\n", '#!/bin/sh\necho "status $1" >> calls\n'))
+    assert resume(say=lambda _: None) == 7
+    lines = (batch / "calls").read_text().splitlines()
+    assert lines[:6] == ["status 21", "status 22", "status 23", "cancel 21 23", "status 21", "status 23"]

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from snakemake.cli import parse_args
 
+from partialfair.grid import workflow
 from partialfair.grid.workflow import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
 
@@ -137,7 +138,14 @@ def test_memory_of_a_workstation_is_a_limit(project: Project):
     """Two jobs of 1,500 MB do not run at once in 2,000 MB."""
     spans = timed_spans(project, "--cores", "2", "--resources", "gpu=2", "mem_mb=2000")
     assert spans[0][1] <= spans[1][0], spans
-    assert 500 < machine_limits()["mem_mb"] < 1e8
+    assert 500 < machine_limits("cuda")["mem_mb"] < 1e8
+
+
+def test_without_a_gpu_jobs_that_could_use_one_do_not_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(workflow, "GPU_FILES", (tmp_path / "gpu", tmp_path / "other"))
+    assert [machine_limits(device).get("gpu") for device in ("cuda", "auto", "cpu")] == [1, None, None]
+    (tmp_path / "other").touch()
+    assert machine_limits("auto")["gpu"] == 1
 
 
 def test_a_job_that_fails_asks_for_more_when_it_runs_again(project: Project):
@@ -260,3 +268,12 @@ def background(project: Project, module: str, *arguments: str) -> subprocess.Pop
         text=True,
         start_new_session=True,
     )
+
+
+def test_the_grid_of_the_environment_is_that_of_snakemake(project: Project):
+    """`make report PAPER=plada` made the pages of all papers."""
+    command = ("env", "PARTIALFAIR_PARAMS=nosuch.yaml", sys.executable, "-m", "snakemake", "--dry-run")
+    done = project.run(*command, check=False)
+    assert done.returncode and "nosuch.yaml" in done.stdout + done.stderr
+    done = project.run(*command, "--config", "params=params.yaml", "--", "demo", check=False)
+    assert not done.returncode, done.stderr

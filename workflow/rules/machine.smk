@@ -4,7 +4,7 @@ from partialfair.grid.workflow import machine_limits
 # Jobs on one machine share its memory and GPU, also if --resources speaks of other things. On a cluster (--jobs) each
 # job has its own, and the jobs of a group that are "serial" run one after another within it.
 if workflow.is_main_process and workflow.nodes is None:
-    _limits = machine_limits()
+    _limits = machine_limits(CONFIG.params.device)
 else:
     _limits = {"serial": 1}
 for _name, _limit in _limits.items():

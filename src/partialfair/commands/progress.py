@@ -169,7 +169,7 @@ class Stop:
 
     def sentence(self, seen: Progress, again: str) -> str:
         """Say what came, how much is done, and the command that continues."""
-        done = f"{seen.done} of {seen.total} steps are done" if seen.total else "no step was begun"
+        done = f"{seen.done} of {seen.total} steps are done" if seen.total else "no step is done"
         failed = f", {self.failed} had failed before" if self.failed else ""
         return f"stopped by {signal.Signals(self.number).name}: {done}{failed}; `{again}` continues"
 
@@ -180,6 +180,7 @@ def follow(
     stream: IO[str] = sys.stderr,
     again: Callable[[], str] = lambda: "the same command",
     forecast: Callable[[], Forecast | None] = lambda: None,
+    verbose: bool = False,
 ) -> int:
     """Run a command with its output in a file, and show its progress.
 
@@ -191,6 +192,7 @@ def follow(
         stream: where the line goes; it is rewritten in place on a terminal.
         again: asked, after the command was stopped or killed, for the command that continues.
         forecast: asked how much work each step is, for the estimate of the time left.
+        verbose: show the command's output as it comes, in place of the line.
 
     Returns:
         The command's exit status; 128 and the number of the signal if it was stopped or killed by one.
@@ -198,10 +200,10 @@ def follow(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as kept, log.open(encoding="utf-8", errors="replace") as read, Stop() as stop:
         process = subprocess.Popen(command, stdout=kept, stderr=subprocess.STDOUT)
-        seen = _watch(process, read, stream, stop, Progress(time.monotonic(), forecast))
+        seen = _watch(process, read, stream, stop, Progress(time.monotonic(), forecast), verbose)
     status = process.returncode
     if status and not stop.number:
-        for fault in dict.fromkeys(seen.faults):
+        for fault in () if verbose else dict.fromkeys(seen.faults):
             print(fault, file=stream)
         if LOCKED in seen.faults:
             print(f"another run is under way in this folder, or one was killed: {RESUME} continues it", file=stream)
@@ -230,18 +232,23 @@ def at_times(
     return told
 
 
-def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop, seen: Progress) -> Progress:
-    """Show the progress of a process until it ends."""
+def _watch(
+    process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], stop: Stop, seen: Progress, verbose: bool
+) -> Progress:
+    """Show the progress of a process, or all that it says, until it ends."""
     shown, terminal, begun = 0.0, stream.isatty(), ""
     while True:
         ended = process.poll() is not None
-        *lines, begun = (begun + read.read()).split("\n")
+        said = read.read()
+        *lines, begun = (begun + said).split("\n")
         for line in [*lines, begun] if ended else lines:
             seen.take(line)
         now = time.monotonic()
         if not ended:
             stop.attend(process, seen, now)
-        if terminal:
+        if verbose:
+            stream.write(said)
+        elif terminal:
             width = shutil.get_terminal_size().columns - 1
             stream.write(f"\r\x1b[2K{seen.text(now)[:width]}")
         elif ended or now - shown > _PLAIN:
@@ -249,7 +256,7 @@ def _watch(process: "subprocess.Popen[bytes]", read: IO[str], stream: IO[str], s
             shown = now
         stream.flush()
         if ended:
-            stream.write("\n" if terminal else "")
+            stream.write("\n" if terminal and not verbose else "")
             return seen
         with suppress(subprocess.TimeoutExpired):
             process.wait(_EVERY)

@@ -174,7 +174,7 @@ def resume(
     The jobs it left are cancelled, the folder is unlocked, and its command is repeated, with further arguments if any
     are given.
     """
-    from partialfair.commands.runner import repeat
+    from partialfair.commands.runner import alone, repeat
     from partialfair.jobs.resume import resume as run
 
-    sys.exit(run(context.args, ended, start=repeat))
+    sys.exit(run(context.args, ended, start=repeat, alone=alone))

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import chain
@@ -21,7 +21,6 @@ from partialfair.commands.forecast import recorded
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import paths
-from partialfair.tables.files import read_json
 
 if TYPE_CHECKING:
     from partialfair.commands.forecast import Forecast
@@ -74,7 +73,10 @@ def run_workflow(
     command += ["--executor", "local", "--scheduler", "greedy"] * cold
     grid = require_targets(targets, config, datasets.split())
     command += ["--", *(targets or ["all"])]
-    if dry_run or verbose:
+    if dry_run:
+        if files := outdated.tables(grid, targets):
+            print(f"{_count(files)} would be made first; what reads them would go on where they come out", end=" ")
+            print("the same, so that the counts below are the most that can be", flush=True)
         return subprocess.run(command, check=False).returncode
 
     def again() -> str:
@@ -89,21 +91,27 @@ def run_workflow(
         return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
 
     with alone():
-        status = _tables_first(command, outdated.tables(grid, targets), again) or follow(
-            command, LOG, again=again, forecast=lambda: recorded(grid, targets)
+        status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
+            command, LOG, again=again, forecast=lambda: recorded(grid, targets), verbose=verbose
         )
     for line in () if status else idle(grid, targets):
         print(line)
     return status
 
 
-def _tables_first(command: Sequence[str], files: Sequence[str], again: Callable[[], str]) -> int:
+def _tables_first(command: Sequence[str], files: Sequence[str], again: Callable[[], str], verbose: bool) -> int:
     """Make outdated tables and splits in a run of their own; see :mod:`partialfair.commands.outdated`."""
+    from partialfair.jobs.resume import followed_by
+
     if not files:
         return 0
-    what = f"{len(files)} tables or splits of other code or settings" if len(files) > 1 else files[0]
-    print(f"first {what}: what reads them goes on where they come out the same", file=sys.stderr)
-    return follow([*command[: command.index("--") + 1], *files], LOG, again=again)
+    print(f"first {_count(files)}: what reads them goes on where they come out the same", file=sys.stderr)
+    with followed_by(command[3:]):
+        return follow([*command[: command.index("--") + 1], *files], LOG, again=again, verbose=verbose)
+
+
+def _count(files: Sequence[str]) -> str:
+    return f"{len(files)} tables or splits of other code or settings" if len(files) > 1 else files[0]
 
 
 def _profile_options(profile: str | None) -> list[str]:
@@ -169,12 +177,14 @@ def _refuse_beside_another() -> None:
     Raises:
         PartialFairError: one runs on this machine.
     """
-    from partialfair.jobs.orphans import command_line, is_alive
-    from partialfair.jobs.resume import RECORD, stopping
+    from partialfair.jobs.orphans import is_snakemake_here
+    from partialfair.jobs.resume import read_record, stopping
 
-    record = read_json(RECORD) if RECORD.exists() else {}
-    pid = record["pid"] if record.get("host") == platform.node() else None
-    if pid is not None and is_alive(pid) and "snakemake" in (command_line(pid) or ""):
+    record = None
+    with suppress(PartialFairError):  # one that cannot be read tells of none; Snakemake's own lock may
+        record = read_record()
+    pid = record["pid"] if record is not None and record["host"] == platform.node() else None
+    if pid is not None and is_snakemake_here(pid):
         raise PartialFairError(f"Snakemake still runs here as process {pid}; {stopping(pid)}")
 
 
@@ -200,6 +210,8 @@ def make_recorded(path: Path, config: Path) -> bool:
 def repeat(command: Sequence[str]) -> int:
     """Run a recorded command of Snakemake again, with a line of progress; a dry run shows its own output.
 
+    Whoever calls it sees to it that no other run is under way here: :func:`alone`.
+
     Args:
         command: interpreter, ``-m snakemake`` and its arguments.
 
@@ -217,9 +229,8 @@ def repeat(command: Sequence[str]) -> int:
         grids = [word.removeprefix("params=") for word in command if word.startswith("params=")]
         return recorded(load_config(grids[-1] if grids else PARAMS), command[command.index("--") + 1 :])
 
-    with alone():
-        again = f"cd {shlex.quote(os.getcwd())} && partialfair resume"
-        return follow(command, LOG, again=lambda: again, forecast=forecast)
+    again = f"cd {shlex.quote(os.getcwd())} && partialfair resume"
+    return follow(command, LOG, again=lambda: again, forecast=forecast)
 
 
 def become(command: Sequence[str]) -> NoReturn:

@@ -35,6 +35,8 @@ TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 RUN = ("experiment", "dataset", "algorithm", "kappa", "seed")
 """The wildcards of a run."""
+GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
+"""Of which one is there where PyTorch may find a GPU: NVIDIA's, AMD's, and Windows' for its Linux."""
 CLAIMS = "claims"
 """Kind of the exhibits that show what a paper claims in words."""
 
@@ -130,18 +132,22 @@ def _asked_in_a_row(command: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return remembered
 
 
-def machine_limits() -> dict[str, int]:
+def machine_limits(device: str) -> dict[str, int]:
     """What jobs that run at once on this machine may claim of it together, where the user sets no limits.
+
+    Args:
+        device: "cpu", "cuda", or "auto" for a GPU where there is one.
 
     Returns:
         ``mem_mb``, 90% of the memory that a process here may use, in MB; and ``gpu``, 1: Snakemake gives jobs no
-        device of their own, so jobs side by side would share the first one.
+        device of their own, so jobs side by side would share the first one. Without a GPU there is none to share.
     """
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
         if limit.is_file() and (text := limit.read_text().strip()).isdigit():
             available = min(available, int(text))
-    return {"mem_mb": int(0.9 * available / 1e6), "gpu": 1}
+    shared = device == "cuda" or any(path.exists() for path in GPU_FILES)
+    return {"mem_mb": int(0.9 * available / 1e6), **({"gpu": 1} if shared else {})}
 
 
 def _put_first(variable: str, folder: str) -> None:

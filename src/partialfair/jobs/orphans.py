@@ -3,6 +3,7 @@
 They have to go before the workflow is started again: it does not know them, and would start them a second time.
 """
 
+import argparse
 import getpass
 import os
 import platform
@@ -21,9 +22,14 @@ LOGS = Path(".snakemake/log")
 PROCESSES = Path("/proc")
 """A folder per process, with its command line; macOS has none."""
 RUN_ID = re.compile(r"SLURM run ID: (\S+)")
-SUBMITTED = re.compile(r"^Submitted .* with external jobid '([^'\n]+)'", re.MULTILINE)
-PROFILE = re.compile(r"--(?:workflow-)?profile")
+SUBMITTED = re.compile(r"^Submitted (?:job (\d+)|.*) with external jobid '([^'\n]+)'", re.MULTILINE)
+FINISHED = re.compile(r"^Finished jobid: (\d+)", re.MULTILINE)
 GENERIC = "cluster-generic"
+KEYS = tuple(f"{GENERIC}-{what}-cmd" for what in ("status", "cancel"))
+DEFAULTS = ("profiles/default", "workflow/profiles/default")
+"""Where Snakemake looks for a profile of the workflow if none is named."""
+VERBS = ("collect", "data", "evaluate", "manifest", "report", "scorecard", "train")
+"""Verbs of the command line that jobs of the workflow use."""
 PATIENCE = 120.0
 """Seconds that cancelled jobs may take to disappear from their queue."""
 
@@ -51,23 +57,29 @@ def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) 
     Raises:
         PartialFairError: the profile cannot be read, its commands fail, or the jobs do not end.
     """
-    profile, content = batch_profile(arguments)
-    if content.get("executor") != GENERIC:
+    running = sorted({name for text in _logs(since) for name in _unfinished(text)})
+    if not running:
         return
-    names = sorted({name for text in _logs(since) for name in SUBMITTED.findall(text)})
-    keys = [f"{GENERIC}-{what}-cmd" for what in ("status", "cancel")]
-    if names and not all(isinstance(content.get(key), str) for key in keys):
+    source, content = batch_commands(arguments)
+    if not all(isinstance(content.get(key), str) for key in KEYS):
         raise PartialFairError(
-            f"{profile}: has no {' and '.join(keys)}, so the jobs of the killed run cannot be found; "
+            f"{source}: has no {' and '.join(KEYS)}, so the jobs of the killed run cannot be found; "
             "add them, or end the jobs and resume with --ended"
         )
-    status, cancel = (content.get(key, "") for key in keys)
-    _cancel(
-        "jobs",
-        lambda: [name for name in names if _shell(f"{status} '{name}'", profile) == "running"],
-        lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", profile),
-        say,
-    )
+    status, cancel = (content[key] for key in KEYS)
+
+    def left() -> list[str]:
+        """Those that ran when they were asked for last, and still do."""
+        running[:] = [name for name in running if _shell(f"{status} '{name}'", source) == "running"]
+        return list(running)
+
+    _cancel("jobs", left, lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", source), say)
+
+
+def _unfinished(log: str) -> Iterator[str]:
+    """Names of the jobs that a log has seen submitted and not finished; of groups, all."""
+    finished = {*FINISHED.findall(log)}
+    yield from (name for job, name in SUBMITTED.findall(log) if job not in finished)
 
 
 def wait_for_local_jobs(say: Say = print) -> None:
@@ -88,7 +100,7 @@ def local_jobs() -> list[int]:
             working = Path(os.readlink(process / "cwd")) == folder
         except OSError:  # it has ended, or belongs to another user
             continue
-        if working and re.search(r"-m\0partialfair\0(?!resume\0)", command_line(int(process.name)) or ""):
+        if working and re.search(rf"-m\0partialfair\0(?:{'|'.join(VERBS)})\0", command_line(int(process.name)) or ""):
             found.append(int(process.name))
     return sorted(found)
 
@@ -104,6 +116,16 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+def is_snakemake_here(pid: int) -> bool:
+    """Tell whether a process is a Snakemake in this folder, as far as can be seen."""
+    if not is_alive(pid) or "snakemake" not in (command_line(pid) or ""):
+        return False
+    try:
+        return Path(os.readlink(PROCESSES / str(pid) / "cwd")) == Path.cwd()
+    except OSError:  # another user's: it may be
+        return True
+
+
 def command_line(pid: int) -> str | None:
     """The command line of a process, its parts separated by NUL; ``None`` if it cannot be read here or has ended."""
     try:
@@ -117,24 +139,45 @@ def run_ids() -> list[str]:
     return sorted({name for text in _logs() for name in RUN_ID.findall(text)})
 
 
-def batch_profile(arguments: Sequence[str]) -> tuple[Path, dict[str, Any]]:
-    """The profile that a command line of Snakemake names last, and what it says; empty if it names none.
+def batch_commands(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Where a command line of Snakemake has its batch system from, and the settings that it gives to it.
 
     Raises:
-        PartialFairError: there is no such profile any more.
+        PartialFairError: a profile that it names cannot be read any more.
     """
-    words = [word for argument in arguments for word in argument.split("=", 1)]
-    named = [value for word, value in zip(words, words[1:], strict=False) if PROFILE.fullmatch(word)]
-    path = Path(named[-1]) / "config.yaml" if named else Path()
-    if not named:
-        return path, {}
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", nargs="+", default=os.environ.get("SNAKEMAKE_PROFILE", "none").split())
+    parser.add_argument("--workflow-profile")
+    for key in KEYS:
+        parser.add_argument(f"--{key}", dest=key)
+    given = vars(parser.parse_known_args([*arguments])[0])
+    named = [name for name in [*given["profile"], given["workflow_profile"]] if name not in (None, "none")]
+    if given["workflow_profile"] is None:
+        named += [name for name in DEFAULTS if Path(name).is_dir()][:1]
+    source, content = "the command line of the killed run", dict[str, Any]()
+    for name in named:
+        found = _profile(name)
+        if any(key.startswith(GENERIC) for key in found):
+            source = name
+        content |= found
+    return source, content | {key: given[key] for key in KEYS if given[key] is not None}
+
+
+def _profile(name: str) -> dict[str, Any]:
+    """What a profile says, which may stand in a folder of the user's."""
+    from snakemake.cli import get_profile_dir
+
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = get_profile_dir(name)
+        content = yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) if found else None
     except (OSError, yaml.YAMLError) as error:
+        found, content = None, error
+    if not found:
+        why = f" ({content})" if content else ""
         raise PartialFairError(
-            f"{path}: the profile of the killed run cannot be read ({error}); restore it, or resume with --ended"
-        ) from None
-    return path, content if isinstance(content, dict) else {}
+            f"{name}: the profile of the killed run cannot be read{why}; restore it, or resume with --ended"
+        )
+    return content if isinstance(content, dict) else {}
 
 
 def _logs(since: float = 0.0) -> Iterator[str]:
@@ -177,11 +220,11 @@ def _slurm(*command: str) -> str:
         raise PartialFairError(f"{command[0]}: {reason}; resume when Slurm answers") from None
 
 
-def _shell(command: str, profile: Path) -> str:
+def _shell(command: str, source: str) -> str:
     """Return what a command of a profile prints; a shell reads it, as Snakemake has it read."""
     try:
         done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=60)  # noqa: S602
     except subprocess.SubprocessError as error:
         reason = (getattr(error, "stderr", None) or str(error)).strip()
-        raise PartialFairError(f"{profile}: {command}: {reason}; resume when the batch system answers") from None
+        raise PartialFairError(f"{source}: {command}: {reason}; resume when the batch system answers") from None
     return done.stdout.strip()

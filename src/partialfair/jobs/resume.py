@@ -6,12 +6,15 @@ those on a batch system are cancelled, those on this machine are waited for. Wha
 anew.
 """
 
+import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from partialfair.errors import PartialFairError
 from partialfair.jobs.orphans import (
@@ -20,12 +23,15 @@ from partialfair.jobs.orphans import (
     cancel_slurm_jobs,
     command_line,
     is_alive,
+    is_snakemake_here,
     wait_for_local_jobs,
 )
 from partialfair.tables.files import read_json, write_json
 
 RECORD = Path(".snakemake/partialfair-run.json")
 LOCKS = Path(".snakemake/locks")
+THEN = "PARTIALFAIR_THEN"
+"""Environment variable: as JSON, the arguments of the Snakemake that is to follow the one that is started with it."""
 
 
 def record_run(arguments: Sequence[str]) -> None:
@@ -34,7 +40,40 @@ def record_run(arguments: Sequence[str]) -> None:
     Args:
         arguments: the command line of Snakemake, without its name.
     """
-    write_json(RECORD, {"host": platform.node(), "pid": os.getpid(), "arguments": list(arguments)})
+    then = json.loads(os.environ.get(THEN, "null"))
+    write_json(RECORD, {"host": platform.node(), "pid": os.getpid(), "arguments": list(arguments), "then": then})
+
+
+def read_record() -> dict[str, Any] | None:
+    """Return what :func:`record_run` noted last in this folder; ``None`` if it never did.
+
+    Raises:
+        PartialFairError: the record cannot be read.
+    """
+    try:
+        record = read_json(RECORD)
+        return {"then": None} | {key: record[key] for key in ("host", "pid", "arguments", *({"then"} & {*record}))}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise PartialFairError(
+            f"{RECORD}: not what a run of the workflow writes, as after a power cut; delete it, unlock the folder with "
+            "`snakemake --unlock`, and repeat the command of that run"
+        ) from None
+
+
+@contextmanager
+def followed_by(arguments: Sequence[str]) -> Iterator[None]:
+    """Have the run that is started in this block record what is to follow it: :func:`resume` goes on to that.
+
+    Args:
+        arguments: the command line of Snakemake, without its name.
+    """
+    os.environ[THEN] = json.dumps(list(arguments))
+    try:
+        yield
+    finally:
+        del os.environ[THEN]
 
 
 def _run(command: Sequence[str]) -> int:
@@ -46,36 +85,48 @@ def resume(
     ended: bool = False,
     say: Callable[[str], None] = print,
     start: Callable[[Sequence[str]], int] = _run,
+    alone: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
     """Clear away what a killed run left in this folder, and repeat its command; return Snakemake's exit status.
+
+    If the run was to be followed by another, as that of outdated tables is, so is this one.
 
     Args:
         extra: further arguments of Snakemake.
         ended: the caller knows that the recorded run and its jobs have ended, although it cannot be seen from here.
         say: receives one line of progress at a time.
         start: runs the command and returns its exit status.
+        alone: keeps other runs away while the folder is unlocked and the command runs.
 
     Raises:
         PartialFairError: no run is recorded, it is still under way or may be, or its jobs cannot be cancelled.
     """
-    if not RECORD.exists():
+    record = read_record()
+    if record is None:
         raise PartialFairError(
             f"{RECORD}: no run of the workflow is recorded in {Path.cwd()}; start `snakemake` itself"
         )
-    record = read_json(RECORD)
     if not ended:
         _refuse_if_running(record["host"], record["pid"])
         cancel_slurm_jobs(say)
         cancel_batch_jobs(record["arguments"], RECORD.stat().st_mtime, say)
     wait_for_local_jobs(say)
     command = _with_options(record["arguments"], extra)
-    if LOCKS.exists() and any(LOCKS.iterdir()):
-        say("removing the lock of the killed run")
-        unlocking = _with_options(record["arguments"], [*extra, "--unlock"])
-        if status := _run(unlocking):
-            raise PartialFairError(f"`{' '.join(unlocking[2:])}` failed with status {status}; {LOCKS} is as it was")
-    say(f"snakemake {' '.join(command[3:])}")
-    return start(command)
+    with alone():
+        if LOCKS.exists() and any(LOCKS.iterdir()):
+            say("removing the lock of the killed run")
+            unlocking = _with_options(record["arguments"], [*extra, "--unlock"])
+            if status := _run(unlocking):
+                raise PartialFairError(f"`{' '.join(unlocking[2:])}` failed with status {status}; {LOCKS} is as it was")
+        say(f"snakemake {' '.join(command[3:])}")
+        if record["then"] is None:
+            return start(command)
+        with followed_by(record["then"]):
+            status = start(command)
+        then = _with_options(record["then"], extra)
+        if not status:
+            say(f"snakemake {' '.join(then[3:])}")
+        return status or start(then)
 
 
 def _with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
@@ -106,7 +157,7 @@ def _refuse_if_running(host: str, pid: int) -> None:
                 f"the last run here was process {pid}, a process of this number is alive, and its command cannot be "
                 f"read; look with `ps -p {pid}`, and resume with --ended if it is no Snakemake and no job is left"
             )
-        if "snakemake" in command:
+        if is_snakemake_here(pid):
             raise PartialFairError(f"Snakemake still runs here as process {pid}; {stopping(pid)}")
     if command_line(os.getpid()) is None:
         raise PartialFairError(

@@ -5,13 +5,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from partialfair.errors import PartialFairError
+from partialfair.errors import PartialFairError, ResourceError
 from partialfair.tables.files import sha256
 
 Task = TypeVar("Task")
@@ -100,6 +102,7 @@ class Chain:
     unfollowed: Counter[str] = field(default_factory=Counter)
     elsewhere: Counter[str] = field(default_factory=Counter)
     progress: Callable[[str], None] = lambda _: None
+    _named: set[str] = field(default_factory=set, init=False, repr=False)
 
     @property
     def is_whole(self) -> bool:
@@ -113,8 +116,12 @@ class Chain:
 
     def broken(self, path: str | Path, fault: Fault, problem: str, remedy: str) -> None:
         """Add a break; a file is named once, by what was found first."""
-        if str(path) not in {found.path for found in self.breaks}:
-            self.breaks.append(Break(str(path), fault, problem, remedy))
+        self._add(Break(str(path), fault, problem, remedy))
+
+    def _add(self, found: Break) -> None:
+        if found.path not in self._named:
+            self._named.add(found.path)
+            self.breaks.append(found)
 
     def compare(
         self, path: str | Path, wanted: str, source: str, remedy: str | None = None, recorded: str | None = None
@@ -143,7 +150,7 @@ class Chain:
 
     def is_broken(self, paths: list[str]) -> bool:
         """Whether one of the files is broken."""
-        return bool({found.path for found in self.breaks} & set(paths))
+        return not self._named.isdisjoint(paths)
 
     @contextmanager
     def expects(self, path: str | Path, remedy: str) -> Iterator[None]:
@@ -157,8 +164,8 @@ class Chain:
     def take(self, other: "Chain") -> None:
         """Add what another chain has found."""
         self.links += other.links
-        known = {found.path for found in self.breaks}
-        self.breaks += [found for found in other.breaks if found.path not in known]
+        for found in other.breaks:
+            self._add(found)
         self.absent.update(other.absent)
         self.unfollowed.update(other.unfollowed)
         self.elsewhere.update(other.elsewhere)
@@ -170,6 +177,9 @@ class Chain:
             check: adds what it finds to the chain it is given, which knows nothing of the other tasks.
             tasks: what it is run on, each with a short ``str``.
             words: what is looked at.
+
+        Raises:
+            ResourceError: a process was killed.
         """
         cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
         global _WORK  # a forked process finds the check and its tasks here: they need not be pickled
@@ -179,9 +189,16 @@ class Chain:
             parts: Any = map(_run, range(len(tasks)))
             found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
         elif tasks:
-            with multiprocessing.get_context("fork").Pool(min(cores, len(tasks))) as pool:
-                parts = pool.imap(_run, range(len(tasks)))
-                found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+            fork = multiprocessing.get_context("fork")
+            with ProcessPoolExecutor(min(cores, len(tasks)), mp_context=fork) as pool:
+                try:
+                    parts = pool.map(_run, range(len(tasks)))
+                    found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+                except BrokenProcessPool:  # where `multiprocessing.Pool` would wait for ever
+                    raise ResourceError(
+                        f"a process that looked at {words} was killed, as for want of memory; "
+                        "free some, or take one process: `taskset -c 0` before the command"
+                    ) from None
         return found
 
     def _take(self, part: tuple["Chain", Any], words: str) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from partialfair.errors import DataError
 from partialfair.grid.checkout import git
 from partialfair.tables.files import read_json
 
@@ -26,22 +27,32 @@ class Recorded:
 
     @classmethod
     def read(cls) -> "Recorded":
-        """Read ``dvc.lock`` and the lists of its folders; empty where there are none."""
+        """Read ``dvc.lock`` and the lists of its folders; empty where there are none.
+
+        Raises:
+            DataError: one of them is not what DVC writes, as after a power cut.
+        """
         import yaml
 
         if not LOCK.is_file():
             return cls()
-        stages = (yaml.safe_load(LOCK.read_text(encoding="utf-8")) or {}).get("stages", {})
         md5: dict[str, str] = {}
-        folders = []
-        for out in (out for stage in stages.values() for out in stage.get("outs", ())):
-            name, digest = out["path"], str(out.get("md5", ""))
-            listed = CACHE / digest[:2] / digest[2:]
-            if not digest.endswith(".dir"):
-                md5[name] = digest
-            elif listed.is_file():
-                folders.append(name)
-                md5.update({f"{name}/{entry['relpath']}": entry["md5"] for entry in read_json(listed)})
+        folders, read = [], LOCK
+        try:
+            stages = (yaml.safe_load(LOCK.read_text(encoding="utf-8")) or {}).get("stages", {})
+            for out in (out for stage in stages.values() for out in stage.get("outs", ())):
+                name, digest = out["path"], str(out.get("md5", ""))
+                listed = CACHE / digest[:2] / digest[2:]
+                if not digest.endswith(".dir"):
+                    md5[name] = digest
+                elif listed.is_file():
+                    read = listed
+                    folders.append(name)
+                    md5.update({f"{name}/{entry['relpath']}": entry["md5"] for entry in read_json(listed)})
+                    read = LOCK
+        except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+            remedy = f"restore it: `git checkout {LOCK}`" if read == LOCK else "delete it, and run `dvc pull`"
+            raise DataError(f"{read}: not what DVC writes, as after a power cut; {remedy}") from None
         return cls(md5, tuple(folders))
 
     @property

@@ -48,11 +48,11 @@ def verify(
     config = load_config(path)
     if experiment is not None:
         config = config.restricted(experiment)
+    recorded = Recorded.read()
     chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
     checked = check_runs(chain, config, expected, pins, deep)
-    recorded = Recorded.read()
     if reports and (not damage or recorded.knows_reports):
         Reports(config, checked.absent, recorded, edited_only=damage, pictures=deep).check(chain)
     if reports and not damage:
