@@ -41,6 +41,20 @@ def encoded(rows: pd.DataFrame, model: PartialFairClassifier) -> np.ndarray:
     return pd.concat([rows[["age", "hours", "degree"]], one_hot], axis=1)[list(model.feature_names_in_)].to_numpy()
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view()], ids=str)
+def test_texts_are_read_however_they_are_laid_out(table: Any, tmp_path: Path, kind: pa.DataType) -> None:
+    """As polars writes them."""
+    rows, path = table
+    whole = pa.Table.from_pandas(rows, preserve_index=False)
+    other = pa.table({name: column.cast(kind) if name in ("city", "sex", "label") else column
+                      for name, column in zip(whole.column_names, whole.columns, strict=True)})  # fmt: skip
+    parquet.write_table(other, tmp_path / "other.parquet")
+    assert parquet.read_schema(tmp_path / "other.parquet").field("city").type == kind
+    models = [fitted(one) for one in (path, tmp_path / "other.parquet")]
+    scores = [model.decision_function_parquet(tmp_path / "other.parquet", sensitive_features="sex") for model in models]
+    np.testing.assert_array_equal(*scores)
+
+
 def test_a_file_is_fitted_as_its_one_hot_matrix_in_memory(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, path = table
     monkeypatch.setattr(parquet_columns, "BATCH", 400)  # several batches

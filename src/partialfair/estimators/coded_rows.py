@@ -20,6 +20,7 @@ from partialfair.estimators.parquet_columns import (
     encoded,
     groups_of,
     index_columns,
+    is_text,
     labels_of,
     numbers_of,
     opened,
@@ -75,7 +76,7 @@ class Encoding:
         no_features = {*left_out} | ({*index_columns(schema)} - {*categories})
         for column in schema:
             kind = column.type
-            texts = (kinds.is_dictionary, kinds.is_string, kinds.is_large_string, kinds.is_boolean)
+            texts = (kinds.is_dictionary, is_text, kinds.is_boolean)
             if column.name in no_features:
                 continue
             if column.name in categories or any(one(kind) for one in texts):

@@ -57,12 +57,19 @@ def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str])
     for name in columns:
         if kinds.is_nested(types[name]) or kinds.is_decimal(types[name]):
             raise unusable(name, types[name])
-    texts = [name for name in categories if kinds.is_string(types[name]) or kinds.is_large_string(types[name])]
+    texts = [name for name in categories if is_text(types[name])]
     file = opened(path, texts)
     try:
         yield from file.iter_batches(BATCH, columns=list(columns), use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read to its end ({error}); write it anew") from error
+
+
+def is_text(kind: "pa.DataType") -> bool:
+    """Tell whether a column holds texts, however they are laid out: polars' are views."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
 
 
 def index_columns(schema: "pa.Schema") -> tuple[str, ...]:
