@@ -13,6 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
+from partialfair.errors import DataError
 from partialfair.jobs.summary import LABELS, _against_committed, _faults, read, summary
 from tests.workflow.project import ROOT
 
@@ -124,3 +125,11 @@ def test_help_shows_every_verb_with_a_whole_sentence():
         (line,) = (line for line in shown.splitlines() if re.match(rf"  {name} ", line))
         assert line.endswith(".") and not line.endswith("...") and len(line) <= 80
     assert "Examples:" in shown
+
+
+def test_the_command_that_makes_what_is_missing_names_the_grid(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(DataError, match="missing; run `partialfair run demo` first"):
+        read("params.yaml", "demo", tmp_path)
+    with pytest.raises(DataError, match="run `partialfair run plada_dp --config papers/plada/grid.yaml` first"):
+        read("papers/plada/grid.yaml", "plada_dp", tmp_path)

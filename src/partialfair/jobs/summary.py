@@ -2,6 +2,7 @@
 
 import io
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -88,7 +89,8 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
     experiment = config.experiment(name)
     path = root / "reports" / name / "metrics.parquet"
     if not path.is_file():
-        raise DataError(f"{path}: missing; run `snakemake {name}` first")
+        other = [] if config.source == "params.yaml" else ["--config", config.source]
+        raise DataError(f"{path}: missing; run `{shlex.join(['partialfair', 'run', name, *other])}` first")
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     metrics = pd.read_parquet(path)
     test = metrics[(metrics["split"] == "test") & metrics["metric"].isin([*QUALITIES, violation])]
