@@ -80,8 +80,8 @@
   }
 
   /* ---- figures that are wider than the screen ---- */
-  function scrolling(frame) {
-    var hint = make("p", { class: "pf-hint", "aria-hidden": "true" }, "Scroll sideways to see the whole figure →");
+  function scrolling(frame, what) {
+    var hint = make("p", { class: "pf-hint", "aria-hidden": "true" }, "Scroll sideways to see the whole " + what + " →");
     function look() { hint.hidden = frame.scrollWidth <= frame.clientWidth + 1; }
     frame.before(hint);
     new ResizeObserver(look).observe(frame);
@@ -96,7 +96,8 @@
     step *= [5, 2, 1].find(function (m) { return (high - low) / (step * m) >= 3; }) || 1;
     var found = [];
     for (var i = Math.ceil(low / step); i * step <= high + 1e-9; i++) found.push(i * step);
-    return found.map(function (v) { return +v.toFixed(6); });
+    var digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+    return found.map(function (v) { return { at: v, text: v.toFixed(digits) }; });
   }
 
   var SHAPES = {
@@ -122,10 +123,10 @@
     var svg = make("svg", { viewBox: "0 0 " + W + " " + H, tabindex: 0, role: "img", "aria-label": own.title + ": accuracy against fairness. Arrow keys move from point to point." });
     svg.append(make("text", { x: L, y: 16, class: "name" }, own.title));
     ticks(xr[0], xr[1]).forEach(function (v) {
-      svg.append(make("line", { x1: X(v), x2: X(v), y1: T, y2: H - B, class: "grid" }), make("text", { x: X(v), y: H - B + 13, "text-anchor": "middle" }, String(v)));
+      svg.append(make("line", { x1: X(v.at), x2: X(v.at), y1: T, y2: H - B, class: "grid" }), make("text", { x: X(v.at), y: H - B + 13, "text-anchor": "middle" }, v.text));
     });
     ticks(yr[0], yr[1]).forEach(function (v) {
-      svg.append(make("line", { x1: L, x2: W - R, y1: Y(v), y2: Y(v), class: "grid" }), make("text", { x: L - 5, y: Y(v) + 4, "text-anchor": "end" }, String(v)));
+      svg.append(make("line", { x1: L, x2: W - R, y1: Y(v.at), y2: Y(v.at), class: "grid" }), make("text", { x: L - 5, y: Y(v.at) + 4, "text-anchor": "end" }, v.text));
     });
     svg.append(make("text", { x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle" }, "fairness on I (1 = parity)"));
     svg.append(make("text", { x: -(T + H - B) / 2, y: 11, transform: "rotate(-90)", "text-anchor": "middle" }, "test accuracy"));
@@ -145,8 +146,8 @@
       if (v[4] !== null && !p.p) svg.append(make("line", { x1: x, x2: x, y1: Y(v[4]), y2: Y(v[5]), style: "stroke:" + series.tone, opacity: 0.55 }));
       if (v[1] !== null && !p.p) svg.append(make("line", { x1: X(v[1]), x2: X(v[2]), y1: y, y2: y, style: "stroke:" + series.tone, opacity: 0.55 }));
       var words = series.label + (p.p ? ", published" : p.k === "inf" ? "" : ", " + (series.up ? "weight " : "κ ") + p.k) + "\nfairness " + v[0] + (v[1] === null ? "" : " [" + v[1] + ", " + v[2] + "]") +
-        "\naccuracy " + v[3] + (v[4] === null ? "" : " [" + v[4] + ", " + v[5] + "]") + (p.p ? "\nTable 3 of the paper" : "\n" + p.n + " seeds of " + own.experiment + "/" + own.dataset);
-      var mark = make("path", { d: SHAPES[series.marker] || SHAPES.o, transform: "translate(" + x + " " + y + ")" + (p.p ? " scale(1.5)" : ""), style: (p.p ? "fill:none;stroke:" : "stroke:none;fill:") + series.tone, "stroke-width": 1.1 });
+        "\naccuracy " + v[3] + (v[4] === null ? "" : " [" + v[4] + ", " + v[5] + "]") + (p.p ? "\nTable 3 of the paper" : "\n" + p.n + " seeds of " + own.experiment + "/" + own.dataset + (p.m ? "\nconstraint exceeded on training rows: " + p.m + " of " + p.n + " seeds" : ""));
+      var mark = make("path", { d: SHAPES[series.marker] || SHAPES.o, transform: "translate(" + x + " " + y + ")" + (p.p ? " scale(1.5)" : ""), style: (p.p ? "fill:none;stroke:" : p.m ? "fill:var(--card);stroke:" : "stroke:none;fill:") + series.tone, "stroke-width": p.p ? 1.1 : 1.5 });
       mark.addEventListener("pointerenter", function (e) { show(words, e.clientX, e.clientY); });
       mark.addEventListener("pointerleave", hide);
       svg.append(mark);
@@ -253,7 +254,7 @@
         inner.append(label);
         return { value: v, box: box, count: count, label: label };
       });
-      var details = make("details", k < 2 ? { open: "" } : {}, [make("summary", {}, f.key), inner]);
+      var details = make("details", k < 2 && innerWidth > 900 ? { open: "" } : {}, [make("summary", {}, f.key), inner]);
       boxes[f.key].details = details;
       side.append(details);
     });
@@ -275,11 +276,17 @@
       if (!state.sort) return list;
       var down = state.sort[0] === "-", c = place[state.sort.replace(/^-/, "")];
       if (c === undefined) return list;
-      function value(i) { var v = rows[i][c]; var n = parseFloat(v); return v === "" ? null : isNaN(n) ? String(v) : n; }
+      function value(i) {  /* a number where there is one: the first, or of some columns the last */
+        var v = rows[i][c];
+        if (typeof v === "number") return v;
+        var numbers = v.replace(/(\d),(?=\d{3})/g, "$1").match(columns[c].last ? /[-+]?\d[\d.]*(?:e[-+]?\d+)?$/ : /^[-+]?\.?\d[\d.]*(?:e[-+]?\d+)?/);
+        return numbers ? parseFloat(numbers[0]) : v === "" || v === "–" ? null : v;
+      }
       return list.slice().sort(function (a, b) {
         var x = value(a), y = value(b);
         if (x === null || y === null) return (x === null) - (y === null);
-        var d = typeof x === typeof y ? (x < y ? -1 : x > y ? 1 : 0) : (typeof x === "number" ? -1 : 1);
+        if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;  /* words last, in either direction */
+        var d = x < y ? -1 : x > y ? 1 : 0;
         return down ? -d : d;
       });
     }
@@ -343,7 +350,11 @@
       var head = make("tr", {}, visible.map(function (c) {
         var mark = state.sort === c.key ? " ▲" : state.sort === "-" + c.key ? " ▼" : "";
         var button = make("button", { type: "button", title: c.title || "Sort by " + c.key }, c.key + mark);
-        button.addEventListener("click", function () { state.sort = state.sort === c.key ? "-" + c.key : c.key; change(); });
+        button.addEventListener("click", function () {
+          state.sort = state.sort === c.key ? "-" + c.key : c.key;
+          change();
+          table.querySelectorAll("thead button")[visible.indexOf(c)].focus();  /* the headings are new */
+        });
         return make("th", { scope: "col", "aria-sort": mark ? (mark === " ▲" ? "ascending" : "descending") : null }, button);
       }));
       var body = make("tbody");
@@ -370,21 +381,23 @@
     clear.addEventListener("click", function () { state = { q: "", sort: "", chosen: {} }; change(); });
     more.addEventListener("click", function () { shown += 4 * CHUNK; draw(); });
     window.addEventListener("hashchange", function () { read(); shown = CHUNK; open = {}; draw(); });
-    main.append(status, make("div", { class: "pf-rows", tabindex: 0, role: "region", "aria-label": "Rows" }, table), more);
+    var frame = make("div", { class: "pf-rows", tabindex: 0, role: "region", "aria-label": "Rows" }, table);
+    main.append(status, frame, more);
     read();
     draw();
     host.replaceChildren(make("div", { class: "pf-explore" }, [side, main]));
+    scrolling(frame, "table");
   }
 
   document.addEventListener("DOMContentLoaded", function () {
     copying();
-    document.querySelectorAll(".pf .figure").forEach(scrolling);
+    document.querySelectorAll(".pf .figure").forEach(function (frame) { scrolling(frame, "figure"); });
     document.querySelectorAll("article p > img[src$='.svg']").forEach(function (picture) {
       var frame = picture.parentElement;
       frame.tabIndex = 0;
       frame.setAttribute("role", "region");
       frame.setAttribute("aria-label", picture.alt);
-      scrolling(frame);
+      scrolling(frame, "figure");
     });
     document.querySelectorAll(".pf-strip").forEach(strip);
     document.querySelectorAll(".pf-frontier").forEach(frontier);

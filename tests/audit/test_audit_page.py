@@ -155,3 +155,52 @@ def test_marks_are_drawn_in_tones_with_contrast_and_are_not_pale(pages: dict[str
         text = path.read_text(encoding="utf-8")
         pale = re.findall(r'style="([^"]*opacity: 0\.[0-6]\d*[^"]*)"', text)
         assert all("opacity: 0.07" in style and "stroke: var" not in style for style in pale)
+
+
+RACES = [f"Black or African American alone, {sex}" for sex in ("female", "male")]
+
+
+@pytest.mark.parametrize(
+    "names", [RACES, ["x" * 90 + "1", "x" * 90 + "2"], ["$a$ one", "b & c"]], ids=["long", "one word", "signs"]
+)
+def test_groups_are_told_apart_in_pictures(names: list[str]) -> None:
+    """Cut at their ends, the two groups of the headline had the same name."""
+    random = np.random.default_rng(0)
+    group = random.integers(0, 2, 800)
+    result = audit_scores(random.random(800) + 0.1 * group, np.array(names)[group], interval=[(0.0, 0.5)], replicates=0)
+    told = pictures.short(names, 34)
+    assert len({*told}) == 2 and max(map(len, told)) <= 40
+    picture = html.unescape(re.sub(r"<!--.*?-->", "", pictures.curve(result)))
+    assert all(name in picture.replace("\n", " ") or len(name) > 34 for name in names)
+    figure = pictures._curve_figure(result, [0, 1])
+    figure.canvas.draw()
+    width, height = figure.bbox.width, figure.bbox.height
+    for label in (figure.axes[0].xaxis.label, figure.axes[0].yaxis.label):
+        box = label.get_window_extent()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, label.get_text()
+
+
+def test_captions_speak_of_what_is_drawn(pages: dict[str, Path]) -> None:
+    assert "The red line is the largest gap" in pages["two"].read_text(encoding="utf-8")
+    group, scores = np.tile(["a", "b"], 400), np.repeat(np.arange(400.0), 2)
+    equal = audit_scores(scores, group, interval=[(0.1, 0.5)], replicates=0)
+    assert equal.metric("rank_gap") == 0 and "The red line" not in equal.to_html()
+    wide = audit_scores(np.where(np.arange(800) % 2, 1e300, -1e300), group, interval=[(0.1, 0.5)], replicates=0)
+    text = wide.to_html()
+    assert "too wide or too narrow a range" in text and "encloses the same area" not in text
+
+
+def test_long_names_do_not_push_a_page_sideways(browser: Any, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    names = np.array(["x" * 90 + "1", "y" * 90])[random.integers(0, 2, 800)]
+    page = tmp_path / "long.html"
+    page.write_text(audit_scores(random.random(800), names, interval=[(0.0, 0.5)], replicates=5).to_html())
+    for width in (1280, 390):
+        opened(browser, page, width=width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_lowest_rate_by_the_highest_is_at_most_1_at_either_end() -> None:
+    group, decided = np.repeat(["a", "b"], 100), np.tile([1.0, 0.0], 100)
+    found = audit_scores(decided, group, interval=[(0.0, 1.0)], replicates=0).ratio
+    assert found.value == found.high == 1.0 and found.low is not None and 0.5 < found.low < 1.0

@@ -87,7 +87,10 @@ def test_a_card_states_the_measured_numbers(rows: Any) -> None:
     _, data, split = rows
     count = int((data.group[split.test] == 0).sum())
     assert f"| A | {int((data.group[split.train] == 0).sum())} (" in card and f"| {count} (" in card
-    assert "The interval keeps about" in card, "small groups are pointed out"
+    said = re.findall(r"The interval keeps (\d+) test rows of group (\w+)", card)
+    assert said, "small groups are pointed out"
+    for kept, name in said:
+        assert re.search(rf"\| {name} \| \d+ \| {kept} \|", card), "the number that the table gives"
     assert "| by how much the constraint itself exceeds kappa (at most 0: satisfied) | 0.013 |" in card
     assert (
         "constraint itself, asked to be at most kappa: largest rank difference on I, absolute scale (`rank_gap`) | 0.21"

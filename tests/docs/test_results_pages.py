@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from partialfair.grid.config import load_config
+from partialfair.grid.papers import paper
 from partialfair.reporting.site import card
 from tests.browser import chromium, emulate, wait_until
 from tests.workflow.project import ROOT
@@ -378,3 +379,65 @@ def test_figure_1_shows_the_numbers_of_its_file(site: Path) -> None:
     with (ROOT / "reports" / "figure1" / "figure1.csv").open(encoding="utf-8") as stream:
         wanted = {round(float(row["accuracy"]), 4) for row in csv.DictReader(stream) if row["accuracy"]}
     assert {point["v"][3] for panel in data["panels"] for point in panel["points"]} == wanted
+
+
+def column(browser: Any, heading: str) -> list[str]:
+    """What a column of an explorer shows, from the top."""
+    heads = [e.text.strip(" ▲▼") for e in browser.find_elements("css selector", ".pf-rows thead th")]
+    place = f".pf-rows tr.row td:nth-child({heads.index(heading) + 1})"
+    return [cell.text for cell in browser.find_elements("css selector", place)]
+
+
+def test_rows_are_sorted_by_the_numbers_that_they_show(browser: Any, site: Path) -> None:
+    """48,842 came before 54, words before numbers, and 8.93e-8 after 9.27e-6."""
+    opened(browser, site, "scorecard-explorer#kind=setting&sort=-ours")
+    shown = [text.replace(",", "") for text in column(browser, "ours")]
+    numbers = [float(text) for text in shown if text != "–"]
+    assert max(numbers) > 1e4 and numbers == sorted(numbers, reverse=True)
+    assert shown[len(numbers) :] == ["–"] * (len(shown) - len(numbers))
+    opened(browser, site, "runs-explorer#experiment=psp&sort=certificate")
+    found = [text.split(", ")[-1].split()[-1] for text in column(browser, "certificate") if text]
+    assert len({*found}) > 10 and list(map(float, found)) == sorted(map(float, found))
+
+
+def test_printed_numbers_are_shown_as_they_are_printed(browser: Any, site: Path) -> None:
+    """Rounded to four digits, 1,664,500 rows became 1664000."""
+    entries = {entry.published for entry in card.load(ROOT / "reports" / "scorecard.csv") if entry.kind == "setting"}
+    opened(browser, site, "scorecard-explorer#kind=setting&sort=-published")
+    shown = {float(text) for text in column(browser, "published") if text.replace(".", "").isdigit()}
+    wanted = {float(text) for text in entries if text.replace(".", "").isdigit()}
+    assert max(shown) == max(wanted) > 1e6 and shown <= wanted
+
+
+def test_sorting_by_keyboard_keeps_its_place(browser: Any, site: Path) -> None:
+    opened(browser, site, "scorecard-explorer")
+    browser.find_elements("css selector", ".pf-rows th button")[2].send_keys("\ue007")
+    assert browser.switch_to.active_element.text == "dataset ▲"
+
+
+def test_on_a_phone_an_explorer_begins_with_its_rows(browser: Any, site: Path) -> None:
+    opened(browser, site, "scorecard-explorer", width=390)
+    assert not browser.find_elements("css selector", ".pf-facets details[open]")
+    assert browser.find_element("css selector", ".pf-rows tr.row").rect["y"] < 844
+    assert "whole table" in browser.find_element("css selector", ".pf-main .pf-hint").text
+
+
+def test_the_first_figure_says_whose_constraint_is_exceeded(browser: Any, site: Path) -> None:
+    drawn = pd.read_csv(ROOT / "reports/figure1/figure1.csv")
+    psp = drawn[(drawn["experiment"] == "psp") & (drawn["source"] == "reproduced")]
+    first = paper("partial_fairness", ROOT).first_figure
+    assert first is not None
+    opened(browser, site, "index")
+    marks = browser.find_elements("css selector", ".pf-frontier svg path[style^='fill:var(--card)']")
+    shown = psp[~psp["algorithm"].isin(first.hidden)]
+    assert len(marks) == (shown["missed"] > 0).sum() > 0
+    for svg in browser.find_elements("css selector", ".pf-frontier svg"):
+        ticks = [e.text for e in svg.find_elements("css selector", "text[text-anchor=end]")]
+        assert len({len(text) for text in ticks}) == 1, f"uneven digits: {ticks}"
+
+
+def test_papers_pages_call_datasets_as_their_figures_do(site: Path) -> None:
+    for name, title, key in (("dp_postprocessing", "Law School", "dp law"), ("plada", "COMPAS", "compas whole")):
+        text = (site / f"papers/{name}.html").read_text(encoding="utf-8")
+        tables = re.findall(r'<table class="pf-cards pf-outcomes".*?</table>', text, re.DOTALL)
+        assert any(title in table for table in tables) and key not in "".join(tables)

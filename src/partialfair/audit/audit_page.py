@@ -95,6 +95,7 @@ def page(result: "AuditResult") -> str:
             pairs=_pair_table(result) if len(result.curve.names) > 2 else None,
             pairs_left_out=max(0, len(result.measured.pairs) - MOST_PAIRS),
             figures=pictures.all_of(result),
+            drawn_gap=pictures.shows_gap(result),
             left_out=len(result.curve.names) - len(pictures.largest(result.curve)),
             out_of_scope=words.out_of_scope(result),
             chosen_by=chosen_by(result.suggestion, "statistical parity violation") if result.suggestion else "",

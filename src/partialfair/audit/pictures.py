@@ -3,6 +3,7 @@
 import io
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ CURVE_POINTS = 600  # of a line; the picture is as wide
 SPAN = (1e-150, 1e150)  # of scores whose density can be drawn
 WIDTH = 4.5  # inches: on a phone, the smallest text is then 9 pixels high
 TEXT = 8.6  # points, the smallest text
+AXIS = 48  # letters of a label along an axis
+NAME = 34  # letters of a group's name, where that tells it from the others
 
 
 def all_of(result: "AuditResult") -> dict[str, str]:
@@ -51,6 +54,13 @@ def suggestion(found: "Suggestion") -> str:
     return _svg(lambda: _suggestion_figure(found), "suggestion", about)
 
 
+def shows_gap(result: "AuditResult") -> bool:
+    """Tell whether the largest gap is a line of the first picture: its groups are drawn, and it is not 0."""
+    found = result.measured.overall["rank_gap"]
+    drawn = {result.curve.codes[k] for k in largest(result.curve)}
+    return bool(found.value) and set(found.pair or ()) <= drawn
+
+
 def largest(curve: "Curve") -> list[int]:
     """Positions of the groups to draw: the largest, in their order."""
     sizes = curve.count.sum(axis=1)
@@ -64,9 +74,23 @@ def _look(position: int) -> dict[str, Any]:
     }
 
 
-def _plain(name: str, width: int = 34) -> str:
-    """A group's name as matplotlib shows it as it is, dollar signs included, and not too long."""
-    return textwrap.shorten(name, width, placeholder=" …").replace("$", r"\$")
+def short(names: Sequence[str], width: int) -> list[str]:
+    """Names cut in the middle to at most so many letters, and no further than they stay apart."""
+    while True:
+        found = [name if len(name) <= width else f"{name[: width // 2]}…{name[-(width // 2 - 1) :]}" for name in names]
+        if len({*found}) == len({*names}):
+            return found
+        width += 4
+
+
+def _plain(name: str) -> str:
+    """A name as matplotlib shows it as it is, dollar signs included."""
+    return name.replace("$", r"\$")
+
+
+def _of_axis(words: str) -> str:
+    """A label that is as long as an axis at most, in several lines if need be."""
+    return "\n".join(textwrap.wrap(words, AXIS, break_long_words=False))  # or a dollar sign would lose its backslash
 
 
 def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
@@ -74,6 +98,7 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     from matplotlib import pyplot as plt
 
     curve, pair = result.curve, result.measured.overall["rank_gap"].pair
+    names = dict(zip(shown, map(_plain, short([curve.names[k] for k in shown], NAME)), strict=True))
     worst = [curve.codes.index(code) for code in pair or ()]
     inside = len(worst) == 2 and set(worst) <= set(shown)
     reference = worst[1] if inside else max(shown, key=lambda k: int(curve.count[k].sum()))
@@ -83,7 +108,7 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     for number, k in enumerate(k for k in shown if k != reference):
         points = _points(curve.ranks[reference], curve.ranks[k])
         width = 1.0 if inside and k != worst[0] else 2.0
-        axis.plot(*points, label=_plain(curve.names[k]), lw=width, **_look(number))
+        axis.plot(*points, label=names[k], lw=width, **_look(number))
     for low, high in () if words.is_whole(result) else result.unions[curve.codes[reference]]:
         for band, edge in ((axis.axvspan, axis.axvline), (axis.axhspan, axis.axhline)):
             band(low, high, color=INTERVAL, alpha=0.07, lw=0)
@@ -92,9 +117,9 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     if inside:
         _largest_gap(axis, result)
     axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axis.set_xlabel(f"share of {_plain(curve.names[reference])} above the threshold")
-    others = [_plain(curve.names[k]) for k in shown if k != reference]
-    axis.set_ylabel(f"share of {others[0] if len(others) == 1 else 'the other group'} above the threshold")
+    axis.set_xlabel(_of_axis(f"share of {names[reference]} above the threshold"))
+    others = [names[k] for k in shown if k != reference]
+    axis.set_ylabel(_of_axis(f"share of {others[0] if len(others) == 1 else 'the other group'} above the threshold"))
     if lines:
         axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.14), ncols=2, fontsize=TEXT)
     else:
@@ -136,10 +161,11 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
     from matplotlib import pyplot as plt
 
     curve, whole = result.curve, words.is_whole(result)
+    names = short([curve.names[k] for k in shown], 50)
     figure, axes = plt.subplots(
         len(shown), figsize=(WIDTH, 0.85 * len(shown) + 0.8 + 0.6 * (len(shown) < 3)), sharex=True, squeeze=False
     )
-    for axis, k in zip(axes.flat, shown, strict=True):
+    for axis, k, name in zip(axes.flat, shown, names, strict=True):
         x, density = _density(curve.edges, curve.count[k])
         for low, high in () if whole else result.unions[curve.codes[k]]:
             bottom, top = _score_at(curve, k, high), _score_at(curve, k, low)
@@ -149,7 +175,7 @@ def _density_figure(result: "AuditResult", shown: list[int]) -> Any:
             axis.axvline(result.threshold, color=palette.INK, lw=0.9, ls="--")
         axis.set_yticks([])
         axis.set_ylim(0, None)
-        axis.set_title(_plain(curve.names[k], 50), loc="left", fontsize=9.5)
+        axis.set_title(_plain(name), loc="left", fontsize=9.5)
     dashed = ["dashed: decision threshold"] if math.isfinite(result.threshold) else []
     marks = "; ".join([*dashed, *([] if whole else ["red: ranks in I"])])
     figure.supxlabel(f"score ({marks})" if marks else "score", fontsize=9.5)

@@ -97,7 +97,8 @@ def ratio(lines: list[GroupLine], level: float) -> Measurement:
     )
     spread = _quantile(level) * math.sqrt(max(1 / x - 1 / n + 1 / y - 1 / m, 0.0))
     middle = math.log((x / n) / (y / m))
-    return Measurement(value, value and math.exp(middle - spread), math.exp(middle + spread), pair=pair)
+    # For the two groups in their order the ends may lie on either side of 1; the lowest rate by the highest does not.
+    return Measurement(value, value and math.exp(middle - spread), min(math.exp(middle + spread), 1.0), pair=pair)
 
 
 def group_lines(sample: Sample, unions: GroupPairs, min_group_size: int, level: float) -> list[GroupLine]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from partialfair import plugins
 from partialfair.algorithms.measure import MISSED
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
@@ -17,7 +19,7 @@ from partialfair.grid import paths
 from partialfair.grid.config import kappa_text
 from partialfair.models.stored import load_model
 from partialfair.tables.files import read_json
-from partialfair.tables.intervals import Interval, format_interval, measure
+from partialfair.tables.intervals import Interval, bounds, format_interval, measure
 
 _SCALES = {"rank_gap": "sp", "rank_gap_full": "sp"}
 """Metrics that are one number on the whole range, where their names do not say so."""
@@ -345,9 +347,9 @@ def _limits(
     yield from LIMITS
     unions = Interval.of(_interval(fit, metrics)).for_groups(len(groups)) if groups else ()
     for code, name in enumerate(groups if "test" in counts else ()):
-        inside = int(counts["test"][0][code] * measure(unions[code]))
+        inside = int(np.diff(bounds(unions[code], int(counts["test"][0][code]))).sum())
         if inside < FEW_ROWS:
-            yield f"The interval keeps about {inside} test rows of group {name}: its numbers are uncertain."
+            yield f"The interval keeps {inside} test rows of group {name}: its numbers are uncertain."
     if fit["status"] == "ok" and fit["kappa"] is None:
         yield "No constraint was imposed: differences between groups are those that minimise the loss."
 

@@ -34,11 +34,13 @@ class Entry:
         row: the line as it stands in the file, by column.
         kind: ``number``, ``claim``, ``setting`` or ``question``.
         outcome: its verdict, a key of ``TONES``.
+        titled: what its paper calls its dataset; by default that is what the dataset's module does.
     """
 
     row: Mapping[str, str]
     kind: str
     outcome: str
+    titled: str = ""
 
     def __getattr__(self, name: str) -> str:
         """Return a column as text; empty if the file has no such column."""
@@ -62,11 +64,16 @@ class Entry:
         return f"{value:,.0f}" if value == round(value) and abs(value) >= 1000 else f"{value:.6g}"
 
     @property
+    def place(self) -> str:
+        """Title of its dataset; empty if it is of none."""
+        return self.titled or (style.dataset_title(self.dataset) if self.dataset else "")
+
+    @property
     def what(self) -> str:
         """What was compared, in words: dataset, method, the other side, setting, metric."""
         own = style.look(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
         against = f"against {_plain(self.against)}" if self.against else ""
-        parts = (style.dataset_title(self.dataset) if self.dataset else "", own, against, _plain(self.setting))
+        parts = (self.place, own, against, _plain(self.setting))
         return ", ".join(filter(None, (*parts, _plain(self.metric))))
 
     @property

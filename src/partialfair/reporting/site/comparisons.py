@@ -40,9 +40,9 @@ def arranged(claim: Claim, titles: Mapping[str, str]) -> Outcomes:
     several = [len(set(parts)) > 1 for parts in zip(*places, strict=True)]
     rows = []
     for place in places:
-        shown = _words(place, titles)
-        words = [word for word, differs in zip(shown, several, strict=True) if differs and word] or shown[:1]
         own = [entry for entry in entries if _place(entry) == place]
+        shown = _words(own[0], titles)
+        words = [word for word, differs in zip(shown, several, strict=True) if differs and word] or shown[:1]
         rows.append((", ".join(words), [[one for one in own if one.against == side] for side in sides]))
     return Outcomes(claim, [_side(side, titles) for side in sides], rows)
 
@@ -51,11 +51,10 @@ def _place(entry: Entry) -> tuple[str, str, str]:
     return entry.dataset, entry.setting, entry.algorithm
 
 
-def _words(place: tuple[str, str, str], titles: Mapping[str, str]) -> list[str]:
-    dataset, setting, algorithm = place
+def _words(entry: Entry, titles: Mapping[str, str]) -> list[str]:
+    setting, algorithm = entry.setting, entry.algorithm
     method = style.look(algorithm).label if algorithm in names("algorithms") else algorithm
-    title = style.dataset_title(dataset) if dataset else "all"
-    return [title, titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
+    return [entry.place or "all", titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
 
 
 def _side(side: str, titles: Mapping[str, str]) -> str:

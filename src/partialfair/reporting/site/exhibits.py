@@ -108,8 +108,8 @@ def measured(entry: Entry) -> str:
     if value == round(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
     sign = "+" if entry.kind == CLAIM else ""
-    interval = "" if math.isnan(low) else f" [{low:{sign}.4g}, {high:{sign}.4g}]"
-    return f"{value:{sign}.4g}{interval}"
+    interval = "" if math.isnan(low) else f" [{low:{sign}z.4g}, {high:{sign}z.4g}]"
+    return f"{value:{sign}z.4g}{interval}"
 
 
 def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:

@@ -18,6 +18,8 @@ from partialfair.reporting.site.exhibits import WORST_FIRST, as_json, measured
 from partialfair.reporting.site.project import Project, Shown
 
 Column = dict[str, Any]
+"""``number``: to the right; ``last``: sorted by the last number in it, not the first; ``facet``: with a list to choose
+from; ``detail``: in an opened row; ``later``: in a script of its own; ``hidden``: for links and lists alone."""
 CHOSEN = 160  # characters of the settings that tuning chose
 
 SCORECARD: tuple[Column, ...] = (
@@ -47,11 +49,12 @@ SCORECARD: tuple[Column, ...] = (
     {"key": "page", "hidden": True},
 )
 _FAIR = ("infeasible", "tolerance missed", "not stationary")
+_NONE = ("nothing constrained", "not applicable", "not run")
 RUNS: tuple[Column, ...] = (
     {
         "key": "status",
         "facet": True,
-        "tone": {"ok": "good", "failed": "bad", "not_run": "none"} | dict.fromkeys(_FAIR, "fair"),
+        "tone": {"ok": "good", "failed": "bad"} | dict.fromkeys(_FAIR, "fair") | dict.fromkeys(_NONE, "none"),
     },
     {"key": "experiment", "facet": True, "detail": True},
     {"key": "dataset", "facet": True},
@@ -60,7 +63,7 @@ RUNS: tuple[Column, ...] = (
     {"key": "seeds", "number": True, "title": "seeds with status ok, of all"},
     {"key": "objective", "number": True},
     {"key": "violation", "number": True, "title": "measured violation, worst seed"},
-    {"key": "certificate", "title": "its kind, and the worst seed's value"},
+    {"key": "certificate", "title": "its kind, and the worst seed's value", "last": True},
     {"key": "seconds", "number": True, "title": "wall time of one run, mean"},
     {"key": "MiB", "number": True, "title": "largest peak memory"},
     {
@@ -98,8 +101,8 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     page = project.page(entry)
     return [
         entry.outcome, entry.kind, entry.counts, project.short(entry.paper), entry.exhibit,
-        entry.dataset.replace("_", " "), style.look(entry.algorithm).label if entry.algorithm else "",
-        _number(published) if math.isfinite(published) else entry.published, measured(entry), entry.metric,
+        entry.place, style.look(entry.algorithm).label if entry.algorithm else "",
+        published if math.isfinite(published) else entry.published, measured(entry), entry.metric,
         entry.against.replace("_", " "),
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
         _number(entry.number("p_value")),
@@ -163,14 +166,15 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     # By columns: named tuples of all of them would take a compiler's time for each of a thousand groups.
     columns = (group[name] for name in ("seed", "status", "objective", "max_violation", "wall_seconds"))
     seeds = [
-        f"{seed}|{'' if len(states) == 1 else state}|{_text(objective)}|{_text(violation, 2)}|{_text(seconds, 2)}"
+        f"{seed}|{'' if len(states) == 1 else state.replace('_', ' ')}|{_text(objective)}|{_text(violation, 2)}|"
+        f"{_text(seconds, 2)}"
         for seed, state, objective, violation, seconds in zip(*columns, strict=True)
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
     chosen = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
     made = [str(value)[:12] for value in group["git_revision"].dropna().unique()]
     return [
-        status, experiment, dataset.replace("_", " "), style.look(algorithm).label,
+        status.replace("_", " "), experiment, dataset.replace("_", " "), style.look(algorithm).label,
         "none" if math.isinf(kappa) else f"{kappa:g}", f"{int(states.get('ok', 0))} of {len(group)}",
         _number(group["objective"].mean()), _number(group["max_violation"].max()), _certificate(group),
         _number(group["wall_seconds"].mean()), _number(group["peak_memory_mib"].max()), "\n".join(seeds),

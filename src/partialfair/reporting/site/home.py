@@ -93,7 +93,7 @@ def frontier(project: Project) -> str:
         panel["points"].append(
             {
                 "s": names.index(row["algorithm"]), "p": row["source"] == "published", "k": row["kappa"],
-                "v": values, "n": row["n_seeds"],
+                "v": values, "n": row["n_seeds"], "m": int(row.get("missed") or 0),
             }
         )  # fmt: skip
     titles = {name: project.config.experiment(name).title for name, _ in panels}

@@ -2,14 +2,16 @@
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from partialfair.datasets.named import named_dataset
 from partialfair.grid.checkout import git
 from partialfair.grid.config import Config, load_config
 from partialfair.grid.papers import Paper, paper
+from partialfair.reporting import words
 from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
 
@@ -71,7 +73,25 @@ class Project:
     @cached_property
     def entries(self) -> list[Entry]:
         """All lines of the scorecard."""
-        return card.load(self.root / self.config.reports / "scorecard.csv")
+        found = card.load(self.root / self.config.reports / "scorecard.csv")
+        titles = {key: self._dataset_title(*key) for key in {(entry.paper, entry.dataset) for entry in found}}
+        return [replace(entry, titled=titles[entry.paper, entry.dataset]) for entry in found]
+
+    def _dataset_title(self, paper: str, dataset: str) -> str:
+        """What a paper's folder or figures call a dataset, or its declaration; empty if they say nothing of it."""
+        for name, one in self.papers[paper].datasets.items() if paper in self.papers else ():
+            if dataset == name:
+                return one.title
+            if dataset.startswith(one.here):
+                rest = dataset.removeprefix(one.here).strip("_").replace("_", " ")
+                return f"{one.title} ({rest})" if rest else one.title
+        figures = (own for own in self.exhibits.values() if self._paper_of(own) == paper)
+        options = (self.config.params.exhibits[own.name].model_extra or {} for own in figures)
+        titles = (more.get("dataset_titles") or {} for more in options)
+        if title := next((own[dataset] for own in titles if dataset in own), "") or words.OWN.get(dataset, ""):
+            return str(title)
+        known = dataset in self.config.datasets
+        return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if known else ""
 
     @cached_property
     def verdicts(self) -> dict[str, dict[str, Any]]:

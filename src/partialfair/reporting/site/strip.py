@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from html import escape
 from statistics import median
 
-from partialfair.reporting import style
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import measured
 
@@ -74,9 +73,7 @@ def _label(entry: Entry) -> str:
     """The exhibit and the dataset of a row, in words: ``Table 3, law school``."""
     words = re.sub(r"\bfig(?=\d)", "figure", entry.exhibit.replace("_", " "))
     words = re.sub(r"(?<=[a-z])(?=\d)", " ", words)
-    return ", ".join(
-        filter(None, [words[:1].upper() + words[1:], entry.dataset and style.dataset_title(entry.dataset)])
-    )
+    return ", ".join(filter(None, [words[:1].upper() + words[1:], entry.place]))
 
 
 def _said(entry: Entry) -> str:
