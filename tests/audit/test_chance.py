@@ -72,3 +72,16 @@ def test_what_chance_explains_on_an_interval_is_in_units_of_its_length():
             assert found.low == 0.0
         beyond += limit < found.value <= limit / 0.2
     assert beyond >= 5, "gaps that would be clear on the whole range"
+
+
+def test_chance_explains_gaps_of_ranks_and_not_of_areas():
+    random, group, limit, small = np.random.default_rng(0), np.arange(600) % 2, critical_gap((300, 300), 0.95), 0
+    for _ in range(15):
+        found = audit_scores(random.normal(size=600), group, replicates=60).measured.overall["rank_gap"]
+        if found.value <= limit:
+            small += 1
+            assert found.low == 0.0
+    assert small >= 10
+    scores = random.normal(size=600) + 0.3 * group
+    found = audit_scores(scores, group, replicates=200).measured.overall["gauc"]
+    assert found.low > 0 and found.value <= limit

@@ -229,3 +229,9 @@ def test_a_threshold_by_which_nothing_is_decided_is_refused(tmp_path: Path, thre
     pd.DataFrame({"s": np.arange(100.0), "g": ["a", "b"] * 50}).to_csv(tmp_path / "scores.csv", index=False)
     with pytest.raises(ConfigError, match="by which nothing is decided; use a finite number"):
         suggest_for_file(tmp_path / "scores.csv", score="s", group="g", threshold=threshold)
+
+
+def test_of_ties_the_most_central_is_taken_whatever_lengths_round_to():
+    scores, group = np.arange(200.0), np.repeat(["a", "b"], 100)
+    found = suggest_interval(scores, group, threshold=139.0)  # 30% above; groups apart, so every violation is 1
+    assert found.positive_rate == 0.3 and found.interval == pytest.approx((0.2, 0.4))

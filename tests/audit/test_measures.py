@@ -273,3 +273,12 @@ def test_rows_drawn_within_groups_have_the_metrics_of_scikit_learn() -> None:
     np.testing.assert_allclose(found.accuracy(), [np.mean((scores[rows] > 0) == (y[rows] > 0)) for rows in drawn])
     of_positive = [[np.mean(scores[r][(group[r] == k) & (y[r] > 0)] > 0) for k in (0, 1)] for r in drawn]
     np.testing.assert_allclose(found.rates(1), of_positive)
+
+
+def test_the_pair_is_named_where_a_small_group_comes_first():
+    random = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [10, 300, 300])
+    scores = random.normal(size=610) + 0.5 * (group == "c")
+    found = audit_scores(scores, group, replicates=0, gates={"sp": 0.5})
+    assert [found.groups[code].name for code in found.measured.overall["sp"].pair] == ["b", "c"]
+    assert found.gates[0].groups == ("b", "c")

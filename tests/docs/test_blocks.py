@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import typer
 import yaml
@@ -36,7 +37,7 @@ PARSED = {
     "partialfair run": "tests/workflow/test_end_to_end.py, as Snakemake",
     "partialfair data fetch": "tests/jobs/test_prepare.py",
     "partialfair data verify": "tests/jobs/test_prepare.py",
-    "partialfair card": "tests/jobs/test_card.py",
+    "partialfair card": "tests/cards/test_card.py",
     "partialfair verify": "the tests of the audit trail",
     "partialfair doctor": "tests/commands/test_doctor.py",
     "partialfair benchmark": "make bench",
@@ -235,5 +236,5 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
     parse(page, ["snakemake", "--cores", "2", "--", "figure1"])
     wrong = ["make demmo", "partialfair data fetsh", "partialfair check --confg x.yaml", "snakemake -- figure0"]
     for line in wrong:
-        with pytest.raises((AssertionError, Exception)):
+        with pytest.raises((AssertionError, click.UsageError)):
             parse(page, line.split())

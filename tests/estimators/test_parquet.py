@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.exceptions import NotFittedError
 
-from partialfair.estimators import InputError, PartialFairClassifier, large, parquet_columns
+from partialfair.estimators import InputError, PartialFairClassifier, coded_rows, large, parquet_columns
 from tests.benchmarks.bench_tables import rank_gap
 
 SETTINGS: dict[str, Any] = {"interval": [(0.1, 0.5)], "kappa": 0.04, "kappa_scale": "absolute"}
@@ -266,3 +266,20 @@ def test_columns_that_serve_twice_or_not_at_all_are_refused(table: Any, tmp_path
     rows.assign(sex=np.where(np.arange(len(rows)) == 5, "a ", rows["sex"])).to_parquet(path)
     with pytest.raises(InputError, match="'a' and 'a ' differ in blanks alone"):
         fitted(path)
+
+
+def test_the_scale_of_a_sorted_column_is_that_of_all_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_columns, "BATCH", 100)
+    monkeypatch.setattr(coded_rows, "BATCH", 100)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "x": np.sort(rng.normal(5, 3, size=1000)),
+            "g": np.where(np.arange(1000) % 2, "a", "b"),
+            "y": rng.integers(0, 2, 1000),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    encoding = coded_rows.read_rows(tmp_path / "t.parquet", "y", "g").encoding
+    assert encoding.scale[0] == pytest.approx(frame["x"].std(ddof=0), rel=1e-5)
+    assert (encoding.centre + encoding.mean)[0] == pytest.approx(frame["x"].mean(), rel=1e-5)

@@ -25,8 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from partialfair.algorithms.measure import OK
 from partialfair.estimators import DemographicParityRegressor, InputError, UnconstrainedWarning
-from partialfair.estimators.parity_status import deviation_band, deviations
+from partialfair.estimators.parity_status import Asked, deviation_band, deviations
 from partialfair.metrics import get
 
 CHECKS = [
@@ -456,3 +457,9 @@ def test_where_no_atom_is_constrained_its_share_is_named() -> None:
     with pytest.warns(UserWarning, match="shares of an atom lie at most 0.[0-9]+ from the overall one") as found:
         model = DemographicParityRegressor(epsilon=0.9, tolerance="atom").fit(X, y, sensitive_features=group)
     assert f"{float(np.max(model.deviations_)):.3g}" in str(found[-1].message)
+
+
+def test_the_band_of_a_status_is_counted_once():
+    asked = Asked("sample", True)
+    assert asked.of_distances(0.05, 0.05, 0.149, 0.05, 0.1, 0.0) == OK
+    assert "labeled rows lie 0.151 apart" in asked.of_distances(0.05, 0.05, 0.151, 0.05, 0.1, 0.0)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from partialfair.estimators import InputError, PartialFairClassifier, frontier
+from partialfair.estimators.training import PSP, sampling_band, sampling_radius
 from partialfair.models.stored import load_model
 
 DP, EOP, EOD = "partial_demographic_parity", "partial_equal_opportunity", "partial_equalized_odds"
@@ -279,3 +281,14 @@ def test_no_solver_is_advised_that_refuses_intervals_of_the_groups_own(make_rows
         with pytest.warns(ConvergenceWarning):
             model.fit(rows.X, rows.y, sensitive_features=rows.group)
         assert "raise kappa" in model.status_ and ("solver='ranks'" in model.status_) == advised
+
+
+def test_the_band_is_that_of_the_smallest_groups_and_the_shortest_interval():
+    expected = math.sqrt(math.log(2 * 3 / 0.05) / 2) * (1 / 10 + 1 / 20)
+    assert sampling_radius(np.array([[900, 100, 400]]), ((0.0, 1.0),), "absolute") == pytest.approx(expected)
+    rows = SimpleNamespace(group=np.arange(200) % 2, y=np.ones(200), n_groups=2)
+    bands = [
+        sampling_band(SimpleNamespace(constraint=PSP, kappa=0.1, kappa_scale="relative", train=rows, interval=own))
+        for own in ([[(0.0, 0.6)], [(0.0, 0.2)]], [[(0.0, 0.2)], [(0.0, 0.2)]])
+    ]
+    assert bands[0] == pytest.approx(bands[1])

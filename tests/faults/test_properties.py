@@ -94,6 +94,32 @@ def test_score_files_are_audited_or_refused_in_a_sentence(
         assert len(str(error)) > 20
 
 
+CELLS = st.sampled_from(
+    ("0.5", "-3", "1e3", "1e309", "a", "c", "1", "0", "", " ", "nan", "1,5", '"', '"a"', "x;y", "é\n")
+)
+
+
+@QUICK
+@given(
+    scores=st.lists(st.floats(-9, 9, allow_subnormal=False), min_size=12, max_size=20),
+    spoilt=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 2), CELLS), max_size=2),
+)
+def test_a_score_file_with_some_wrong_cells_is_audited_or_refused_in_a_sentence(
+    scores: list[float], spoilt: list[tuple[int, int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rows = [[repr(score), "ab"[n % 2], "0011"[n % 4]] for n, score in enumerate(scores)]
+    for row, column, text in spoilt:
+        rows[row][column] = text
+    path = Path(tmp_path_factory.getbasetemp() / "nearly.csv")
+    path.write_text("\n".join(["s,g,y", *map(",".join, rows), ""]), encoding="utf-8", newline="")
+    try:
+        found = audit_file(path, score="s", group="g", label="y", replicates=0, min_group_size=2)
+    except PartialFairError as error:
+        assert spoilt and len(str(error)) > 20
+    else:
+        assert found.rows == len(scores) and (spoilt or found.metric("rank_gap") is not None)
+
+
 @QUICK
 @given(data=st.binary(max_size=80), suffix=st.sampled_from((".csv", ".parquet")))
 def test_bytes_are_no_score_file(data: bytes, suffix: str, tmp_path_factory: pytest.TempPathFactory) -> None:

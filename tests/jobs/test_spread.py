@@ -112,3 +112,17 @@ def test_images_are_refused_in_a_sentence(grid):
     Dataset(X=rows, feature_names=(), **fields).save(job.table)
     with pytest.raises(ConfigError, match="images"):
         spread(grid, job, 1)
+
+
+def test_numeric_columns_move_with_their_columns():
+    data = Dataset(
+        X=np.zeros((4, 3), np.float32),
+        y=np.array([1.0, -1, 1, -1]),
+        group=np.array([0, 0, 1, 1], np.int16),
+        feature_names=("a", "b", "c"),
+        group_names=("a", "b"),
+        name="t",
+        numeric=np.array([0]),
+    )
+    found = with_columns(data, np.array([2, 0, 1]))
+    assert found.feature_names == ("c", "a", "b") and found.numeric.tolist() == [1]

@@ -67,3 +67,12 @@ def test_fits_that_are_not_as_many_as_the_tasks_are_refused(given, words):
     algorithm.fit_together = lambda tasks, settings: given
     with pytest.raises(PluginError, match=f"fit_together returned {words}; correct the plug-in"):
         train.attempt_together(algorithm, [task(0.1), task(0.2)], contract.Settings())
+
+
+def test_runs_computed_together_share_their_time(monkeypatch):
+    ticks = iter([(0.0, 0.0), (10.0, 8.0), (11.0, 9.0), (13.0, 10.0)])
+    monkeypatch.setattr(train, "_now", lambda: next(ticks))
+    clock = train.Stopwatch()
+    clock.share(2)
+    assert clock.lap() == {"wall_seconds": 6.0, "cpu_seconds": 5.0, "runs_together": 2}
+    assert clock.lap() == {"wall_seconds": 7.0, "cpu_seconds": 5.0, "runs_together": 2}

@@ -68,3 +68,8 @@ def test_what_is_undefined_says_why():
 
 def test_a_threshold_of_zero_is_not_exceeded_by_zero():
     assert get("inaccuracy")(np.zeros(2), np.array([1.0, -1.0]), np.array([0, 1]), None) == 0.5
+
+
+def test_the_largest_pair_may_be_any():
+    scores, group = np.array([1.0, 1, -1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])
+    assert get("independence")(scores, np.tile([1.0, -1.0], 3), group, None) == 1.0

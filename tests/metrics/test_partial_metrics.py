@@ -222,3 +222,27 @@ class TestRefusals:
         values, reasons = evaluate_all(scores, y, group, [(0, 1)])
         assert values["auc"] is None and values["eod"] is None and values["sp"] is not None
         assert "both classes" in reasons["auc"] and "label -1" in reasons["eod"]
+
+
+def test_the_absolute_scale_multiplies_by_the_length_of_each_group():
+    scores, y, group = oracles.sample(5, n=200)
+    interval = [[(0.0, 0.5)], [(0.1, 0.3)]]
+    assert get("gauc_gap")(scores, y, group, interval, 0.0) == pytest.approx(
+        oracles.gauc(scores, group, interval) * 0.5 * 0.2
+    )
+
+
+def test_every_group_is_read_on_its_own_interval():
+    scores, y, group = oracles.sample(5, n=200)
+    interval = [[(0.0, 0.5)], [(0.1, 0.3)]]
+    for name in ("sp", "gauc"):
+        assert get(name)(scores, y, group, interval, 0.0) == pytest.approx(
+            getattr(oracles, name)(scores, group, interval)
+        )
+    for threshold in (0.0, 0.5, 1.0):
+        assert get("dp")(scores, y, group, interval, threshold) == pytest.approx(
+            oracles.dp(scores, group, interval, threshold)
+        )
+        expected = [oracles.dp(scores[y == c], group[y == c], interval, threshold) for c in (1, -1)]
+        assert get("eop")(scores, y, group, interval, threshold) == pytest.approx(expected[0])
+        assert get("eod")(scores, y, group, interval, threshold) == pytest.approx(max(expected))

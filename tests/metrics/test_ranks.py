@@ -60,3 +60,9 @@ def test_incomplete_algorithms_are_left_out_and_said(table):
 def test_reasons(table, change, reason):
     found = rank_test(change(table), "idca")
     assert reason in found.reason and math.isnan(found.p)
+
+
+def test_the_control_may_be_any_column():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.normal(size=(6, 4)) + np.array([2.0, 0, 0.5, 0]), columns=["idca", "a", "b", "c"])
+    assert rank_test(table, "b").post_hoc == pytest.approx(rank_test(table[["b", "idca", "a", "c"]], "b").post_hoc)

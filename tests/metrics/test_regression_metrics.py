@@ -111,3 +111,23 @@ def test_lengths_and_shapes_are_checked() -> None:
         Predictions(np.zeros(3), np.arange(4.0), np.zeros((3, 5)))
     with pytest.raises(DataError, match="pass equal lengths"):
         get("risk")(np.zeros(3), np.zeros(4), np.zeros(4, int), FULL)
+
+
+def test_the_noise_floor_is_that_of_the_group_with_most_noise():
+    random = np.random.default_rng(5)
+    values, group = random.normal(size=400), (np.arange(400) < 20).astype(int)
+    one, other = (get("ks_noise_floor")(values, values, g, FULL) for g in (group, 1 - group))
+    assert one == pytest.approx(other, rel=0.05)
+
+
+def test_distributions_are_read_on_the_interval_of_their_group():
+    random = np.random.default_rng(0)
+    atoms = np.sort(random.random(6))
+    values = random.choice(atoms, 40)
+    group = np.arange(40) % 2
+    found = Predictions.randomised(atoms, np.eye(6)[np.searchsorted(atoms, values)])
+    interval = [[(0.1, 0.45)], [(0.0, 0.2)]]
+    y = np.zeros(40)
+    assert get("ks_partial")(found, y, group, interval) == pytest.approx(
+        partial.sp(values, y, group, interval), abs=1e-12
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
+from partialfair.tables.dataset import Dataset, Split
 
 
 def fields(**changed: object) -> dict:
@@ -120,3 +120,26 @@ def test_failed_save_keeps_the_old_table(tmp_path: Path, monkeypatch: pytest.Mon
         Dataset(**fields(name="new")).save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["table.npz"]
+
+
+@pytest.mark.parametrize("value", [2e12, -2e12])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_features_of_either_sign_that_lose_their_digits_are_refused(value, kind):
+    X = np.zeros((4, 2), np.float32)
+    X[2, 1] = value
+    with pytest.raises(DataError, match=r"feature 'b' is .* in row 2, beyond 1e\+12"):
+        Dataset(
+            X=kind(X),
+            y=np.array([1.0, -1, 1, -1]),
+            group=np.array([0, 0, 1, 1], np.int16),
+            feature_names=("a", "b"),
+            group_names=("a", "b"),
+            name="t",
+        )
+
+
+@pytest.mark.parametrize("row", [-1, 4])
+def test_a_split_of_another_table_is_refused(tmp_path, row):
+    Split(np.array([0, 1]), np.array([2]), np.array([row])).save(tmp_path / "s.npz")
+    with pytest.raises(DataError, match=f"row {row} is not one of the table's 4 rows"):
+        Split.load(tmp_path / "s.npz", 4)

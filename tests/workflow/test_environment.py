@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from partialfair import __version__
 from partialfair.commands.cli import main
 from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.grid.config import load_config
@@ -120,7 +121,7 @@ def test_the_authors_are_those_of_the_citation():
 
 def test_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"\bmake ([a-z]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    named = set(re.findall(r"\bmake ([a-z][a-z-]*)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert {"demo", "test"} <= named
     assert not {target for target in named if not re.search(rf"^{target}:", makefile, re.MULTILINE)}
 
@@ -177,7 +178,7 @@ def test_hosted_checks_call_targets_that_exist():
         for job in yaml.safe_load(name.read_text(encoding="utf-8"))["jobs"].values()
         for step in job["steps"]
     ]
-    called = {found for step in steps for found in re.findall(r"\bmake (\w+)", step.get("run", ""))}
+    called = {found for step in steps for found in re.findall(r"\bmake (\w[\w-]*)", step.get("run", ""))}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert {"lint", "test", "demo", "docs"} <= called
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in called)
@@ -203,3 +204,7 @@ def test_what_ci_demands_is_not_skipped(monkeypatch: pytest.MonkeyPatch, tmp_pat
             pass
     monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path))
     conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+
+
+def test_the_version_is_that_of_the_project():
+    assert __version__ == tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]

@@ -169,10 +169,10 @@ def suggest_from_counts(
             f"no interval around the positive rate {positive_rate:.3f} keeps 2 rows of every group "
             f"(the smallest has {int(counts.sizes.min())}); add rows, or leave out the smallest groups"
         )
-    middle = (table["alpha"] + table["beta"]) / 2
-    order = np.lexsort(
-        ((middle - positive_rate).abs(), table["beta"] - table["alpha"], -table["violation"].fillna(-1).round(12))
-    )
+    # Rounded: .35 - .15 is less than .4 - .2 by a last digit.
+    away = ((table["alpha"] + table["beta"]) / 2 - positive_rate).abs().round(10)
+    length = (table["beta"] - table["alpha"]).round(10)
+    order = np.lexsort((away, length, -table["violation"].fillna(-1).round(12)))
     table["chosen"] = np.arange(len(table)) == order[0]
     chosen = table.iloc[order[0]]
     return Suggestion((float(chosen["alpha"]), float(chosen["beta"])), positive_rate, measure, table)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.algorithms.linear.rank_map import fit_rank_map, padded
+from partialfair.algorithms.linear.rank_map import _Quantiles, fit_rank_map, padded
 from partialfair.errors import ConfigError
 from partialfair.models.stored import load_model
 from partialfair.tables.intervals import Interval
@@ -104,3 +104,17 @@ def test_one_interval_per_group_is_refused() -> None:
 def test_padding_merges_what_then_overlaps() -> None:
     np.testing.assert_allclose(padded(((0.1, 0.2), (0.25, 0.4)), 0.05), [(0.05, 0.45)])
     np.testing.assert_allclose(padded(((0.0, 0.2), (0.9, 1.0)), 0.05, 0.0), [(0.0, 0.2), (0.85, 1.0)])
+
+
+def test_maps_move_the_small_group_most():
+    random = np.random.default_rng(0)
+    group = (np.arange(2000) < 200).astype(int)
+    scores = random.normal(size=2000) + group
+    found = fit_rank_map(scores, group, ("a", "b"), interval=Interval.of([(0.0, 1.0)]), kappa=0.01)
+    moved = [np.abs(found.scores - scores)[group == k].mean() for k in (0, 1)]
+    assert moved[0] == pytest.approx(0.1, abs=0.03) and moved[1] == pytest.approx(0.9, abs=0.1)
+
+
+def test_quantiles_stand_at_the_middle_of_their_ranks():
+    found = _Quantiles.of(np.array([3.0, 3, 1, 1, 1, 1]))
+    assert found.ranks == pytest.approx([1 / 6, 4 / 6]) and found.scores.tolist() == [3, 1]

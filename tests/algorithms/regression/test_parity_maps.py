@@ -8,7 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.cumulative_dual import CumulativeDual, per_atom
 from partialfair.algorithms.regression.fair_dual import Dual, atoms
-from partialfair.algorithms.regression.quantile_maps import QuantileMaps, sampling_band, weighted_distance
+from partialfair.algorithms.regression.quantile_maps import LEVELS, QuantileMaps, sampling_band, weighted_distance
 from partialfair.models.grid_predictor import group_weights
 from tests.algorithms.regression.primal import regularised_risk
 
@@ -119,3 +119,15 @@ def test_distance_is_that_of_two_samples_and_the_band_that_of_draws() -> None:
     random = np.random.default_rng(0)
     found = [ks_2samp(random.random(700), random.random(300)).statistic for _ in range(400)]
     assert 0.9 < np.mean(np.array(found) < sampling_band([700, 300])) < 0.99
+
+
+def test_maps_of_earlier_rows_weigh_as_their_rows():
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=2000), random.normal(3, 1, size=2000)
+    codes = np.arange(2000) % 2
+    before = QuantileMaps.fit(a, codes, 2, 0.0)
+    found = QuantileMaps.fit(b, codes, 2, 0.0, before)
+    whole = QuantileMaps.fit(np.r_[a, b], np.r_[codes, codes], 2, 0.0)
+    np.testing.assert_allclose(
+        found.quantiles[:, LEVELS // 4 :: LEVELS // 4], whole.quantiles[:, LEVELS // 4 :: LEVELS // 4], atol=0.02
+    )

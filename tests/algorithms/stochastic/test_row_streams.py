@@ -29,3 +29,8 @@ def test_a_step_is_the_same_whatever_was_drawn_before():
 def test_strata_have_equal_shares():
     rows = Balanced([POOL, np.arange(5)], 4, [0], "test").at(3)
     assert rows.shape == (1, 2, 4) and (rows[0, 0] >= 100).all() and (rows[0, 1] < 5).all()
+
+
+def test_strata_are_drawn_apart():
+    rows = Balanced([np.arange(50), np.arange(50, 100)], 8, (0,), "a").at(0)[0]
+    assert not np.array_equal(rows[0], rows[1] - 50)
