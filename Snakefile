@@ -1,5 +1,4 @@
 # Targets: all (default), demo, paper, benchmark, each experiment and exhibit; data, splits, runs, evaluation, report.
-import os
 import sys
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from partialfair.grid.folder import require_room, settle_times
 from partialfair.jobs.resume import record_run
 from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, require_one_executor, set_environment
 
-# Another grid: snakemake --config params=papers/plada/grid.yaml, or the environment variable that the command line
-# reads, too. Every job reads the same one.
-PARAMS = str(config.get("params") or os.environ.get("PARTIALFAIR_PARAMS", "params.yaml"))
-set_environment(workflow.basedir, PARAMS)
+# Another grid: snakemake --config params=papers/plada/grid.yaml, or the variable. Every job reads the same one.
+PARAMS = set_environment(workflow.basedir, config.get("params"))
 try:
     require_room()
     CONFIG = load_config(PARAMS)

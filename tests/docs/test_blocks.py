@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
 import yaml
+from typer.exceptions import TyperException
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
@@ -183,6 +183,7 @@ def parse(page: Page, words: list[str]) -> None:
         while hasattr(command, "resolve_command"):
             context = command.make_context(command.name, [], parent=context, resilient_parsing=True)
             _, command, arguments = command.resolve_command(context, arguments)
+            assert command is not None, f"{page.name}: no verb {' '.join(words)}"
         command.make_context(command.name, arguments, parent=context)
     elif words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -236,5 +237,5 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
     parse(page, ["snakemake", "--cores", "2", "--", "figure1"])
     wrong = ["make demmo", "partialfair data fetsh", "partialfair check --confg x.yaml", "snakemake -- figure0"]
     for line in wrong:
-        with pytest.raises((AssertionError, click.UsageError)):
+        with pytest.raises((AssertionError, TyperException)):
             parse(page, line.split())

@@ -196,8 +196,10 @@ def test_another_batch_system_gives_the_same_bytes(project: Project):
         gate.unlink(missing_ok=True)
     assert resumed.returncode == 0, output
     told = re.search(r"cancelling \d+ jobs of the killed run: (.*)", output)
-    assert told and set(told.group(1).split()) == orphans, output
-    assert orphans <= detached_jobs(project, "failed")
+    assert told, output
+    cancelled = set(told.group(1).split())  # but for those that ended by themselves before they were asked for
+    assert len(cancelled) >= 2 and orphans - detached_jobs(project, "success") == cancelled, output
+    assert cancelled <= detached_jobs(project, "failed")
     assert len(list(folder.glob("?.json"))) == 2 and len(detached_jobs(project, "success")) >= 4
     asked = [line.split() for line in (folder / "asked").read_text().splitlines()]
     assert {len(words) for words in asked} == {5} and [words[3] for words in asked].count("1") >= 2

@@ -41,21 +41,27 @@ CLAIMS = "claims"
 """Kind of the exhibits that show what a paper claims in words."""
 
 
-def set_environment(project: str | Path, params: str) -> None:
+def set_environment(project: str | Path, params: str | None) -> str:
     """Make every job run this interpreter, this source and this configuration, and Snakemake plan them quickly.
 
     Args:
         project: folder that holds ``src``.
-        params: the configuration, relative to the working directory.
+        params: the configuration, relative to the working directory; ``None`` for that of the environment variable
+            ``PARTIALFAIR_PARAMS``, or else ``params.yaml``.
+
+    Returns:
+        The configuration.
     """
+    chosen = str(params or os.environ.get("PARTIALFAIR_PARAMS", "params.yaml"))
     source = str(Path(project, "src").resolve())  # kernels are filed by the place of their source
     _put_first("PYTHONPATH", source)
     _put_first("PATH", str(Path(sys.executable).parent))
-    os.environ["PARTIALFAIR_PARAMS"] = params
+    os.environ["PARTIALFAIR_PARAMS"] = chosen
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
     processor.settle(threads=False)  # those, Snakemake sets for each job
     _spare_time()
+    return chosen
 
 
 def require_one_executor(arguments: Sequence[str]) -> None:
