@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-newest test-gpu test-cluster test-faults test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-newest test-gpu test-cluster test-faults test-long test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -66,6 +66,9 @@ test-gpu: $(VENV)/.torch  ## the tests that need a GPU and PyTorch's build for i
 test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
 	PARTIALFAIR_KILLS=20 $(PYTEST) tests/faults/test_kills.py tests/faults/test_storage.py \
 		tests/workflow/test_dvc.py $(ARGS)
+
+test-long: $(VENV)/.torch  ## the acceptance tests that take half a minute or more each: fits at the papers' size
+	PARTIALFAIR_LONG=1 $(PYTEST) tests/acceptance $(ARGS)
 
 test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"
 	python -m tests.mutation.run $(ARGS)

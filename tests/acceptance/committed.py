@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 
 REPORTS = Path(__file__).parents[2] / "reports"
-long = pytest.mark.skipif(
-    "PARTIALFAIR_LONG" not in os.environ, reason="takes half a minute or more; set PARTIALFAIR_LONG to run it"
-)
+long = pytest.mark.skipif("PARTIALFAIR_LONG" not in os.environ, reason="runs in `make test-long`")
 
 
 @cache

@@ -1,10 +1,13 @@
 """One build of the site for all tests of this folder."""
 
 import fcntl
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.browser import chromium
 from tests.docs import built
 
 
@@ -20,3 +23,10 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             built.build(shared)
             (shared / "built").touch()
     return shared / "html"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser."""
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started

@@ -3,10 +3,7 @@
 import copy
 import hashlib
 import json
-import os
 import shutil
-import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.errors import DataError, ResourceError
 from partialfair.grid import paths
 from partialfair.provenance import Chain, Fault, verify
-from partialfair.provenance.recorded import Recorded
 from partialfair.provenance.runs import _same_but_times
 from partialfair.tables import processor
 from partialfair.tables.files import sealed, sha256
@@ -393,43 +388,3 @@ def test_times_in_a_model_are_no_difference(tmp_path: Path) -> None:
     assert not _same_but_times(one, other)
     np.savez(other, weights=np.zeros(2), more=np.zeros(1), **{"path/seconds": np.array([1.0])})
     assert not _same_but_times(one, other)
-
-
-def test_a_killed_process_ends_the_check_with_a_sentence() -> None:
-    """As the system does for want of memory: the check waited for ever."""
-
-    def look(chain: Chain, number: int) -> int:
-        if number == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return number
-
-    if sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1:
-        pytest.skip("one process looks at all")
-    with pytest.raises(ResourceError, match="a process that looked at numbers was killed"):
-        Chain().spread(look, range(6), "numbers")
-
-
-def test_a_break_is_named_once_and_by_what_was_found_first() -> None:
-    chain, other = Chain(), Chain()
-    for one, problem in ((chain, "first"), (chain, "second"), (other, "third")):
-        one.broken("a.csv", Fault.DAMAGED, problem, "")
-    other.broken("b.csv", Fault.MISSING, "fourth", "")
-    chain.take(other)
-    assert [(found.path, found.problem) for found in chain.breaks] == [("a.csv", "first"), ("b.csv", "fourth")]
-    assert chain.is_broken(["c.csv", "b.csv"]) and not chain.is_broken(["c.csv"])
-
-
-@pytest.mark.parametrize("text", ["stages:\n  data:\n    outs:\n    - pa", "stages: [1", "stages:\n  data: 3"])
-def test_what_dvc_has_half_written_is_one_sentence(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Recorded.read() == Recorded()
-    Path("dvc.lock").write_text(text)
-    with pytest.raises(DataError, match=r"dvc\.lock: not what DVC writes.*git checkout dvc\.lock"):
-        Recorded.read()
-    Path("dvc.lock").write_text("stages:\n  data:\n    outs:\n    - {path: reports, md5: 0123.dir}\n")
-    assert Recorded.read() == Recorded()
-    listed = Path(".dvc/cache/files/md5/01/23.dir")
-    listed.parent.mkdir(parents=True)
-    listed.write_text('[{"relpath": "a.csv", "md')
-    with pytest.raises(DataError, match=r"01/23\.dir: not what DVC writes.*delete it, and run `dvc pull`"):
-        Recorded.read()

@@ -56,15 +56,20 @@ def suggestion(found: "Suggestion") -> str:
 
 def shows_gap(result: "AuditResult") -> bool:
     """Tell whether the largest gap is a line of the first picture: its groups are drawn, and it is not 0."""
-    found = result.measured.overall["rank_gap"]
-    drawn = {result.curve.codes[k] for k in largest(result.curve)}
-    return bool(found.value) and set(found.pair or ()) <= drawn
+    return bool(result.measured.overall["rank_gap"].value and _farthest(result, largest(result.curve)))
 
 
 def largest(curve: "Curve") -> list[int]:
     """Positions of the groups to draw: the largest, in their order."""
     sizes = curve.count.sum(axis=1)
     return sorted(np.argsort(-sizes, kind="stable")[:MOST_GROUPS].tolist())
+
+
+def _farthest(result: "AuditResult", shown: list[int]) -> list[int]:
+    """Positions of the two groups whose gap is the largest; none if one of them is not shown."""
+    pair = result.measured.overall["rank_gap"].pair or ()
+    found = [result.curve.codes.index(code) for code in pair]
+    return found if set(found) <= set(shown) else []
 
 
 def _look(position: int) -> dict[str, Any]:
@@ -97,24 +102,22 @@ def _curve_figure(result: "AuditResult", shown: list[int]) -> Any:
     """Share of each group above a falling threshold against that of one; the largest gap in I is marked."""
     from matplotlib import pyplot as plt
 
-    curve, pair = result.curve, result.measured.overall["rank_gap"].pair
+    curve, worst = result.curve, _farthest(result, shown)
     names = dict(zip(shown, map(_plain, short([curve.names[k] for k in shown], NAME)), strict=True))
-    worst = [curve.codes.index(code) for code in pair or ()]
-    inside = len(worst) == 2 and set(worst) <= set(shown)
-    reference = worst[1] if inside else max(shown, key=lambda k: int(curve.count[k].sum()))
+    reference = worst[1] if worst else max(shown, key=lambda k: int(curve.count[k].sum()))
     lines = (len(shown) + 1) // 2 if len(shown) > 2 else 0  # of the legend, below the axes
     figure, axis = plt.subplots(figsize=(WIDTH, WIDTH - 0.15 + 0.2 * lines))
     axis.plot([0, 1], [0, 1], color=palette.INK, lw=0.8, ls=":", label="parity")
     for number, k in enumerate(k for k in shown if k != reference):
         points = _points(curve.ranks[reference], curve.ranks[k])
-        width = 1.0 if inside and k != worst[0] else 2.0
+        width = 1.0 if worst and k != worst[0] else 2.0
         axis.plot(*points, label=names[k], lw=width, **_look(number))
     for low, high in () if words.is_whole(result) else result.unions[curve.codes[reference]]:
         for band, edge in ((axis.axvspan, axis.axvline), (axis.axhspan, axis.axhline)):
             band(low, high, color=INTERVAL, alpha=0.07, lw=0)
             for end in {low, high} - {0.0, 1.0}:
                 edge(end, color=INTERVAL, lw=0.7, ls=(0, (4, 3)))
-    if inside:
+    if worst:
         _largest_gap(axis, result)
     axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axis.set_xlabel(_of_axis(f"share of {names[reference]} above the threshold"))

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from partialfair.commands.forecast import Forecast
     from partialfair.grid.config import Config
 
+_RESUME = "cd {} && partialfair resume"
 BENCHMARKS = Path("tests/benchmarks/run.py")
 LOG = Path("logs/run.log")
 AGAIN = "PARTIALFAIR_AGAIN"
@@ -75,21 +77,15 @@ def run_workflow(
     command += ["--", *(targets or ["all"])]
     if dry_run:
         if files := outdated.tables(grid, targets):
-            print(f"{_count(files)} would be made first; what reads them would go on where they come out", end=" ")
-            print("the same, so that the counts below are the most that can be", flush=True)
+            print(
+                f"{_count(files)} would be made first; what reads them would go on where they come out the same, so "
+                "that the counts below are the most that can be",
+                flush=True,
+            )
         return subprocess.run(command, check=False).returncode
-
-    def again() -> str:
-        from partialfair.jobs.resume import LOCKS
-
-        if LOCKS.is_dir() and any(LOCKS.iterdir()):  # it was killed
-            return f"cd {shlex.quote(os.getcwd())} && partialfair resume"
-        if AGAIN in os.environ:
-            return os.environ[AGAIN]
-        given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
-        options = [word for name, value in given.items() if value for word in (name, value)]
-        return shlex.join(["partialfair", "run", *targets, "--cores", cores, *options])
-
+    given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
+    options = [word for name, value in given.items() if value for word in (name, value)]
+    again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
     with alone():
         status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
             command, LOG, again=again, forecast=lambda: recorded(grid, targets), verbose=verbose
@@ -97,6 +93,15 @@ def run_workflow(
     for line in () if status else idle(grid, targets):
         print(line)
     return status
+
+
+def _continues(command: Sequence[str]) -> str:
+    """What continues a run that has stopped: its own command, unless it was killed or another program started it."""
+    from partialfair.jobs.resume import LOCKS
+
+    if LOCKS.is_dir() and any(LOCKS.iterdir()):
+        return _RESUME.format(shlex.quote(os.getcwd()))
+    return os.environ.get(AGAIN) or shlex.join(command)
 
 
 def _tables_first(command: Sequence[str], files: Sequence[str], again: Callable[[], str], verbose: bool) -> int:
@@ -229,8 +234,7 @@ def repeat(command: Sequence[str]) -> int:
         grids = [word.removeprefix("params=") for word in command if word.startswith("params=")]
         return recorded(load_config(grids[-1] if grids else PARAMS), command[command.index("--") + 1 :])
 
-    again = f"cd {shlex.quote(os.getcwd())} && partialfair resume"
-    return follow(command, LOG, again=lambda: again, forecast=forecast)
+    return follow(command, LOG, again=lambda: _RESUME.format(shlex.quote(os.getcwd())), forecast=forecast)
 
 
 def become(command: Sequence[str]) -> NoReturn:

@@ -52,7 +52,7 @@ def read_record() -> dict[str, Any] | None:
     """
     try:
         record = read_json(RECORD)
-        return {"then": None} | {key: record[key] for key in ("host", "pid", "arguments", *({"then"} & {*record}))}
+        return {key: record[key] for key in ("host", "pid", "arguments")} | {"then": record.get("then")}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):

@@ -1,0 +1,17 @@
+"""Pages of the built site in a browser."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.browser import emulate
+
+LAPTOP = 1280
+
+
+def opened(browser: Any, site: Path, name: str, *, width: int = 1400, dark: bool = False) -> Any:
+    """Open a page; ``name`` may have a fragment."""
+    path, _, fragment = name.partition("#")
+    emulate(browser, width=width, height=900, dark=dark)
+    browser.get("about:blank")  # or a change of the fragment would not load the page
+    browser.get((site / f"{path}.html").as_uri() + (f"#{fragment}" if fragment else ""))
+    return browser
