@@ -252,6 +252,9 @@ def _panel(axis: Any, panel: Panel) -> None:
 NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
+LEGEND_LINE = 0.22
+"""Height of a line of a legend, in inches."""
+
 DOTTED = f"Thin dots: the two models that they join are more than {FAR:g} apart."
 """What :func:`chords` draws over a long way."""
 
@@ -304,16 +307,28 @@ def below(
     labels = sorted(entries, key=lambda label: tuple(word in label for word in last))
     across, height = figure.get_size_inches()
     columns = columns or max(1, min(len(labels), int(across / width)))
-    depth = math.ceil(len(labels) / columns)
+    legend, fits = _legend(figure, {name: entries[name] for name in labels}, columns) if labels else (None, columns)
+    depth = math.ceil(len(labels) / fits)
+    height += LEGEND_LINE * (depth - math.ceil(len(labels) / columns))  # the panels keep their size
+    figure.set_size_inches(across, height)
     written = textwrap.wrap(note, int(across / NOTE_LETTER))
     said = (0.06 + 0.14 * len(written)) / height if written else 0.0
-    figure.tight_layout(rect=(0, said + ((0.12 + 0.22 * depth) / height if labels else 0), 1, 1), h_pad=1.2, w_pad=1.2)
-    if labels:
-        figure.legend(
-            [entries[name] for name in labels], labels, loc="lower center", ncols=columns, bbox_to_anchor=(0.5, said)
-        )
+    if legend is not None:
+        legend.set_bbox_to_anchor((0.5, said))
+    room = said + ((0.12 + LEGEND_LINE * depth) / height if labels else 0)
+    figure.tight_layout(rect=(0, room, 1, 1), h_pad=1.2, w_pad=1.2)
     if written:
         figure.text(0.5, 0.06 / height, "\n".join(written), ha="center", va="bottom", fontsize=8, color=palette.INK)
+
+
+def _legend(figure: Any, entries: Mapping[str, Any], columns: int) -> tuple[Any, int]:
+    """Draw a legend in so many columns, or in as many as the figure's width has room for; return it and their number."""
+    while True:
+        legend = figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return legend, columns
+        legend.remove()
+        columns -= 1
 
 
 def corner(axis: Any, words: str, *, top: bool) -> None:
