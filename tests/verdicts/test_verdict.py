@@ -97,6 +97,10 @@ class TestState:
         found = verdict.because(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
         assert found.endswith("it fails on bank (linear scores): A, B; bank (networks): A")
 
+    def test_where_it_fails_is_said_as_figures_call_the_dataset(self):
+        own = lines(fails=1)
+        assert verdict.because(own, titles={own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
+
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]
         mixed = [*lines(claim="z", fails=1), lines(claim="z", holds=1)[0] | {"power": "no"}]

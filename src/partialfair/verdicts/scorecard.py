@@ -135,8 +135,15 @@ def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in own):
             central = [claim.id for claim in claims if claim.central]
-            found.append(verdict.of_paper(paper, own, central, root, titles))
+            found.append(verdict.of_paper(paper, own, central, root, titles | _shown(config, paper)))
     return found
+
+
+def _shown(config: Config, paper: str) -> dict[str, str]:
+    """What a paper's figures call its datasets, where that is not their name in the grid."""
+    exhibits = config.params.exhibits.values()
+    own = (e.model_extra or {} for e in exhibits if e.experiments and config.experiment(e.experiments[0]).paper == paper)
+    return {name: title for more in own for name, title in (more.get("dataset_titles") or {}).items()}
 
 
 def write(lines: list[dict[str, Any]], target: Path) -> Path:

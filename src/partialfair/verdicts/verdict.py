@@ -116,7 +116,7 @@ def of_paper(
         lines: its lines of the scorecard.
         central: ids of the claims that its verdict rests on.
         root: the project's root.
-        titles: of experiments, where lines name them.
+        titles: of experiments and datasets, where lines name them.
     """
     about, every = paper(name, root), claims(lines)
     asked = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
@@ -146,7 +146,7 @@ def because(lines: Lines, powerless: int = 0, titles: Mapping[str, str] | None =
     Args:
         lines: the comparisons that count.
         powerless: how many more there are, which a model that the claim is not about passes as well.
-        titles: of experiments, where lines name them.
+        titles: of experiments and datasets, where lines name them.
     """
     if not lines:
         return "no claim of the paper is marked as central"
@@ -172,7 +172,7 @@ def _where(lines: Lines, every: Lines, titles: Mapping[str, str]) -> str:
     words = []
     for place, own in places.items():
         others = ", ".join(dict.fromkeys(str(line["against"]) for line in own if line.get("against")))
-        title = place[0].replace("_", " ") or "all"
+        title = titles.get(place[0]) or place[0].replace("_", " ") or "all"
         if len({_place(line)[1] for line in every if _place(line)[0] == place[0]}) > 1:
             title += f" ({_named(place[1], titles)})"
         words.append(title if whole or not others or len(own) > 4 else f"{title}: {others}")
