@@ -322,7 +322,7 @@ def below(
 
 
 def _legend(figure: Any, entries: Mapping[str, Any], columns: int) -> tuple[Any, int]:
-    """Draw a legend in so many columns, or in as many as the figure's width has room for; return it and their number."""
+    """Draw a legend in so many columns, or as many as the width has room for; return it and their number."""
     while True:
         legend = figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=columns)
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:

@@ -141,8 +141,8 @@ def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -
 
 def _shown(config: Config, paper: str) -> dict[str, str]:
     """What a paper's figures call its datasets, where that is not their name in the grid."""
-    exhibits = config.params.exhibits.values()
-    own = (e.model_extra or {} for e in exhibits if e.experiments and config.experiment(e.experiments[0]).paper == paper)
+    shown = (e for e in config.params.exhibits.values() if e.experiments)
+    own = (e.model_extra or {} for e in shown if config.experiment(e.experiments[0]).paper == paper)
     return {name: title for more in own for name, title in (more.get("dataset_titles") or {}).items()}
 
 
