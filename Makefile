@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-newest test-gpu test-cluster test-faults test-long test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-quick test-newest test-gpu test-cluster test-faults test-long test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -45,10 +45,13 @@ PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n 
 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
 # forbids Python to keep byte code.
-test test-faults: export PYTHONDONTWRITEBYTECODE :=
+test test-quick test-faults: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	$(PYTEST) $(ARGS)
+
+test-quick: $(VENV)/.torch  ## all tests but those that run whole workflows, build the site or train on other processors: half the time
+	$(PYTEST) -m "not slow" $(ARGS)
 
 # Not those that the lock pins: this is how one learns that a release of NumPy or SciPy breaks something. Each version of
 # Python has packages of its own: NEWEST=3.13 for another than that of the environment.

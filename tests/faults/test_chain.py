@@ -257,6 +257,19 @@ def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypat
 
 
 @pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
+@pytest.mark.parametrize("name", ["index.html", "verdicts.json", "metrics.json"])
+def test_without_the_runs_the_summary_follows_from_the_scorecard(
+    spoilt: Lab, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is committed as another code would have written it."""
+    shutil.rmtree(spoilt.path("data/runs"))
+    change_text("a", "b")(spoilt.path(f"reports/demo/{name}"))
+    commit_reports(spoilt)
+    (found,) = checked(spoilt, monkeypatch).breaks
+    assert (found.path, found.fault) == (f"reports/demo/{name}", Fault.OUTDATED)
+
+
+@pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
 def test_without_its_runs_an_exhibit_follows_from_the_tables_that_were_collected(
     spoilt: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +293,7 @@ def test_an_exhibit_of_files_of_the_runs_is_not_followed_without_them(
     content["exhibits"]["tradeoff"] |= {"kind": "densities", "algorithm": "alm", "kappas": {"loans": [0.2]}}
     spoilt.write_params(content)
     assert spoilt.cli("report", "tradeoff").returncode == 0
+    assert spoilt.cli("scorecard", "--experiment", "demo").returncode == 0
     commit_reports(spoilt)
     shutil.rmtree(spoilt.path("data/runs"))
     chain = checked(spoilt, monkeypatch)

@@ -40,10 +40,12 @@ def write_all(
     place = Path(root)
     folder = Path(out_dir or place / config.reports)
     lines = _standing(answers.lines(config, place), folder / "scorecard.csv", undecided)
-    paths = [
-        scorecard.write(lines, folder / "scorecard.csv"),
-        page.write(config, folder / "index.html", place, scorecard.rounded(lines)),  # as lines that were kept are
-    ]
+    return [scorecard.write(lines, folder / "scorecard.csv"), *write_summary(config, lines, folder, place)]
+
+
+def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, place: Path) -> list[Path]:
+    """Write what follows from the lines of the scorecard: page, verdicts and main numbers; return their paths."""
+    paths = [page.write(config, folder / "index.html", place, scorecard.rounded(lines))]  # as lines that were kept are
     for name, content in (
         ("verdicts.json", {"papers": scorecard.verdicts(config, lines, place)}),
         ("metrics.json", headline(config, place, lines)),

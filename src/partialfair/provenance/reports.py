@@ -52,6 +52,7 @@ class Reports:
         self.config, self.recorded, self.edited_only, self.pictures = config, recorded, edited_only, pictures
         self.without_runs = {job.experiment for job in absent}
         self.no_run_here = len(absent) == len(config.jobs())
+        self.exhibits_stand = True
 
     def check(self, chain: Chain) -> None:
         """Look at everything, each stage in as many processes as there are cores."""
@@ -73,6 +74,7 @@ class Reports:
             before, parts = len(chain.breaks), [_SCORECARD, *self.config.params.exhibits]
             scorecard = chain.spread(self._drawn, parts, "exhibit")[0]
             if len(chain.breaks) > before:
+                self.exhibits_stand = False
                 self._scorecard(chain)
             else:
                 chain.take(scorecard)
@@ -165,7 +167,7 @@ class Reports:
         """
         if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
             return []
-        if not processor.settled_here() or processor.deviations():
+        if not _to_the_bit():
             return []
         from partialfair.verdicts.lookups import noting_missing
 
@@ -207,18 +209,37 @@ class Reports:
                 chain.link("scorecard", files[0], f"{rows} rows written anew, same bytes")
 
     def _lines_from_tables(self, chain: Chain, path: Path) -> None:
-        """Decide those lines of the scorecard anew for which the collected tables are enough."""
+        """Decide those lines of the scorecard anew for which the collected tables are enough, and write its summary."""
         from partialfair.reporting import answers
         from partialfair.verdicts import scorecard, standing
 
         before = standing.load(path)
-        both = standing.decided_in_both(scorecard.rounded(answers.lines(self.config, self.scratch)), before)
+        lines = answers.lines(self.config, self.scratch)
+        both = standing.decided_in_both(scorecard.rounded(lines), before)
         otherwise = [said for line, again in both if (said := standing.difference(line, again))]
         for problem in otherwise:
             chain.broken(path, self._fault(path), problem, f"run `snakemake {path}`")
         if both and not otherwise:
             tie = f"{len(both)} of {len(before)} lines decided anew from the collected tables, the same"
             chain.link("scorecard", path, tie)
+        if not otherwise:
+            self._summary_from(chain, standing.keep(lines, before))
+
+    def _summary_from(self, chain: Chain, lines: list[dict[str, Any]]) -> None:
+        """Write page, verdicts and main numbers from the lines of the recorded scorecard, and compare."""
+        drawn = [path for exhibit in self.config.params.exhibits for path in _files_of(exhibit)]
+        read = [*map(Path, paths.collected(self.config.experiments)), *drawn]
+        if not (self.exhibits_stand and _to_the_bit() and all(map(self.recorded.untouched, filter(Path.exists, read)))):
+            return  # what was edited is named where it is
+        from partialfair.jobs.scorecard import write_summary
+
+        folder, before = self.config.reports, len(chain.breaks)
+        made = write_summary(self.config, lines, self.scratch / "again", self.scratch)
+        for again in made:
+            path = folder / again.name
+            self._compare(chain, path, again, f"run `partialfair scorecard --keep`, or `snakemake {path}`")
+        if len(chain.breaks) == before:
+            chain.link("scorecard", folder / made[0].name, "written anew with verdicts and main numbers, same bytes")
 
     def _compare(self, chain: Chain, path: Path, again: Path, remedy: str) -> None:
         """Compare a file of a report with one that was made anew."""
@@ -260,6 +281,11 @@ def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
             chain.elsewhere[str(folder)] += 1
         else:
             chain.broken(path, Fault.FOREIGN, "no job of the grid makes it", "delete it, or move it out of the results")
+
+
+def _to_the_bit() -> bool:
+    """Whether means come out here as they do on other machines; elsewhere they differ in their last digit."""
+    return processor.settled_here() and not processor.deviations()
 
 
 def _folder(path: Path) -> Path:
