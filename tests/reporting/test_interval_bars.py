@@ -120,10 +120,40 @@ def test_fairness_is_that_at_equal_accuracy_on_test_rows(tmp_path, monkeypatch, 
     if expected is None:
         assert lines == []
         return
+    assert {line["bound"] for line in lines} == {"no"}
     own, other = ([line for line in lines if line["algorithm"] == name] for name in ("idca", "regularization"))
     assert [line["seed"] for line in own] == [line["seed"] for line in other] == [0, 1, 2]
     assert {line["fairness"] for line in own} == {0.9} and {line["accuracy"] for line in lines} == {0.8}
     assert [line["fairness"] for line in other] == pytest.approx([expected] * 3)
+
+
+@pytest.mark.parametrize(
+    ("others", "written"),
+    [
+        ({0: [0.95, 0.7], 1: [0.92, 0.7], 2: [0.91, 0.8]}, [0.95, 0.92, 0.91]),
+        ({0: [0.95, 0.7], 1: [0.92, 0.7], 2: [0.89, 0.8]}, []),  # of the last seed nothing is known
+    ],
+)
+def test_what_is_more_accurate_and_fairer_bounds_the_fairness_at_equal_accuracy(tmp_path, monkeypatch, others, written):
+    content = run_files.params_of("figure9")
+    content["experiments"]["psp_interval1"]["runs"]["a9a"]["algorithms"] |= {"regularization": [0.1, 0.2]}
+    context = exhibit.context(run_files.project(tmp_path, content), "figure9", tmp_path)
+
+    def by_seed(results, setting, metric, split="test"):
+        if setting.kappa not in (0.1, 0.2):
+            return dict.fromkeys(others, 0.8 if metric == "accuracy" else 0.1)
+        place = (0.1, 0.2).index(setting.kappa)
+        return {seed: 0.81 if metric == "accuracy" else 1 - own[place] for seed, own in others.items()}
+
+    monkeypatch.setattr(bars, "by_seed", by_seed)
+    lines = [
+        line
+        for line in bars.interval_lines(context)
+        if (line["experiment"], line.get("pair")) == ("psp_interval1", "regularization")
+    ]
+    other = [line for line in lines if line["algorithm"] == "regularization"]
+    assert [line["fairness"] for line in other] == pytest.approx(written)
+    assert len(lines) == 2 * len(written) and {line["bound"] for line in lines} <= {"yes"}
 
 
 def test_an_interval_counts_if_four_of_five_seeds_have_models_around_the_accuracy(context, monkeypatch):

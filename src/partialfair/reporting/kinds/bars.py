@@ -20,7 +20,7 @@ from partialfair.verdicts.results import Setting, by_seed, differences
 
 INTERVAL_COLUMNS = (
     "dataset", "interval", "experiment", "algorithm", "kappa", "n_seeds", "fairness", "fairness_low", "fairness_high",
-    "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "pair", "seed", "note",
+    "accuracy", "accuracy_low", "accuracy_high", "accuracy_difference", "matched", "pair", "seed", "bound", "note",
 )  # fmt: skip
 METRIC_COLUMNS = (
     "experiment", "algorithm", "kappa", "split", "metric", "mean", "mean_low", "mean_high", "n_runs", "published",
@@ -135,19 +135,34 @@ def _at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Sett
 
     All kappas of the other one count, on the rows on which both are compared: on validation rows, which are another
     sample, models of equal accuracy are no longer equal. None where too few seeds have a value.
+
+    Where all models of the other one are more accurate, nothing is known of it at that accuracy; if one of them is
+    fairer as well, it is at least as fair there. Such a bound stands for a value, and is marked as one, where every
+    seed without a value has one: of some seeds alone they would be those that speak against the first one.
     """
     kappas = context.config.experiment(own.experiment).runs[own.dataset].algorithms[other.algorithm]
     models: dict[int, list[Line]] = {}
     for kappa in kappas:
         for line in _seeds(context, other._replace(kappa=kappa), other.algorithm):
             models.setdefault(line["seed"], []).append(line)
-    found, wanted = [], _seeds(context, own, other.algorithm)
-    for line in wanted:
-        fairness, accuracy = (np.array([m[name] for m in models.get(line["seed"], [])]) for name in _AXES)
-        (at,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
-        if not math.isnan(at):
-            found += [line, line | {"algorithm": other.algorithm, "kappa": math.nan, "fairness": float(at)}]
+    wanted = _seeds(context, own, other.algorithm)
+    met = [_met(models.get(line["seed"], []), line) for line in wanted]
+    bounds = not any(math.isnan(fairness) for fairness, _ in met)
+    found = []
+    for line, (fairness, bound) in zip(wanted, met, strict=True):
+        if not math.isnan(fairness) and (bounds or not bound):
+            line |= {"bound": "yes" if bound else "no"}
+            found += [line, line | {"algorithm": other.algorithm, "kappa": math.nan, "fairness": fairness}]
     return found if len(found) >= 2 * COVERED * len(wanted) - 1e-9 else []
+
+
+def _met(models: list[Line], line: Line) -> tuple[float, bool]:
+    """Fairness of an algorithm's models at the accuracy of a line, and whether that is a bound; NaN if neither."""
+    fairness, accuracy = (np.array([m[name] for m in models]) for name in _AXES)
+    (at,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
+    if models and accuracy.min() > line["accuracy"] and fairness.max() >= line["fairness"]:
+        return float(fairness.max()), True
+    return float(at), False
 
 
 def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
