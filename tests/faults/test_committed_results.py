@@ -33,8 +33,9 @@ def test_committed_exhibits_are_what_the_present_code_makes_of_the_collected_tab
     config, chain = load_config("params.yaml"), Chain()
     Reports(config, config.jobs(), Recorded.read()).check(chain)
     assert sum(link.stage == "exhibit" for link in chain.links) > 20
-    (lines,) = (link.tie for link in chain.links if link.stage == "scorecard")
+    lines, summary = (link.tie for link in chain.links if link.stage == "scorecard")
     assert int(lines.split()[0]) > 1000
+    assert "same bytes" in summary
     assert [str(found) for found in chain.breaks if found.fault is Fault.OUTDATED] == []
 
 
