@@ -50,7 +50,7 @@ test test-quick test-faults: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
 	$(PYTEST) $(ARGS)
 
-test-quick: $(VENV)/.torch  ## all tests but those that run whole workflows, build the site or train on other processors: half the time
+test-quick: $(VENV)/.torch  ## all tests but those that run whole workflows, build the site or train on other processors
 	$(PYTEST) -m "not slow" $(ARGS)
 
 # Not those that the lock pins: this is how one learns that a release of NumPy or SciPy breaks something. Each version of

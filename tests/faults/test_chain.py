@@ -4,79 +4,29 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from partialfair.grid import paths
-from partialfair.provenance import Chain, Fault, verify
+from partialfair.provenance import Fault, verify
 from partialfair.provenance.runs import _same_but_times
-from partialfair.tables import processor
 from partialfair.tables.files import sealed, sha256
 from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, params
+from tests.faults.tamper import (
+    change_array,
+    change_cell,
+    change_metric,
+    change_metric_and_seal,
+    change_text,
+    checked,
+    commit_reports,
+    flip_pixel,
+    shift,
+)
 
 pytestmark = pytest.mark.slow
-
-
-def checked(lab: Lab, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Chain:
-    monkeypatch.chdir(lab.folder)
-    return verify("params.yaml", "demo", **options)
-
-
-def change_array(name: str, change: Callable[[np.ndarray], None]) -> Callable[[Path], None]:
-    """Change one array of an ``.npz`` file and write the file whole again."""
-
-    def tamper(path: Path) -> None:
-        with np.load(path) as stored:
-            arrays = {key: stored[key].copy() for key in stored}
-        change(arrays[name])
-        np.savez(path, **arrays)
-
-    return tamper
-
-
-def change_text(old: str, new: str) -> Callable[[Path], None]:
-    def tamper(path: Path) -> None:
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new, 1))
-
-    return tamper
-
-
-def change_metric(path: Path) -> None:
-    content = json.loads(path.read_text())
-    content["splits"]["test"]["accuracy"] += 0.05
-    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-
-
-def change_metric_and_seal(path: Path) -> None:
-    content = json.loads(path.read_text())
-    content["splits"]["test"]["accuracy"] += 0.05
-    path.write_text(json.dumps(sealed(content), indent=1, sort_keys=True) + "\n")
-
-
-def change_cell(column: str) -> Callable[[Path], None]:
-    def tamper(path: Path) -> None:
-        table = pq.read_table(path)
-        values = table.column(column).to_pylist()
-        values[0] += 0.05
-        position = table.column_names.index(column)
-        pq.write_table(table.set_column(position, column, [values]), path)
-
-    return tamper
-
-
-def flip_pixel(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
-
-
-def shift(array: np.ndarray) -> None:
-    array.flat[0] += 1
 
 
 TAMPERED = {
@@ -198,12 +148,6 @@ def test_results_that_record_nothing_are_outdated(spoilt: Lab, monkeypatch: pyte
     assert found.fault is Fault.OUTDATED and "does not record what it was made from" in found.problem
 
 
-def commit_reports(lab: Lab) -> None:
-    lab.run("git", "init", "--quiet")
-    lab.run("git", "add", "--force", "reports")
-    lab.run("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "Results")
-
-
 def test_a_recorded_figure_is_drawn_anew_only_in_depth(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers are made anew in any case; an edit that nobody recorded is found without depth."""
     figure = spoilt.path("reports/tradeoff/tradeoff.png")
@@ -226,26 +170,6 @@ def test_a_recorded_figure_is_drawn_anew_only_in_depth(spoilt: Lab, monkeypatch:
     assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.csv", Fault.DAMAGED)
 
 
-def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
-    """A fresh clone has the reports, but neither raw files nor tables nor runs."""
-    commit_reports(spoilt)
-    for folder in ("data/processed", "data/runs"):
-        shutil.rmtree(spoilt.path(folder))
-    spoilt.path(RAW).unlink()
-    done = spoilt.cli("verify", "demo")
-    assert done.returncode == 0, done.stdout
-    last = done.stdout.splitlines()[-1]
-    assert last.startswith("whole: ") and "0 breaks" in last
-    assert "not here: 1 raw file, 1 table, 1 split, 2 models, 2 metrics" in last
-    followed = "" if processor.settled_here() else "1 exhibit, "
-    wanted = f"not followed, as what they were made from is not here: 1 collected table, {followed}1 scorecard"
-    assert last.endswith(wanted)
-    assert spoilt.cli("verify", "demo", "--complete").returncode == 1
-    flip_pixel(spoilt.path("reports/tradeoff/tradeoff.png"))
-    done = spoilt.cli("verify", "demo")
-    assert done.returncode == 1 and "BROKEN reports/tradeoff/tradeoff.png: damaged: it is not" in done.stdout
-
-
 def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """`partialfair data split` makes one seed's, as the tutorial has it; those of other seeds were called missing."""
     spoilt.path(SPLIT).unlink()
@@ -254,58 +178,6 @@ def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypat
     shutil.rmtree(spoilt.path("data/runs"))
     chain = checked(spoilt, monkeypatch)
     assert chain.absent["split"] == 1 and not [found for found in chain.breaks if found.path == SPLIT]
-
-
-@pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
-@pytest.mark.parametrize("name", ["index.html", "verdicts.json", "metrics.json"])
-def test_without_the_runs_the_summary_follows_from_the_scorecard(
-    spoilt: Lab, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """It is committed as another code would have written it."""
-    shutil.rmtree(spoilt.path("data/runs"))
-    change_text("a", "b")(spoilt.path(f"reports/demo/{name}"))
-    commit_reports(spoilt)
-    (found,) = checked(spoilt, monkeypatch).breaks
-    assert (found.path, found.fault) == (f"reports/demo/{name}", Fault.OUTDATED)
-
-
-@pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
-def test_without_its_runs_an_exhibit_follows_from_the_tables_that_were_collected(
-    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where it would come out to the bit: elsewhere it is compared with what was recorded alone."""
-    shutil.rmtree(spoilt.path("data/runs"))
-    csv = spoilt.path("reports/tradeoff/tradeoff.csv")
-    change_text("0.", "0.1")(csv)
-    assert checked(spoilt, monkeypatch).is_whole  # nobody recorded it: it may be of another grid
-    commit_reports(spoilt)
-    (found,) = checked(spoilt, monkeypatch).breaks
-    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.csv", Fault.OUTDATED)
-    assert checked(spoilt, monkeypatch, damage=True).is_whole
-    monkeypatch.setattr(processor, "deviations", lambda: ["NumPy uses AVX512F"])
-    assert checked(spoilt, monkeypatch).is_whole
-
-
-def test_an_exhibit_of_files_of_the_runs_is_not_followed_without_them(
-    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = copy.deepcopy(params())
-    content["exhibits"]["tradeoff"] |= {"kind": "densities", "algorithm": "alm", "kappas": {"loans": [0.2]}}
-    spoilt.write_params(content)
-    assert spoilt.cli("report", "tradeoff").returncode == 0
-    assert spoilt.cli("scorecard", "--experiment", "demo").returncode == 0
-    commit_reports(spoilt)
-    shutil.rmtree(spoilt.path("data/runs"))
-    chain = checked(spoilt, monkeypatch)
-    assert chain.is_whole and chain.unfollowed["exhibit"] == 1
-
-
-def test_part_of_the_runs_is_no_reason_to_accuse_what_was_drawn_from_all(
-    spoilt: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.rmtree(spoilt.path(RUN))
-    chain = checked(spoilt, monkeypatch)
-    assert chain.is_whole and chain.absent["model"] == 1 and chain.unfollowed["exhibit"] == 1
 
 
 def test_files_that_no_job_makes_are_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,8 +130,8 @@ def test_fairness_is_that_at_equal_accuracy_on_test_rows(tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     ("others", "written"),
     [
-        ({0: [0.95, 0.7], 1: [0.92, 0.7], 2: [0.91, 0.8]}, [0.95, 0.92, 0.91]),
-        ({0: [0.95, 0.7], 1: [0.92, 0.7], 2: [0.89, 0.8]}, []),  # of the last seed nothing is known
+        ([[0.95, 0.7], [0.92, 0.7], [0.7, 0.91], [0.93, 0.8], [0.94, 0.8]], [0.95, 0.92, 0.91, 0.93, 0.94]),
+        ([[0.95, 0.7], [0.92, 0.7], [0.7, 0.91], [0.93, 0.8], [0.89, 0.8]], []),  # of the last seed nothing is known
     ],
 )
 def test_what_is_more_accurate_and_fairer_bounds_the_fairness_at_equal_accuracy(tmp_path, monkeypatch, others, written):
@@ -141,9 +141,9 @@ def test_what_is_more_accurate_and_fairer_bounds_the_fairness_at_equal_accuracy(
 
     def by_seed(results, setting, metric, split="test"):
         if setting.kappa not in (0.1, 0.2):
-            return dict.fromkeys(others, 0.8 if metric == "accuracy" else 0.1)
+            return dict.fromkeys(range(len(others)), 0.8 if metric == "accuracy" else 0.1)
         place = (0.1, 0.2).index(setting.kappa)
-        return {seed: 0.81 if metric == "accuracy" else 1 - own[place] for seed, own in others.items()}
+        return {seed: 0.81 if metric == "accuracy" else 1 - own[place] for seed, own in enumerate(others)}
 
     monkeypatch.setattr(bars, "by_seed", by_seed)
     lines = [
@@ -154,6 +154,11 @@ def test_what_is_more_accurate_and_fairer_bounds_the_fairness_at_equal_accuracy(
     other = [line for line in lines if line["algorithm"] == "regularization"]
     assert [line["fairness"] for line in other] == pytest.approx(written)
     assert len(lines) == 2 * len(written) and {line["bound"] for line in lines} <= {"yes"}
+
+
+def test_what_has_models_on_either_side_has_a_value_however_fair_it_is():
+    models = [{"fairness": 0.95, "accuracy": 0.798}, {"fairness": 0.92, "accuracy": 0.804}]
+    assert bars._met(models, {"fairness": 0.9, "accuracy": 0.8}) == (pytest.approx(0.94), False)
 
 
 def test_an_interval_counts_if_four_of_five_seeds_have_models_around_the_accuracy(context, monkeypatch):

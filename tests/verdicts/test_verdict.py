@@ -99,7 +99,9 @@ class TestState:
 
     def test_where_it_fails_is_said_as_figures_call_the_dataset(self):
         own = lines(fails=1)
-        assert verdict.because(own, titles={own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
+        experiments = {own[0]["dataset"]: "An experiment of the dataset's name"}
+        assert verdict.because(own, 0, experiments, {own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
+        assert verdict.because(own, 0, experiments).endswith(f"it fails on {own[0]['dataset']}")
 
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]

@@ -135,12 +135,12 @@ def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in own):
             central = [claim.id for claim in claims if claim.central]
-            found.append(verdict.of_paper(paper, own, central, root, titles | _shown(config, paper)))
+            found.append(verdict.of_paper(paper, own, central, root, titles, dataset_titles(config, paper)))
     return found
 
 
-def _shown(config: Config, paper: str) -> dict[str, str]:
-    """What a paper's figures call its datasets, where that is not their name in the grid."""
+def dataset_titles(config: Config, paper: str) -> dict[str, str]:
+    """What a paper's figures call its datasets, where that is not their own title."""
     shown = (e for e in config.params.exhibits.values() if e.experiments)
     own = (e.model_extra or {} for e in shown if config.experiment(e.experiments[0]).paper == paper)
     return {name: title for more in own for name, title in (more.get("dataset_titles") or {}).items()}

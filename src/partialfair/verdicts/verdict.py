@@ -107,7 +107,12 @@ def _tally(lines: Lines, words: Iterable[str]) -> dict[str, int]:
 
 
 def of_paper(
-    name: str, lines: Lines, central: Iterable[str], root: Path = Path(), titles: Mapping[str, str] | None = None
+    name: str,
+    lines: Lines,
+    central: Iterable[str],
+    root: Path = Path(),
+    titles: Mapping[str, str] | None = None,
+    datasets: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Everything a first screen says of a paper.
 
@@ -116,7 +121,8 @@ def of_paper(
         lines: its lines of the scorecard.
         central: ids of the claims that its verdict rests on.
         root: the project's root.
-        titles: of experiments and datasets, where lines name them.
+        titles: of experiments, where lines name them.
+        datasets: titles of datasets that are not their names.
     """
     about, every = paper(name, root), claims(lines)
     asked = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
@@ -133,20 +139,26 @@ def of_paper(
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "by construction", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
-        "because": because(rests_on, len(asked) - len(rests_on), titles),
+        "because": because(rests_on, len(asked) - len(rests_on), titles, datasets),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
     }  # fmt: skip
     return found | {"sentence": sentence(found)}
 
 
-def because(lines: Lines, powerless: int = 0, titles: Mapping[str, str] | None = None) -> str:
+def because(
+    lines: Lines,
+    powerless: int = 0,
+    titles: Mapping[str, str] | None = None,
+    datasets: Mapping[str, str] | None = None,
+) -> str:
     """How the comparisons of the central claim were decided, and where the opposite was, in words.
 
     Args:
         lines: the comparisons that count.
         powerless: how many more there are, which a model that the claim is not about passes as well.
-        titles: of experiments and datasets, where lines name them.
+        titles: of experiments, where lines name them.
+        datasets: titles of datasets that are not their names.
     """
     if not lines:
         return "no claim of the paper is marked as central"
@@ -159,12 +171,11 @@ def because(lines: Lines, powerless: int = 0, titles: Mapping[str, str] | None =
     against = [line for line in lines if line["verdict"] == "fails"]
     words = ("1 more does", "it") if powerless == 1 else (f"{powerless} more do", "them")
     rest = f"; {words[0]} not count, as the unconstrained model passes {words[1]} too" if powerless else ""
-    return (
-        ", ".join([holds, *parts]) + (f"; it fails on {_where(against, lines, titles or {})}" if against else "") + rest
-    )
+    fails = f"; it fails on {_where(against, lines, titles or {}, datasets or {})}" if against else ""
+    return ", ".join([holds, *parts]) + fails + rest
 
 
-def _where(lines: Lines, every: Lines, titles: Mapping[str, str]) -> str:
+def _where(lines: Lines, every: Lines, titles: Mapping[str, str], datasets: Mapping[str, str]) -> str:
     """Datasets of some lines, with what they are compared with where some of a dataset's lines are not among them."""
     places = {place: [line for line in lines if _place(line) == place] for place in dict.fromkeys(map(_place, lines))}
     total = Counter(map(_place, every))
@@ -172,7 +183,7 @@ def _where(lines: Lines, every: Lines, titles: Mapping[str, str]) -> str:
     words = []
     for place, own in places.items():
         others = ", ".join(dict.fromkeys(str(line["against"]) for line in own if line.get("against")))
-        title = titles.get(place[0]) or place[0].replace("_", " ") or "all"
+        title = datasets.get(place[0]) or place[0].replace("_", " ") or "all"
         if len({_place(line)[1] for line in every if _place(line)[0] == place[0]}) > 1:
             title += f" ({_named(place[1], titles)})"
         words.append(title if whole or not others or len(own) > 4 else f"{title}: {others}")

@@ -14,6 +14,7 @@ from partialfair.grid.papers import Paper, paper
 from partialfair.reporting import words
 from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
+from partialfair.verdicts.scorecard import dataset_titles
 
 FORMATS = ("csv", "svg", "pdf", "png")
 OWN = "own"
@@ -85,10 +86,7 @@ class Project:
             if dataset.startswith(one.here):
                 rest = dataset.removeprefix(one.here).strip("_").replace("_", " ")
                 return f"{one.title} ({rest})" if rest else one.title
-        figures = (own for own in self.exhibits.values() if self._paper_of(own) == paper)
-        options = (self.config.params.exhibits[own.name].model_extra or {} for own in figures)
-        titles = (more.get("dataset_titles") or {} for more in options)
-        if title := next((own[dataset] for own in titles if dataset in own), "") or words.OWN.get(dataset, ""):
+        if title := dataset_titles(self.config, paper).get(dataset) or words.OWN.get(dataset, ""):
             return str(title)
         known = dataset in self.config.datasets
         return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if known else ""
