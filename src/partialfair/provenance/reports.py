@@ -265,7 +265,7 @@ def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
         recorded: what DVC and git know of the files.
     """
     jobs = config.jobs()
-    known = {str(job.path / name) for job in jobs for name in (*TRAINED, *EVALUATED)}
+    known = {f"{folder}/{name}" for folder in (str(job.path) for job in jobs) for name in (*TRAINED, *EVALUATED)}
     known |= set(paths.collected(config.experiments)) | {str(paths.REPORTS / name) for name in MEASURED}
     known |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in DRAWN}
     grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}

@@ -98,7 +98,8 @@ def _check_group(
 
 def _is_here(job: Job) -> bool:
     """Whether anything that a run makes is here."""
-    return any((job.path / name).exists() for name in (*TRAINED, *EVALUATED))
+    folder = job.path
+    return folder.is_dir() and any((folder / name).exists() for name in (*TRAINED, *EVALUATED))
 
 
 def _check_fit(

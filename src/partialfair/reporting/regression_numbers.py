@@ -83,10 +83,10 @@ def _setting(context: Context[Any], one: Series, row: Published) -> Setting | No
     """The runs that stand for a published number."""
     eps = tolerance_of(row)
     for setting in context.results.settings(one.of(row.dataset)):
-        if setting.algorithm == one.algorithm and published_name(context, setting.dataset) == row.dataset:
-            same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
-            if same:
-                return setting
+        same = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
+        same = same and setting.algorithm == one.algorithm
+        if same and published_name(context, setting.dataset) == row.dataset:
+            return setting
     return None
 
 
@@ -156,13 +156,13 @@ def _nulls(context: Context[Any], one: Series, setting: Setting, metric: str) ->
     dataset = published_name(context, setting.dataset)
     for name in one.nulls:
         for other in context.results.settings(name):
-            same = other.algorithm == one.algorithm and published_name(context, other.dataset) == dataset
-            if same and _alike(other, setting):
+            same = other.algorithm == one.algorithm and _alike(other, setting)
+            if same and published_name(context, other.dataset) == dataset:
                 found[context.config.experiment(name).title] = _mean(context, other, metric)
     for series_of in series(context):
         for other in context.results.settings(series_of.of(dataset)):
-            fits = other.algorithm == series_of.algorithm and published_name(context, other.dataset) == dataset
-            if fits and series_of.name != one.name and _alike(other, setting):
+            fits = other.algorithm == series_of.algorithm and series_of.name != one.name and _alike(other, setting)
+            if fits and published_name(context, other.dataset) == dataset:
                 found[series_of.label] = _mean(context, other, metric)
     beside = nulls.neighbours(context, setting, "plug_in_regression")
     loosest = _loosest(context, setting)

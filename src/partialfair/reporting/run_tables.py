@@ -13,27 +13,25 @@ from partialfair.reporting import style
 KEYS = ["experiment", "dataset", "algorithm", "kappa"]
 
 
-def _endings(group: pd.DataFrame) -> Cell:
-    good = int((group["status"] == "ok").sum())
-    return Cell(f"{good} of {len(group)}", "number" if group["status"].isin(USABLE).all() else "bad")
-
-
 def by_setting(runs: pd.DataFrame) -> Table:
     """Time, memory and certificate by setting: means over seeds, largest memory, violation and residual."""
     kinds = [name for name in CERTIFICATES if name in runs and runs[name].notna().any()]
+    ends = runs.assign(good=runs["status"] == "ok", usable=runs["status"].isin(USABLE))
+    shown = {"good": "sum", "usable": "all", "status": "size", "wall_seconds": "mean", "cpu_seconds": "mean"}
+    shown |= {"peak_memory_mib": "max", "objective": "mean", "max_violation": "max"} | dict.fromkeys(kinds, "max")
     rows = []
-    for key, group in runs.groupby(KEYS, sort=False, dropna=False):
+    for setting in ends.groupby(KEYS, sort=False, dropna=False).agg(shown).reset_index().to_dict("records"):
         own = [
-            cells.text(style.look(str(key[2])).label),
-            Cell(style.kappa_symbol(key[3])),
-            _endings(group),
-            *(_number(group[name].mean(), "{:.1f}") for name in ("wall_seconds", "cpu_seconds")),
-            _number(group["peak_memory_mib"].max(), "{:.0f}"),
-            _number(group["objective"].mean(), "{:.5f}"),
-            _number(group["max_violation"].max(), "{:.1e}"),
-            *(_number(group[name].max(), "{:.1e}") for name in kinds),
+            cells.text(style.look(setting["algorithm"]).label),
+            Cell(style.kappa_symbol(setting["kappa"])),
+            Cell(f"{setting['good']} of {setting['status']}", "number" if setting["usable"] else "bad"),
+            *(_number(setting[name], "{:.1f}") for name in ("wall_seconds", "cpu_seconds")),
+            _number(setting["peak_memory_mib"], "{:.0f}"),
+            _number(setting["objective"], "{:.5f}"),
+            _number(setting["max_violation"], "{:.1e}"),
+            *(_number(setting[name], "{:.1e}") for name in kinds),
         ]
-        rows.append(([cells.text(str(part)) for part in key[:2]], own))
+        rows.append(([cells.text(setting[name]) for name in ("experiment", "dataset")], own))
     columns = ["experiment", "dataset", "algorithm", "κ", "runs ok", "wall s", "CPU s", "peak MiB", "objective"]
     groups = [("", 5), ("mean time of one run", 2), ("", 3), *([("certificate", len(kinds))] if kinds else [])]
     return cells.blocks(groups, [*columns, "max violation", *(CERTIFICATES[name] for name in kinds)], rows)

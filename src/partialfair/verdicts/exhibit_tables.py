@@ -3,7 +3,7 @@
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -45,25 +45,56 @@ def unreadable(root: Path, source: FromTable) -> str:
     return f"{source.exhibit}.csv has no column {', '.join(absent)}; draw it anew" if absent else ""
 
 
-def rows_of(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
-    """Rows of one method of an exhibit's table."""
-    used = list(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends, source.across) if n))
+class _Rows(NamedTuple):
+    """Which rows and columns of a table."""
+
+    path: Path
+    changed: int  # when; makes a rewritten file another
+    columns: tuple[str, ...]
+    value: str
+    wanted: tuple[tuple[str, Any], ...]
+
+
+def _wanted(root: Path, source: FromTable, dataset: str, method: str) -> _Rows | None:
+    """The rows of one method, or ``None`` of a table that cannot be read."""
     version = _version(root, source)
     if version is None or unreadable(root, source):
-        return pd.DataFrame(columns=used)
-    table = _of(*version)[used]
+        return None
     wanted = source.where | ({source.method: method} if method else {}) | ({"dataset": dataset} if dataset else {})
-    if wanted:
-        table = table.iloc[_places(*version, tuple(wanted)).get(tuple(wanted.values()), [])]
-    return table[table[source.value].notna()]
+    return _Rows(*version, _used(source), source.value, tuple(wanted.items()))
+
+
+def _used(source: FromTable) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n for n in (source.value, source.seed, source.x, source.ends, source.across) if n))
+
+
+# Claims ask for the same rows four times each, for one comparison after the other.
+@cache
+def _rows(of: _Rows) -> pd.DataFrame:
+    table = _of(of.path, of.changed)[list(of.columns)]
+    if of.wanted:
+        columns, cells = zip(*of.wanted, strict=True)
+        table = table.iloc[_places(of.path, of.changed, columns).get(cells, [])]
+    return table[table[of.value].notna()]
+
+
+@cache
+def _runs(of: _Rows, seed: str) -> dict[int, pd.DataFrame]:
+    return {int(number): own for number, own in _rows(of).groupby(seed, sort=True)}
+
+
+def rows_of(root: Path, source: FromTable, dataset: str, method: str) -> pd.DataFrame:
+    """Rows of one method of an exhibit's table, of the columns that are used; not to be written to."""
+    of = _wanted(root, source, dataset, method)
+    return pd.DataFrame(columns=list(_used(source))) if of is None else _rows(of)
 
 
 def runs(root: Path, source: FromTable, dataset: str, method: str) -> dict[int, pd.DataFrame]:
-    """Rows by seed, of the columns that are used; a table without seeds is one run."""
-    rows = rows_of(root, source, dataset, method)
-    if source.seed is None:
-        return {0: rows} if len(rows) else {}
-    return {int(seed): own for seed, own in rows.groupby(source.seed, sort=True)}
+    """Such rows by seed; a table without seeds is one run."""
+    of = _wanted(root, source, dataset, method)
+    if of is None or source.seed is None:
+        return {} if of is None or _rows(of).empty else {0: _rows(of)}
+    return _runs(of, source.seed)
 
 
 def values(

@@ -83,6 +83,7 @@ class Results:
 
     def __init__(self, metrics: pd.DataFrame, runs: pd.DataFrame, level: float = 0.95) -> None:
         self.metrics, self.runs, self.level = metrics, runs, level
+        self._known: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
 
     @classmethod
     def load(cls, reports: Path, experiments: Iterable[str], level: float = 0.95) -> "Results":
@@ -94,22 +95,33 @@ class Results:
             frames[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
         return cls(frames["metrics"], frames["runs"], level)
 
+    def _places(self, setting: Setting, metric: str, split: str) -> Any:
+        """Row numbers of a metric over the seeds of a setting.
+
+        Of some forty metrics an exhibit shows a few: only their rows are sorted by setting.
+        """
+        key = (split, metric)
+        if key not in self._known:
+            rows = self._parts.get(key, np.empty(0, np.intp))
+            found = self.metrics[list(Setting._fields)].iloc[rows].groupby(list(Setting._fields), sort=False)
+            self._known[key] = {place: rows[own] for place, own in found.indices.items()}
+        return self._known[key].get(tuple(setting), [])
+
     @cached_property
-    def _places(self) -> dict[tuple[Any, ...], Any]:
-        """Row numbers by setting, split and metric."""
-        keys = ["experiment", "dataset", "algorithm", "kappa", "split", "metric"]
-        return dict(self.metrics.groupby(keys, sort=False, dropna=False).indices)
+    def _parts(self) -> dict[tuple[Any, ...], Any]:
+        """Row numbers by split and metric."""
+        return dict(self.metrics.groupby(["split", "metric"], sort=False).indices)
 
     def rows(self, setting: Setting, metric: str, split: str = "test") -> pd.DataFrame:
         """Rows of one metric over the seeds of a setting; empty if it has none."""
-        return self.metrics.iloc[self._places.get((*setting, split, metric), [])]
+        return self.metrics.iloc[self._places(setting, metric, split)]
 
     def values(self, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
         """Values of one metric by seed, NaN for a run without one.
 
         Comparisons ask for thousands of these: taking the two columns spares the copies of the texts beside them.
         """
-        place = self._places.get((*setting, split, metric), [])
+        place = self._places(setting, metric, split)
         return dict(zip(self._numbers[0][place].tolist(), self._numbers[1][place].tolist(), strict=True))
 
     @cached_property
@@ -118,7 +130,7 @@ class Results:
 
     def estimate(self, setting: Setting, metric: str, split: str = "test") -> Estimate:
         """Mean and t-interval over seeds of what exhibits show: the value, or 1 - value of a violation."""
-        values = self._numbers[1][self._places.get((*setting, split, metric), [])]
+        values = self._numbers[1][self._places(setting, metric, split)]
         return t_interval(1 - values if get(metric).direction == "violation" else values, self.level)
 
     def runs_of(self, setting: Setting) -> pd.DataFrame:
@@ -132,7 +144,7 @@ class Results:
 
     def reason(self, setting: Setting, metric: str = "accuracy") -> str:
         """Why a setting has fewer values than seeds; empty text if it does not."""
-        place = self._places.get((*setting, "test", metric), [])
+        place = self._places(setting, metric, "test")
         if not len(place):
             return "the experiment has no such run, or its results are not collected"
         if not np.isnan(self._numbers[1][place]).any():

@@ -12,6 +12,7 @@ from pyarrow import ArrowException, parquet
 
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.grid import paths
+from partialfair.grid.config import Config
 from partialfair.metrics import get, registry
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.tables import intervals
@@ -33,11 +34,16 @@ def is_metric(name: str) -> bool:
 
 def folder(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path | None, str]:
     """Return the folder of a run, or the reason why the grid has no such run."""
+    path, reason = _path(evidence.config, setting, seed)
+    return None if path is None else evidence.root / path, reason
+
+
+@lru_cache(maxsize=20_000)  # the comparisons of a grid ask for each run some twenty times
+def _path(config: Config, setting: Setting, seed: int) -> tuple[Path | None, str]:
     try:
-        job = evidence.config.job(*setting[:3], str(setting.kappa), seed)
+        return config.job(*setting[:3], str(setting.kappa), seed).path, ""
     except ConfigError as error:
         return None, str(error)
-    return evidence.root / job.path, ""
 
 
 @dataclass(frozen=True)
