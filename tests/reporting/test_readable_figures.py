@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from partialfair.grid.config import load_config
 from partialfair.pages import palette
@@ -27,6 +28,11 @@ def axis():
     figure, made = plt.subplots(figsize=(5.6, 5.4))
     yield made
     plt.close(figure)
+
+
+def size_of(axis):
+    """Width and height of a panel, in points of print."""
+    return np.array(axis.get_position().size) * axis.figure.get_size_inches() * 72
 
 
 class TestLinesUponEachOther:
@@ -74,7 +80,7 @@ class TestLabels:
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         found = [at for _, at in fairness_points._free_places(axis, made)]
-        panel = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])
+        panel = size_of(axis)
         place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * panel for spot in spots}
         size = fairness_points.label_size(made[:1])
         boxes = [(place[s] + at, place[s] + at + size) for s, at in zip(spots, found, strict=True)]
@@ -84,13 +90,33 @@ class TestLabels:
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
         assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
 
+    @pytest.mark.parametrize("name", ["figure12", "penalty_weight_psp", "penalty_weight_pdp"])
+    def test_no_label_of_a_shipped_figure_lies_on_a_mark_or_on_another(self, shipped, name):
+        """As printed: the letters are measured, and the marks are where the figure has them."""
+        found = exhibit.context(shipped, name, ROOT)
+        figure = fairness_points.draw(found, fairness_points.lines(found))
+        figure.canvas.draw()
+        for axis in figure.axes:
+            labels = {text: Text.get_window_extent(text) for text in axis.texts}
+            assert len(labels) > 2
+            marks = [line for line in axis.lines if line.get_marker() in "o^s"]
+            spots = np.concatenate([line.get_transform().transform(line.get_xydata()) for line in marks])
+            assert len(spots) >= len(labels)
+            for text, box in labels.items():
+                inside = np.all((spots > box.min) & (spots < box.max), axis=1)
+                assert not inside.any(), f"{text.get_text()} lies on a mark"
+                assert axis.bbox.padded(2).contains(*box.min) and axis.bbox.padded(2).contains(*box.max)
+            for (one, first), (other, second) in itertools.combinations(labels.items(), 2):
+                assert not first.overlaps(second), (one.get_text(), other.get_text())
+        plt.close(figure)
+
     def test_a_label_stays_in_the_panel_and_off_the_line_from_the_start(self, axis):
         bars = dict.fromkeys(("fairness_low", "fairness_high", "accuracy_low", "accuracy_high"), math.nan)
         mark = {"fairness": 0.56, "accuracy": 0.8, "experiment": "one", "kappa": 0.2, "algorithm": "idca"} | bars
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         blocked = [mark | {"fairness": 0.57 + 0.01 * k, "accuracy": 0.8, "experiment": f"{k}"} for k in range(8)]
         (_, at), *_ = fairness_points._free_places(axis, [mark, *blocked])
-        left = 0.01 / 0.38 * 0.85 * 5.6 * 72 + at[0]
+        left = 0.01 / 0.38 * size_of(axis)[0] + at[0]
         assert left >= 0
         (_, free), *_ = fairness_points._free_places(axis, [mark])
         start = {"fairness": 0.7, "accuracy": 0.85, "experiment": "start"} | bars

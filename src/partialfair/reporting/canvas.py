@@ -173,12 +173,14 @@ class Panel:
         labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits; empty texts are left out.
         reason: what stands in a panel without curves.
         finish: draws what is peculiar to the panel, given its axis.
+        written: the same for words inside the panel whose places depend on its size, which is then settled.
     """
 
     curves: Sequence[Curve]
     labels: Mapping[str, Any]
     reason: str = ""
     finish: Callable[[Any], None] | None = None
+    written: Callable[[Any], None] | None = None
 
     def __or__(self, labels: Mapping[str, Any]) -> "Panel":
         """Return the panel with further labels."""
@@ -231,6 +233,10 @@ def figure(
     meanings = dict.fromkeys(curve.means for line in panels for panel in line for curve in panel.curves)
     note = " ".join(filter(None, [legend.pop("note", ""), *meanings]))
     below(drawn, axes, note=note, **legend)
+    for line_of_axes, line in zip(axes, panels, strict=False):
+        for axis, panel in zip(line_of_axes, line, strict=False):
+            if panel.curves and panel.written is not None:
+                panel.written(axis)
     return drawn
 
 

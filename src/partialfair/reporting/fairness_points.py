@@ -22,9 +22,9 @@ COLUMNS = (
 MISSED = "White centre: the constraint exceeds κ on the training rows at some seed."
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
-LETTER, HEIGHT = 4.6, 8.0  # width of a letter of a label, and its height
-HEIGHTS = (5.0, -13.0, 13.0, -21.0, 21.0, -29.0)  # of a label's lower edge above its mark
-AWAY = 6.0  # of a label from its mark, to the right or to the left
+LETTER, HEIGHT = 4.9, 10.0  # width of a letter of a label, and its height
+HEIGHTS = (5.0, -15.0, 15.0, -25.0, 25.0, -35.0, 35.0, -45.0)  # of a label's lower edge above its mark
+AWAY = (6.0, 18.0, 36.0)  # of a label from its mark, to the right or to the left
 TOUCHING = 9.0  # points of print between two marks that share a label
 OVER_A_LABEL, OVER_A_MARK = 8, 25  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
@@ -185,6 +185,8 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
     def finish(axis: Any) -> None:
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
+
+    def written(axis: Any) -> None:
         for named, at in _free_places(axis, words, starts):
             place = (named[0]["fairness"], named[0]["accuracy"])
             line = {"arrowstyle": "-", "color": inks[named[0]["experiment"]], "lw": 0.8, "shrinkA": 0, "shrinkB": 3}
@@ -193,7 +195,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
-    return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish)
+    return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish, written)
 
 
 def _name(points: Sequence[Line]) -> str:
@@ -216,7 +218,7 @@ def _free_places(
     Neighbours of one experiment whose marks touch share a label. A label goes where it covers the fewest bars, marks,
     lines and labels, and stays inside the panel.
     """
-    panel = np.array([0.85 * 5.6 * 72, 0.55 * 5.4 * 72])  # about that of the panel, which is not laid out yet
+    panel = np.array(axis.get_position().size) * axis.figure.get_size_inches() * 72
     start, end = (np.array(ends) for ends in zip(axis.get_xlim(), axis.get_ylim(), strict=True))
 
     def at(*place: float) -> NDArray[np.float64]:
@@ -244,7 +246,7 @@ def _free_places(
     found = []
     for named, mark in together:
         size = label_size(named)
-        offsets = [(x, y) for y in HEIGHTS for x in (AWAY, -AWAY - float(size[0]))]
+        offsets = [(x, y) for away in AWAY for y in HEIGHTS for x in (away, -away - float(size[0]))]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
         best = min(
             offsets,
