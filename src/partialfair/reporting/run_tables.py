@@ -23,7 +23,7 @@ def by_setting(runs: pd.DataFrame) -> Table:
     for setting in ends.groupby(KEYS, sort=False, dropna=False).agg(shown).reset_index().to_dict("records"):
         own = [
             cells.text(style.look(setting["algorithm"]).label),
-            Cell(style.kappa_symbol(setting["kappa"])),
+            Cell(style.parameter(setting["algorithm"], setting["kappa"])),
             Cell(f"{setting['good']} of {setting['status']}", "number" if setting["usable"] else "bad"),
             *(_number(setting[name], "{:.1f}") for name in ("wall_seconds", "cpu_seconds")),
             _number(setting["peak_memory_mib"], "{:.0f}"),

@@ -95,6 +95,11 @@ def kappa_symbol(kappa: float) -> str:
     return "–" if math.isnan(kappa) else "∞" if math.isinf(kappa) else f"{kappa:g}"
 
 
+def parameter(algorithm: str, kappa: float) -> str:
+    """Return what the models of an algorithm differ in, in a column of tolerances; weights of penalties are marked."""
+    return "λ " * ascending(algorithm) + kappa_symbol(kappa)
+
+
 def interval_title(interval: Any) -> str:
     """Return an interval as it stands in titles."""
     return " ∪ ".join(f"[{low:g}, {high:g}]" for low, high in pairs_of(interval))

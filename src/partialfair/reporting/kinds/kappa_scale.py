@@ -82,7 +82,7 @@ def summary(lines: list[Line]) -> str:
 def _table(lines: list[Line]) -> Table:
     rows = []
     for line in lines:
-        own = [cells.text(style.look(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
+        own = [cells.text(style.look(line["algorithm"]).label), Cell(style.parameter(line["algorithm"], line["kappa"]))]
         for name in ("accuracy", "absolute", "relative"):
             cell = cells.mean(line, name)
             own.append(replace(cell, kind="best") if line["nearer"] == name else cell)
