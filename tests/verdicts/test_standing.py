@@ -150,6 +150,9 @@ def test_what_lacks_its_runs_is_compared_in_what_its_own_test_says(before):
     line = next(one for one in before if one["verdict"] == "holds")
     again = line | {"p_value": 0.5, "nulls": "taken from data that are not here"}
     assert not standing.difference(line, again | {LACKS: True})
+    for name in ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic"):
+        said = standing.difference(line, again | {LACKS: True, name: "another"})
+        assert said.startswith(f"{name} of ") and said.endswith("the results give 'another'")
     assert standing.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")
 
 
