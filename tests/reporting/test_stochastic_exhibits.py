@@ -40,16 +40,18 @@ def test_the_band_of_a_spread_is_the_range_of_a_ratio_of_so_many_runs(ours, thei
     assert low / 2 == pytest.approx(f.ppf(0.005, ours - 1, (theirs or ours) - 1) ** 0.5)
 
 
-@pytest.mark.parametrize("released", [False, True])
-def test_numbers_of_the_code_that_the_paper_does_not_print_are_questions(released):
+@pytest.mark.parametrize(
+    ("released", "kind", "counted"), [(False, "number", True), (True, "number", False), (False, "question", False)]
+)
+def test_numbers_of_the_code_that_the_paper_does_not_print_are_questions(released, kind, counted):
     evidence = SimpleNamespace(
         option=lambda name, default=None: {"released": released}.get(name, default),
         tolerance=lambda *_: None, tolerance_later=lambda *_: "", results=SimpleNamespace(level=0.95),
     )  # fmt: skip
     row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 0.5)
-    found = numbers.line(row, Outcome(t_interval([0.49, 0.5, 0.51]), nulls={"other": 0.9}), evidence)
+    found = numbers.line(row, Outcome(t_interval([0.49, 0.5, 0.51]), nulls={"other": 0.9}, kind=kind), evidence)
     assert (found.verdict, found.power) == ("agrees", "yes")
-    assert (found.kind, counts(found.row())) == (("question", False) if released else ("number", True))
+    assert (found.kind, counts(found.row())) == ("number" if counted else "question", counted)
 
 
 def test_interval_of_a_standard_deviation():

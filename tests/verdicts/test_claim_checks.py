@@ -51,6 +51,7 @@ def test_what_the_grid_has_is_left_alone(check):
     check({"kappa": None, "at_equal": {"levels": 5}})
     check({"against": [{"kappa": 0.2}, {"experiment": "psp_full"}, {"method": "unconstrained"}]})
     check({"test": "bound", "against": [], "kappa": None, "limit": 0.5, "without_nulls": "none"})
+    check({"test": "bound", "against": [], "kappa": None, "limit": 0.5, "nulls": [{"name": "none", "value": 0.5}]})
     check({"absent": "no such data", "method": "ssg", "kappa": 0.77})
 
 
@@ -58,6 +59,8 @@ def test_what_the_grid_has_is_left_alone(check):
     ("claim", "said"),
     [
         ({"exhibit": "tabel3"}, "unknown exhibit 'tabel3'; did you mean 'table3'?"),
+        ({"test": "bound", "limit": 0.5, "nulls": ["idcaa"]}, "unknown algorithm 'idcaa'"),
+        ({"test": "bound", "limit": 0.5, "nulls": [{"experiment": "pspp"}]}, "unknown experiment 'pspp'"),
         ({"method": "ssg"}, "psp has no run of ssg; it runs alm, idca, unconstrained"),
         ({"method": "", "methods": ["idca", "ssg"]}, "psp has no run of ssg; it runs"),
         ({"against": ["ssg"]}, "psp has no run of ssg; it runs"),

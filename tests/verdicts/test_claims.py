@@ -192,6 +192,25 @@ class TestOthers:
         assert flat.verdict == "holds" and flat.power == "yes" and counts(flat.row())
         assert {line.power for line in decided(context(config), entry("bound", limit=0.7, kappa=0.1))} == {""}
 
+    def test_nulls_of_a_bound_are_runs_of_another_experiment_and_numbers_known_without_a_run(self, config):
+        still = {"name": "a constant", "value": 0.75}
+        other = {"experiment": "psp_grid20"}
+        own = context(config, gain(-0.2, experiment="psp_grid20"))
+        for nulls, limit, power, said in (
+            ([still], 0.7, "no", "a constant passes"),
+            ([still], 0.76, "yes", "a constant fails"),
+            ([other], 0.7, "yes", "IDCA in psp_grid20 fails"),
+            ([other, still], 0.5, "no", "IDCA in psp_grid20 passes; a constant passes"),
+            ([{"method": "unconstrained", "kappa": math.inf}], 0.7, "no", "Unconstrained passes"),
+            ([{"experiment": "psp_full", "method": "alm"}], 0.7, "", ""),  # which was not run there
+        ):
+            claim = entry("bound", limit=limit, kappa=0.1, datasets=["a9a"], nulls=nulls)
+            (line,) = decided(own, claim)
+            assert (line.verdict, line.power, line.nulls) == ("holds", power, said)
+        where = {"kappa": 0.1, "datasets": ["a9a"], "metric": "dp_gap"}
+        (line,) = decided(own, entry("bound", limit=0.5, better="smaller", nulls=[still], **where))
+        assert line.nulls == "a constant fails"
+
     def test_at_every_level_the_weakest_is_shown(self, config):
         """The claim's method is ahead everywhere but where fairness is high."""
         own = context(config, lambda job, fairness: (0.8 - fairness) * 0.2 * (job.algorithm == "idca"))
@@ -311,6 +330,8 @@ class TestRefusals:
             ({"test": "similar", "against": ["group_auc"]}, "margin"),
             ({"test": "bound"}, "limit"),
             ({"test": "monotone"}, "trend"),
+            ({"test": "monotone", "nulls": [{"experiment": "pdp"}]}, "only a bound takes runs of another experiment"),
+            ({"test": "rate", "nulls": [{"name": "a constant", "value": 0.0}]}, "only a bound takes"),
             ({"test": "ordered"}, "order"),
             ({"test": "better", "against": ["alm"], "kind": "question", "central": True}, "cannot be central"),
         ],

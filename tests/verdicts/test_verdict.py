@@ -76,13 +76,20 @@ class TestState:
         assert found["counted"] + found["no power"] + found["no null model"] == 3
 
     def test_comparisons_that_the_unconstrained_model_passes_are_counted_apart(self):
-        found = verdict.because(lines(holds=2, undecided=1), 3)
+        passed = [line | {"nulls": "Unconstrained passes"} for line in lines(holds=3)]
+        found = verdict.because(lines(holds=2, undecided=1), passed)
         assert found.endswith("1 is undecided; 3 more do not count, as the unconstrained model passes them too")
         powerless = [line | {"power": "no", "verdict": "dominated", "kind": "claim"} for line in lines(dominated=2)]
         own = [line | {"kind": "claim"} for line in lines(fails=3)]
         central = {line["claim"] for line in (*own, *powerless)}
         paper = verdict.of_paper("partial_fairness", [*own, *powerless], central, ROOT)
         assert paper["verdict"] == "does not hold" and paper["central_comparisons"]["dominated"] == 0
+
+    def test_what_passes_in_place_of_the_method_is_named(self):
+        one, two = ({"nulls": nulls} for nulls in ("a fails; b passes", "b passes; c in other passes"))
+        passed = [line | nulls for line, nulls in zip(lines(holds=2), (one, two), strict=True)]
+        assert verdict.because(lines(holds=2), passed[:1]).endswith("1 more does not count, as b passes it too")
+        assert verdict.because(lines(holds=2), passed).endswith("as b or c in other passes them too")
 
     def test_what_is_beaten_by_another_holds_in_the_count(self):
         found = verdict.because(lines(holds=2, dominated=1, undecided=1, fails=1))
@@ -100,8 +107,8 @@ class TestState:
     def test_where_it_fails_is_said_as_figures_call_the_dataset(self):
         own = lines(fails=1)
         experiments = {own[0]["dataset"]: "An experiment of the dataset's name"}
-        assert verdict.because(own, 0, experiments, {own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
-        assert verdict.because(own, 0, experiments).endswith(f"it fails on {own[0]['dataset']}")
+        assert verdict.because(own, (), experiments, {own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
+        assert verdict.because(own, (), experiments).endswith(f"it fails on {own[0]['dataset']}")
 
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]

@@ -218,7 +218,7 @@ def _spent(file: Path, changed: int) -> np.ndarray:
 
 
 def _classifier(context: Context[Any], row: Published) -> Outcome:
-    """Accuracy of the base model of the group on test rows, and that of the larger group alone."""
+    """Accuracy of the base model of the group on test rows, which the authors' files have and no figure of theirs."""
     base = next((one for one in series(context) if one.algorithm == "plug_in_regression"), None)
     found = []
     for job in context.config.jobs(base.of(row.dataset)) if base is not None else ():
@@ -230,11 +230,12 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
         ):
             found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base is None or not found:
-        return Outcome(None, "the base models have not been fitted")
+        return Outcome(None, "the base models have not been fitted", kind="question")
     accuracy, larger = np.array(found).T
     estimate = t_interval(accuracy, context.results.level)
     where = f"base models of {base.of(row.dataset)}"
-    return Outcome(estimate, "", where, noise=printed(row.value), nulls={"the larger group": float(larger.mean())})
+    nulls = {"the larger group": float(larger.mean())}
+    return Outcome(estimate, "", where, kind="question", noise=printed(row.value), nulls=nulls)
 
 
 @lru_cache(maxsize=200)

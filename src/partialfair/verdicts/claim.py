@@ -30,6 +30,13 @@ class Side(StrictModel):
     kappa: float | None = Field(None, description="tolerance, if not the claim's")
 
 
+class Known(StrictModel):
+    """A null model whose number is known without a run, such as a network that does not move."""
+
+    name: str = Field(min_length=1, description="what it is, in words")
+    value: float = Field(description="what the metric is of it")
+
+
 class Equal(StrictModel):
     """Methods are compared at equal fairness, inside the range in which both were trained."""
 
@@ -102,9 +109,10 @@ class Claim(StrictModel):
     method: str = Field("", description="what the sentence is about")
     methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
     against: list[str | Side] = Field([], description="what that is compared with, one line each")
-    nulls: list[str] = Field(
+    nulls: list[str | Side | Known] = Field(
         [],
-        description="methods that the sentence is not about: where one passes the same test, the line has no power",
+        description="methods that the sentence is not about; of bound, also runs of another experiment, and numbers "
+        "that are known without a run: where one passes the same test, the line has no power",
     )
     without_nulls: str = Field("", description="why no other method can take the test of a claim that compares nothing")
     order: list[list[str]] = Field([], description="of ordered: sets of methods, best first")
@@ -173,6 +181,8 @@ class Claim(StrictModel):
         if self.test in ("bound", "monotone", "rate") and self.kind == "claim":
             why = "methods that take the test too; or without_nulls, why there are none"
             needed.append(("nulls", why, self.nulls or self.without_nulls))
+        if self.test != "bound" and not all(isinstance(one, str) for one in self.nulls):
+            needed.append(("nulls by name", "only a bound takes runs of another experiment and known numbers", False))
         return needed
 
     @model_validator(mode="after")
@@ -196,6 +206,11 @@ class Claim(StrictModel):
     def sides(self) -> list[Side]:
         """What the method is compared with."""
         return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
+
+    def null_sides(self) -> list[Side]:
+        """The null models that are runs, or rows of a table."""
+        given = [one for one in self.nulls if not isinstance(one, Known)]
+        return [one if isinstance(one, Side) else Side(method=one) for one in given]
 
 
 def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:

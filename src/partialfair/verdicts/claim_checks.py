@@ -91,7 +91,7 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
         )
     _check_known(
         "experiment",
-        [*claim.experiments, *(side.experiment for side in claim.sides() if side.experiment)],
+        [*claim.experiments, *(side.experiment for side in [*claim.sides(), *claim.null_sides()] if side.experiment)],
         config.experiments,
         where,
     )
@@ -102,8 +102,8 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
     _check_known("dataset", claim.datasets, datasets, where)
     if isinstance(claim.margin, dict):
         _check_known("dataset of a margin", claim.margin, {*datasets, "default"}, where)
-    sides = [side.method for side in claim.sides()]
-    methods = [claim.method, claim.start, *sides, *chain(*claim.order), *claim.nulls]
+    sides = [side.method for side in [*claim.sides(), *claim.null_sides()]]
+    methods = [claim.method, claim.start, *sides, *chain(*claim.order)]
     _check_known("algorithm", [name for name in methods if name], plugin_names("algorithms"), where)
 
 

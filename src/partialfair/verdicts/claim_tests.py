@@ -20,11 +20,11 @@ from partialfair.metrics.statistics.power import (
 )
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import samples
-from partialfair.verdicts.claim import Claim, Side
+from partialfair.verdicts.claim import Claim, Known, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
 from partialfair.verdicts.line import OTHER_WAY, Line
-from partialfair.verdicts.sample import Place, Sample, weakest
+from partialfair.verdicts.sample import Place, Sample, sign_of, weakest
 
 P = tuple[float, float]
 """P-values of the claim and of its opposite."""
@@ -171,13 +171,20 @@ def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> d
     alpha, margin = (1 - evidence.results.level) / 2, claim.margin_of(place.dataset)
     if test.whole is None:
         return found
-    for name in claim.nulls:
-        sample = test.whole(evidence, claim.model_copy(update={"method": name}), place)
+    for null in claim.nulls:
+        if isinstance(null, Known):
+            found[null.name] = claim.limit is not None and sign_of(claim) * (null.value - claim.limit) >= 0
+            continue
+        side = Side(method=null) if isinstance(null, str) else null
+        method, kappa = side.method or claim.method, claim.kappa if side.kappa is None else side.kappa
+        there = Place(side.experiment or place.experiment, place.dataset)
+        sample = test.whole(evidence, claim.model_copy(update={"method": method, "kappa": kappa}), there)
+        name = evidence.label(method) + (f" in {side.experiment}" if side.experiment else "")
         if _by_margin(claim, sample):
-            found[evidence.label(name)] = test.single(sample.average.mean, margin) is True
+            found[name] = test.single(sample.average.mean, margin) is True
         if sample.reason or not sample.average.tested:
             continue
-        found[evidence.label(name)] = test.decide(sample, margin)[0] <= alpha
+        found[name] = test.decide(sample, margin)[0] <= alpha
     return found
 
 

@@ -24,7 +24,7 @@ class Outcome:
         note: the reason, or what a reader should know.
         source: where the number comes from, for the note.
         band: the lowest and highest number that is near, where the exhibit states one per number; else its tolerance.
-        kind: whether the paper reports a result or states a setting.
+        kind: whether the paper reports a result or states a setting; a question if only its code gives the number.
         verdict: of a setting; numbers have theirs by noise, band or tolerance.
         noise: largest difference that noise explains, where it is not that of the seeds or of the exhibit's entry.
         explained: the lowest and highest number that noise explains, where it does not explain as much on either side.
@@ -37,7 +37,7 @@ class Outcome:
     note: str = ""
     source: str = ""
     band: tuple[float, float] | None = None
-    kind: Literal["number", "setting"] = "number"
+    kind: Literal["number", "setting", "question"] = "number"
     verdict: str = ""
     noise: float | None = None
     explained: tuple[float, float] | None = None

@@ -37,7 +37,8 @@ class Line:
         noise: largest difference that noise explains: of two such means, or of a declared source.
         tolerance: of a number, how far off is near; of a claim, the margin. Stated in advance unless the note says so.
         power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was;
-            of a claim that compares two methods it stays empty, since both cannot be the better one.
+            of a claim that compares two methods it stays empty: of two, one alone can be the better one; that they are
+            similar, or one at least as good, a difference beyond the margin would have refuted.
         nulls: what null models get.
         test, statistic, p_value: what decided a claim; p of the claim, or of its opposite where that is decided,
             corrected for its family.

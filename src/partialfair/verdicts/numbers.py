@@ -102,7 +102,7 @@ def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None
     """
     names = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
     base = Line(**{name: getattr(row, name) for name in names}, published=row.value, section=row.exhibit)
-    if evidence is not None and evidence.option("released", False):
+    if outcome.kind == "question" or (evidence is not None and evidence.option("released", False)):
         base = replace(base, kind="question", section=RELEASED)
     if outcome.kind == "setting":
         here = None if outcome.estimate is None else outcome.estimate.mean

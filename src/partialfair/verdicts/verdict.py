@@ -139,7 +139,7 @@ def of_paper(
         "settings": _tally([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "by construction", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
-        "because": because(rests_on, len(asked) - len(rests_on), titles, datasets),
+        "because": because(rests_on, [line for line in asked if not decides(line)], titles, datasets),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in every],
     }  # fmt: skip
@@ -148,7 +148,7 @@ def of_paper(
 
 def because(
     lines: Lines,
-    powerless: int = 0,
+    powerless: Lines = (),
     titles: Mapping[str, str] | None = None,
     datasets: Mapping[str, str] | None = None,
 ) -> str:
@@ -156,7 +156,7 @@ def because(
 
     Args:
         lines: the comparisons that count.
-        powerless: how many more there are, which a model that the claim is not about passes as well.
+        powerless: further ones, which a model that the claim is not about passes as well.
         titles: of experiments, where lines name them.
         datasets: titles of datasets that are not their names.
     """
@@ -169,10 +169,18 @@ def because(
     more = {"fails": "fail", "undecided": "are undecided", "not run": "were not run"}
     parts = [f"{n} {(one if n == 1 else more)[word]}" for word in one if (n := found[word])]
     against = [line for line in lines if line["verdict"] == "fails"]
-    words = ("1 more does", "it") if powerless == 1 else (f"{powerless} more do", "them")
-    rest = f"; {words[0]} not count, as the unconstrained model passes {words[1]} too" if powerless else ""
+    words = ("1 more does", "it") if len(powerless) == 1 else (f"{len(powerless)} more do", "them")
+    rest = f"; {words[0]} not count, as {_passing(powerless)} passes {words[1]} too" if powerless else ""
     fails = f"; it fails on {_where(against, lines, titles or {}, datasets or {})}" if against else ""
     return ", ".join([holds, *parts]) + fails + rest
+
+
+def _passing(lines: Lines) -> str:
+    """The null models that pass some lines' tests, in words."""
+    every = [one for line in lines for one in str(line.get("nulls") or "").split("; ")]
+    names = dict.fromkeys(one.removesuffix(" passes") for one in every if one.endswith(" passes"))
+    shown = ["the unconstrained model" if name == "Unconstrained" else name for name in names]
+    return " or ".join(shown) or "another model"
 
 
 def _where(lines: Lines, every: Lines, titles: Mapping[str, str], datasets: Mapping[str, str]) -> str:
