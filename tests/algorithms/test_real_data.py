@@ -1,4 +1,4 @@
-"""Acceptance on real data (Partial fairness specification: IDCA against the direct solver, certificates)."""
+"""Acceptance on real data (Partial fairness: IDCA against the direct solver, certificates)."""
 
 import dataclasses
 
@@ -91,8 +91,8 @@ def test_every_certificate_is_of_the_rows_it_was_fitted_on(dataset):
 
 
 def test_group_thresholds_are_as_accurate_as_the_reductions_library_at_equal_parity(dataset):
-    # fairlearn's ExponentiatedGradient on the same features: 0.8343 at a difference of 0.025, 0.831 at 0.006
-    # (specification, section 6). Where the loss cannot see the threshold, the direct solver reaches 0.826.
+    # fairlearn's ExponentiatedGradient on the same features: 0.8343 at a difference of 0.025, 0.831 at 0.006.
+    # Where the loss cannot see the threshold, the direct solver reaches 0.826.
     task, test = make_task(dataset("a9a"), "partial_demographic_parity", [[0.0, 1.0]], 0.025)
     values = measured(fit("group_thresholds", task), test, task.interval)
     assert values["accuracy"] >= 0.833 and values["dp_gap"] <= 0.025

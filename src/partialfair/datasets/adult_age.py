@@ -1,6 +1,6 @@
 """Adult (1994 US census, UCI): how old is a person?
 
-The regression reading of the DP post-processing paper (spec: section 4), from the training file alone.
+The regression reading of the DP post-processing paper (appendix G), from the training file alone.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Communities and Crime: violent crimes per head of 1,994 US communities, from census and police figures of the 1990s.
 
-The reading of the DP post-processing paper (spec: section 4): regression on the rate of violent crimes, groups by the
-largest of four shares of the population. :func:`read` gives the whole file for other readings.
+The reading of the DP post-processing paper (section 6, appendix G): regression on the rate of violent crimes, groups by
+the largest of four shares of the population. :func:`read` gives the whole file for other readings.
 """
 
 from importlib import resources

@@ -1,7 +1,8 @@
 """Synthetic regression with four groups along one feature (DP post-processing paper, Appendix G, Figure 5).
 
 ``X ~ N(0, I_3)``, the group is the cell of X_1 between -0.7, 0 and 0.7, and with standard normal noise
-``y = (4 (X_1 + X_2 + X_3) + X_1 + noise) / 40`` (spec: A15 for the misprints).
+``y = (4 (X_1 + X_2 + X_3) + X_1 + noise) / 40``. The paper prints ``(X_1, X_2, X_2)``, no divisor, and for the last
+group ``S = 4 if X_1 >= -0.7``.
 """
 
 from pathlib import Path

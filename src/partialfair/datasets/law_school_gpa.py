@@ -1,6 +1,6 @@
 """Law school (LSAC National Longitudinal Bar Passage Study): what is a student's undergraduate grade average?
 
-The regression reading of the DP post-processing paper (spec: section 4), from the file with 11 columns; the
+The regression reading of the DP post-processing paper (section 6, appendix G), from the file with 11 columns; the
 classification reading of :mod:`partialfair.datasets.law_school` is another file with other rows.
 """
 

@@ -8,7 +8,7 @@ parity has a price because the features that differ between the groups also pred
 A linear score h = <w, (1, x, s, s x)> (s the group code, 2d + 2 weights) reads u_k . (1, x) in group k,
 u_k = w[:d+1] + s_k w[d+1:], and is therefore normal there: mean m_k = u_k0 + sum_j u_kj MEANS[k, j], deviation
 s_k = SCALES[k] |u_k[1:]|. Its rank is F_k(t) = Pr(h > t | k) = Phi((m_k - t) / s_k), and all the quantities
-below follow (spec: section "Formulation" of the partial-fairness paper for the definitions).
+below follow (for the definitions: Partial fairness paper, section 4).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What a status says of equal distributions of predictions: distances, and deviations of the shares of atoms.
 
-With the paper's tolerance (DP post-processing paper, section 2), epsilon bounds how far a group's share of any one atom
+With the paper's tolerance (DP post-processing paper, section 3), epsilon bounds how far a group's share of any one atom
 may lie from the share of all rows. A prediction between atoms counts at the nearest one.
 """
 

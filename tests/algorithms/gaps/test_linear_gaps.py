@@ -1,4 +1,4 @@
-"""The linear problem: derivatives, symmetries, and known answers on real data (spec: section 7)."""
+"""The linear problem: derivatives, symmetries, and known answers on real data."""
 
 import math
 
@@ -190,7 +190,7 @@ def test_a_loose_tolerance_is_no_constraint(dataset):
 def test_plada_reaches_the_exact_optimum(dataset):
     problem = problem_of(dataset("compas_two_years"))
     eta, tau = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), 5.0)
-    method = advance(problem, Parameters(eta=eta, tau=tau), 5000)  # in the spec 8,000; the tolerances hold before
+    method = advance(problem, Parameters(eta=eta, tau=tau), 5000)
     assert method.state.loss[0] == pytest.approx(0.6074618, abs=5e-5)
     assert abs(worst(problem, method.state)[0]) < 1e-4 and method.lam[0, 0] == pytest.approx(0.0503, abs=1e-3)
 

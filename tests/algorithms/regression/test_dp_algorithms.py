@@ -1,4 +1,4 @@
-"""End-to-end bands of the spec (section 7) on the splits of the paper, and what stored models give back."""
+"""End-to-end bands on the splits of the DP post-processing paper, and what stored models give back."""
 
 import subprocess
 import sys

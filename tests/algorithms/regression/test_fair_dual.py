@@ -1,4 +1,4 @@
-"""The dual of demographic-parity post-processing: known answers T1 and T2 of the spec, invariants, and oracles."""
+"""The dual of demographic-parity post-processing: known answers of two small problems, invariants, and oracles."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""AC-SA, AC-SA^2 and SGD3: known answers T3 and T4 of the spec, and the compiled loops against plain ones."""
+"""AC-SA, AC-SA^2 and SGD3: known answers on a quadratic, and the compiled loops against plain ones."""
 
 from typing import Literal
 

@@ -29,7 +29,7 @@ Optimiser = Literal["exact", "sgd", "acsa", "acsa2", "sgd3_sgd", "sgd3_acsa", "s
 
 
 class DPPostprocSettings(Settings):
-    """Settings; sources are sections of the spec of the DP post-processing paper.
+    """Settings of the base models, of the dual and of its optimiser.
 
     Attributes:
         optimiser: ``exact`` minimises the dual of the unlabeled sample; the others draw one row per step.
@@ -51,7 +51,7 @@ class DPPostprocSettings(Settings):
             does; the result is the same, the time is not.
         tolerance: subgradient norm of ``exact``.
         literal_eps: slack that the optimiser is given in place of kappa. The paper's code writes a power of two as an
-            exclusive or and so runs its Figure 1 with -6, which no constraint means (A4).
+            exclusive or and so runs Figure 1, printed with 2^-8, with -6, which no constraint means.
     """
 
     optimiser: Optimiser = "exact"
@@ -86,7 +86,7 @@ class Prepared:
 
     @property
     def smoothness(self) -> float:
-        """M = 2 beta sigma^2 (A9)."""
+        """M = 2 beta sigma^2 (the paper's Lemma 3.4)."""
         return 2.0 * self.dual.beta * spread(self.shares)
 
 

@@ -1,6 +1,6 @@
 """The dual of risk minimisation under demographic parity on a grid of atoms, with entropic regularisation.
 
-Source: DP post-processing paper, section 3 (spec: section 2). With group weights ``t_s(x) = 1 - tau_s(x) / p_s`` and
+Source: DP post-processing paper, section 3 (Lemma 3.1). With group weights ``t_s(x) = 1 - tau_s(x) / p_s`` and
 costs ``r_l(x)`` of predicting atom l, minimise over Lambda, V >= 0, both (K, G),
 
     F = mean_x LSE_beta((<lambda_l - nu_l, t(x)> - r_l(x))_l) + sum_{l,s} eps_s (lambda_ls + nu_ls).
@@ -49,7 +49,7 @@ class Dual:
 
     @cached_property
     def bound(self) -> float:
-        """A smoothness constant that holds: beta times the mean squared norm of t (spec: section 2, A9)."""
+        """A smoothness constant that holds: beta times the mean squared norm of t; Lemma 3.4 has a looser one."""
         return float(self.beta * np.mean(np.sum(self.t**2, axis=1)))
 
     @cached_property

@@ -1,7 +1,7 @@
 """The optimiser's steps as the paper's code takes them: both base models are evaluated anew at every step.
 
 The same points as :class:`partialfair.algorithms.regression.stochastic_approximation.DualSteps`, some hundred times
-slower; kept for the comparison of times with Table 1 of the DP post-processing paper (spec: 3.3, pitfall 1).
+slower; kept for the comparison of times with Table 1 of the DP post-processing paper.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The two base models of post-processing: a regression of the label, and group probabilities, from scikit-learn.
 
-Source: DP post-processing paper, section 6 (spec: section 3.1). They are kept as plain coefficients on raw features.
+Source: DP post-processing paper, section 6. They are kept as plain coefficients on raw features.
 """
 
 from typing import Any

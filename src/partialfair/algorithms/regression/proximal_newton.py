@@ -1,9 +1,10 @@
 """Deterministic solver of the finite-sample dual: proximal Newton steps in D = Lambda - V.
 
-The dual equals ``min_D f(D) + sum_{s,l} eps_s |D_ls|`` with f the mean log-sum-exp, a smooth convex function (spec:
-section 2, "structure", and section 3.4). Each step minimises the quadratic model of f plus the absolute values
-exactly (its orthant is found by feature-sign search), which takes no further look at the rows. With two groups whose
-probabilities sum to one, t_1 is a multiple of t_0 and one row of D is enough.
+The dual (Lemma 3.1 of the DP post-processing paper) equals ``min_D f(D) + sum_{s,l} eps_s |D_ls|`` with f the mean
+log-sum-exp, a smooth convex function; the paper has neither this form nor a deterministic solver. Each step minimises
+the quadratic model of f plus the absolute values exactly (its orthant is found by feature-sign search), which takes no
+further look at the rows. With two groups whose probabilities sum to one, t_1 is a multiple of t_0 and one row of D is
+enough.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Fair regression by reduction to least squares: demographic parity, square loss (Agarwal, Dudik and Wu, 2019).
 
-The baseline "ADW" of the DP post-processing paper (spec: section 3.6). A predictor is a mixture of linear functions
+The baseline "ADW" of the DP post-processing paper (section 6). A predictor is a mixture of linear functions
 cut into 41 levels on [0, 1]. The multipliers of the constraints are played by exponentiated gradient, the mixture by
 best responses: a cost-sensitive problem over the levels, whose cheapest level is the target of a least-squares fit.
 All costs come from prefix sums over levels, and the pseudo-inverse of the features is computed once.

@@ -1,7 +1,9 @@
 """SGD, AC-SA, AC-SA^2 and SGD3 on a convex function over the non-negative orthant.
 
 Source: DP post-processing paper, Algorithms 2 to 4, after Ghadimi and Lan (2012) and Allen-Zhu (2018). Two presets:
-``theory`` is what the text prints, ``released`` what its published numbers come from (spec: A5, A6, A10; section 3.3).
+``theory`` is what the text prints, ``released`` what its published numbers come from. In the released code alpha_t of
+AC-SA is 2 / t, not 2 / (t + 1), and the second half of AC-SA^2 only counts its steps anew; SGD3 starts every stage at 0
+and not at the last point, passes on the smoothness M + mu and not 2 (M + mu), and has no pull towards its start.
 The loops over steps exist twice: here for any gradient, and compiled for the dual of post-processing
 (:mod:`partialfair.algorithms.regression.kernels.fair_dual`); schedules and stages exist once.
 """

@@ -1,7 +1,7 @@
 """Regression: risk, and Kolmogorov-Smirnov distances between the distributions of predictions of groups.
 
 ``scores`` are numbers (n,), or the predictions of a randomised predictor (:mod:`partialfair.tables.predictions`), whose
-probabilities enter as they are: nothing is sampled. Source: DP post-processing paper, section 6 (spec: section 5).
+probabilities enter as they are: nothing is sampled. Source: DP post-processing paper, appendix G.
 """
 
 from collections.abc import Callable
