@@ -1,6 +1,6 @@
 """BPSN-BNSP gap: background positives over subgroup negatives as often as the reverse (Example 5).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Group AUC gap: one group ranks above the rest as often as below (Example 1).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Inter-group pairwise gap: positives of either group win against negatives of the other equally often (Example 2).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Intra-group pairwise gap: positives win against negatives of their own group equally often (Example 3).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

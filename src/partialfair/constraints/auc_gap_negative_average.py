@@ -1,6 +1,6 @@
 """Negative average equality gap: a group's negatives against all negatives (Example 4, second part).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

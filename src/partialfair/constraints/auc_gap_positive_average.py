@@ -1,6 +1,6 @@
 """Positive average equality gap: a group's positives against all positives (Example 4, first part).
 
-Source: AUC fairness paper, section 3.
+Source: AUC fairness paper, appendix A.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Equal opportunity of losses: the groups' mean log losses on rows with label +1 differ by at most delta.
 
 Source: Benchmark of stochastic approximation algorithms,
-Table 1 ("equal opportunity") and section 2: ``|L_k - L_k'| <= delta``
+Table 1 ("equal opportunity"): ``|L_k - L_k'| <= delta``
 with means over the rows with label +1, for every pair of groups, as two constraints each.
 """
 

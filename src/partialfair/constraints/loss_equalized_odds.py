@@ -1,7 +1,7 @@
 """Equalized odds of losses: the absolute loss differences on either label sum to at most delta.
 
 Source: Benchmark of stochastic approximation algorithms,
-Table 1 ("equalized odds") and section 2: the sum over both labels
+Table 1 ("equalized odds"): the sum over both labels
 of ``|L_k - L_k'|`` on the rows of that label is at most delta; as the four constraints with either sign of each term.
 """
 

@@ -1,6 +1,6 @@
 """What the loss-gap families share: differences of mean log losses between groups, within a tolerance.
 
-Source: Benchmark of stochastic approximation algorithms, Table 1 and section 2. The three templates are named there
+Source: Benchmark of stochastic approximation algorithms, Table 1 and equation (4). The three templates are named there
 after notions of parity; what they bound are losses, not rates of decisions. A mean log loss is convex in the scores, so
 that ``A L - slack`` is a difference of convex functions and the general path serves these families too.
 """

@@ -1,7 +1,7 @@
 """Loss parity: the groups' mean log losses differ by at most delta.
 
 Source: Benchmark of stochastic approximation algorithms,
-Table 1 ("demographic parity") and section 2: ``|L_k - L_k'| <= delta``
+Table 1 ("demographic parity") and equation (4): ``|L_k - L_k'| <= delta``
 for every pair of groups, as two constraints each. Rates of decisions are not bounded by it.
 """
 

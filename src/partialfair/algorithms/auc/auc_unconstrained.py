@@ -12,7 +12,7 @@ class AUCUnconstrained(AUCAlgorithm[ModelSettings]):
 
     settings = ModelSettings
     label = "Unconstrained"
-    paper = "AUC fairness paper, section 6"
+    paper = "AUC fairness paper, appendix E.2"
     look = Look("#262626", "*")
     constrained = False
 

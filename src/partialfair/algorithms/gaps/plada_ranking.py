@@ -23,7 +23,7 @@ class PladaRanking(RankingAlgorithm[PladaRankingSettings]):
 
     settings = PladaRankingSettings
     label = "PLADA, ranking"
-    paper = "PLADA paper, section 5.4"
+    paper = "PLADA paper, appendix D.3"
     look = Look("#7a6a00", "d", (0, (4, 1.5)))
 
     def fit(self, task: Task, settings: PladaRankingSettings) -> Fit:

@@ -1,6 +1,6 @@
 """Pairs of documents of one query: ranking loss, errors by group, two stochastic methods under a bound on their gap.
 
-Source: PLADA paper, section 5.4, and the multiplier-model paper. Of a query all pairs (positive, negative) count. The
+Source: PLADA paper, appendix D.3, and the multiplier-model paper. Of a query all pairs (positive, negative) count. The
 loss is ``softplus(-(s_pos - s_neg))``; the constraints are ``+-(err01 - err10) <= eps``, where err01 is the error on
 pairs of a positive document of group 0 and a negative one of group 1. Hinge losses stand for errors where derivatives
 are taken.

@@ -1,4 +1,4 @@
-"""What the two ranking algorithms share: queries of a table, curves, the ranker (PLADA paper, section 5.4)."""
+"""What the two ranking algorithms share: queries of a table, curves, the ranker (PLADA paper, appendix D.3)."""
 
 import time
 from dataclasses import dataclass

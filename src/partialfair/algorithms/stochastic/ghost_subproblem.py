@@ -1,7 +1,7 @@
 """The subproblem of Stochastic Ghost, in closed form for a pair of opposite constraints and by a QP library for more.
 
-Source: Benchmark of stochastic approximation algorithms, section 3 (after Facchinei and Kungurtsev). With values c (m,)
-and Jacobian A (m, N), a direction solves
+Source: Benchmark of stochastic approximation algorithms, section 3.2 (after Facchinei and Kungurtsev). With values c
+(m,) and Jacobian A (m, N), a direction solves
 
     min  g.d + (tau / 2) ||d||^2   subject to   c + A d <= kappa,  ||d||_inf <= box
 

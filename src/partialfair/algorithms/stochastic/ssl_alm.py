@@ -1,8 +1,8 @@
 """SSL-ALM: stochastic smoothed linearised augmented Lagrangian method; without smoothing (mu = 0), plain ALM.
 
-Source: Benchmark of stochastic approximation algorithms, section 3, equations (9)-(12). Inequalities become equalities
-``c(x) + s = 0`` with slacks s >= 0. Two independent draws of rows make the penalty's gradient unbiased: the Jacobian is
-that of the first, the value that of the second.
+Source: Benchmark of stochastic approximation algorithms, section 3.3, equations (10), (11). Inequalities become
+equalities ``c(x) + s = 0`` with slacks s >= 0. Two independent draws of rows make the penalty's gradient unbiased: the
+Jacobian is that of the first, the value that of the second.
 """
 
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ class SSLALM(Stochastic[SSLALMSettings]):
 
     settings = SSLALMSettings
     label = "SSL-ALM"
-    paper = "Benchmark of stochastic approximation algorithms, section 3"
+    paper = "Benchmark of stochastic approximation algorithms, section 3.3"
     look = Look("#0072B2", "o")
 
     def method(self, settings: SSLALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:

@@ -1,6 +1,6 @@
 """Stochastic Ghost: directions from subproblems on drawn rows, made nearly unbiased by a random number of levels.
 
-Source: Benchmark of stochastic approximation algorithms, section 3, equations (5)-(8). A step draws a level N with
+Source: Benchmark of stochastic approximation algorithms, section 3.2, equations (7)-(9). A step draws a level N with
 ``P(N = j) = p (1 - p)^j`` and J = 2^(N+1) rows, and moves along
 
     d_1 + (d_J - (d_even + d_odd) / 2) / P(N)
@@ -181,7 +181,7 @@ class StochasticGhost(Stochastic[GhostSettings]):
 
     settings = GhostSettings
     label = "StGh"
-    paper = "Benchmark of stochastic approximation algorithms, section 3"
+    paper = "Benchmark of stochastic approximation algorithms, section 3.2"
     look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
 
     def method(self, settings: GhostSettings, rows: Dataset, n_seeds: int) -> GhostSteps:

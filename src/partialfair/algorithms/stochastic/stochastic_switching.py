@@ -1,7 +1,7 @@
 """Stochastic switching subgradient method (SSw): steps on the objective where the constraint seems to hold.
 
-Source: Benchmark of stochastic approximation algorithms, section 3 (after Huang and Lin). The test and the constraint's
-step use independent draws.
+Source: Benchmark of stochastic approximation algorithms, section 3.4 (after Huang and Lin). The test and the
+constraint's step use independent draws.
 """
 
 import math
@@ -91,7 +91,7 @@ class StochasticSwitching(Stochastic[StochasticSwitchingSettings]):
 
     settings = StochasticSwitchingSettings
     label = "SSw"
-    paper = "Benchmark of stochastic approximation algorithms, section 3"
+    paper = "Benchmark of stochastic approximation algorithms, section 3.4"
     look = Look("#CC79A7", "D", (0, (3, 1)))
 
     def method(self, settings: StochasticSwitchingSettings, rows: Dataset, n_seeds: int) -> SwitchingSteps:

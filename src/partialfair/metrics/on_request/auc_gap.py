@@ -1,4 +1,4 @@
-"""AUC gaps between four subsets: the general metric and its named examples (AUC fairness paper, section 3).
+"""AUC gaps between four subsets: the general metric and its named examples (AUC fairness paper, section 3, appendix A).
 
 With more than two groups every group in turn is the protected one and the rest are the others; the metric is the
 largest gap. With two groups the gap of Examples 1 to 3 is the same whichever is protected; the signed metrics,

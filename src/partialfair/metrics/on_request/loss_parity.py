@@ -1,4 +1,4 @@
-"""Metrics of the benchmark of stochastic approximation algorithms (its section 4 and Table 3).
+"""Metrics of the benchmark of stochastic approximation algorithms (its section 2 and Table 3).
 
 All are of the whole score range; a score is a logit, p = sigmoid(score). Group 0 is the reference group: signed
 differences are its value minus the other's, and histograms are binned by its predictions. With more groups the largest
