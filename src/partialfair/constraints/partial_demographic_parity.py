@@ -1,6 +1,6 @@
 """Partial demographic parity (pDP): equal positive rates among the rows on an interval of ranks.
 
-Source: Partial fairness paper, section 2, the pDP problem: ``|r_k - r_k'| <= slack`` for every pair of
+Source: Partial fairness paper, section 5, problem (21): ``|r_k - r_k'| <= slack`` for every pair of
 groups, with ``r_k = min(c_k(t), beta) - min(c_k(t), alpha)`` at the decision threshold t.
 """
 

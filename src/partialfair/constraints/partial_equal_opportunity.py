@@ -1,6 +1,6 @@
 """Partial equality of opportunity (pEOP): partial demographic parity among the rows with y = +1.
 
-Source: Partial fairness paper, section 2.
+Source: Partial fairness paper, appendix A.
 """
 
 import numpy as np

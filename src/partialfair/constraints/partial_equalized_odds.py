@@ -1,6 +1,6 @@
 """Partial equality of odds (pEOD): partial demographic parity within y = +1 and within y = -1.
 
-Source: Partial fairness paper, section 2.
+Source: Partial fairness paper, appendix A.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Partial group AUC (pGAUC): no group's scores tend to rank above another's, among the rows on an interval.
 
-Source: Partial fairness paper, section 2: ``|Pr(h >= h' | g=k, g'=k', both ranks in I) - 1/2| <= slack`` for every
+Source: Partial fairness paper, appendix A: ``|Pr(h >= h' | g=k, g'=k', both ranks in I) - 1/2| <= slack`` for every
 pair of groups. With ``sigma = upper - lower`` the probability becomes the mean over pairs (i, j) of kept rows of
 ``sigma(s_i - s_j)``. Which rows are kept depends on the scores, and is a difference of "largest" sums:
 

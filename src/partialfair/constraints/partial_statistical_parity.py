@@ -1,6 +1,6 @@
 """Partial statistical parity (pSP): equal score distributions on an interval of ranks.
 
-Source: Partial fairness paper, section 2, the pSP problem: for a grid of ranks p in the interval, one
+Source: Partial fairness paper, section 5, problem (15): for a grid of ranks p in the interval, one
 threshold theta_p shared by all groups with ``p <= c_k(theta_p) <= p + slack`` for every group k, where
 ``c_k(t) = mean of sigma(score - t)`` is the smoothed share of group k that scores above t.
 """

@@ -1,7 +1,7 @@
 """Constraints that are differences of convex functions of hinge means.
 
 With ``sigma(x) = clip(x + 1/2, 0, 1) = max(x + 1/2, 0) - max(x - 1/2, 0)`` every constraint of the partial
-parity and partial rate families (Partial fairness paper, section 2) is
+parity and partial rate families (Partial fairness paper, section 5 and appendix A) is
 
     f_i = sum_j a_ij max_l (H[s, q] + const)  -  sum_j a_ij max_l (H[s, q] + const)
 

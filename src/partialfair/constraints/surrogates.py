@@ -1,6 +1,6 @@
 """Smooth or piecewise-linear stand-ins for the indicator ``1[x > 0]``, each a difference of convex functions.
 
-``sigma = upper - lower`` with both parts convex and non-decreasing (Partial fairness paper, section 2). Since both
+``sigma = upper - lower`` with both parts convex and non-decreasing (Partial fairness paper, appendix D). Since both
 splits are exact, no quadratic has to be added: the modulus of weak convexity that a solver must allow for is 0.
 
 - ``clipped_linear``: ``clip(x s + 1/2, 0, 1) = max(x s + 1/2, 0) - max(x s - 1/2, 0)``.

@@ -57,7 +57,7 @@ ONE_GROUP = "all"
 class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # type: ignore[misc]
     """Logistic regression whose scores satisfy a fairness constraint on an interval of ranks.
 
-    The score is linear, with one intercept and one set of coefficients per group (Partial fairness paper, section 3);
+    The score is linear, with one intercept and one set of coefficients per group (Partial fairness paper, section 7.1);
     with ``uses_group=False`` all groups share them. The logistic loss is minimised subject to the constraint on the
     training rows: its metric, with the indicator and at all thresholds of the interval, should be at most ``kappa``.
     ``train_violation_`` is its value there, and ``status_`` says whether it is within ``kappa``. Numeric columns are

@@ -1,6 +1,6 @@
 """Which interval of ranks to constrain or audit.
 
-Partial fairness paper, guideline of the experiments: cover the positive rate p of the unconstrained model, and of
+Partial fairness paper, appendix B: cover the positive rate p of the unconstrained model, and of
 several such intervals take the one on which that model is least fair.
 """
 

@@ -1,7 +1,7 @@
 """Partial fairness metrics: statistical parity and its relatives on an interval of score ranks.
 
 Definitions: "Enforcing Fair Predicted Scores on Intervals of Percentiles by Difference-of-Convex
-Constraints", sections 2 and 5. Every value is a violation in [0, 1]: 0 is parity. With more than two
+Constraints", section 4 and appendix A. Every value is a violation in [0, 1]: 0 is parity. With more than two
 groups it is the largest over pairs of groups. Arguments of all functions: scores (n,), labels -1/+1 (n,),
 group codes (n,), an interval (see ``partialfair.tables.intervals``), and the decision threshold.
 

@@ -3,7 +3,7 @@
 ``above[k, b]`` is the number of rows of group ``k`` whose score is greater than the ``b``-th largest
 distinct score, so ``above[k] / sizes[k]`` is the empirical rank ``F_k(theta)`` at every observed ``theta``.
 The kept rows of group ``k`` above ``theta`` then number ``sum_j clip(above, low_j, high_j) - low_j``,
-which is the identity ``min(F, beta) - min(F, alpha)`` of the paper (section 2) in counts, exact with ties.
+which is the identity ``min(F, beta) - min(F, alpha)`` of the paper (Lemma 5.2) in counts, exact with ties.
 
 All kernels take ``above`` with any leading shape, ``(..., groups, scores)``, so that the bootstrap evaluates
 many replicates at once, and return the leading shape.
@@ -124,7 +124,7 @@ def largest(values: list[NDArray]) -> NDArray:
 
 
 def kept_set_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
-    """SP^I: Kolmogorov-Smirnov distance of the kept sets, maximum over pairs of groups (section 5)."""
+    """SP^I: Kolmogorov-Smirnov distance of the kept sets, maximum over pairs of groups (Definition 4.2)."""
     shares = [kept / total for kept, total in _kept_by_group(above, sizes, interval)]
     return largest([np.abs(a - b).max(axis=-1) for a, b in combinations(shares, 2)])
 

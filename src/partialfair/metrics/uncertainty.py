@@ -28,7 +28,7 @@ class Estimate:
 
 
 def t_interval(values: Sequence[float] | NDArray[np.floating], level: float = 0.95) -> Estimate:
-    """Mean ± t_{n-1, (1+level)/2} s / sqrt(n) (section 5); NaN entries are left out.
+    """Mean ± t_{n-1, (1+level)/2} s / sqrt(n); NaN entries are left out.
 
     Raises:
         ConfigError: ``level`` is not between 0 and 1.

@@ -1,4 +1,4 @@
-"""The group-interaction linear score ``h(x) = <w, (1, x, s, s x)>`` (Partial fairness paper, section 3)."""
+"""The group-interaction linear score ``h(x) = <w, (1, x, s, s x)>`` (Partial fairness paper, section 7.1)."""
 
 from dataclasses import dataclass
 

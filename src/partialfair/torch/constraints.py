@@ -1,6 +1,6 @@
 """The constraints of the linear solvers as functions of a batch of scores that come out of any network.
 
-Source: Partial fairness paper, sections 2 and 5: thresholds theta are trained along with the network, and shares above
+Source: Partial fairness paper, section 5: thresholds theta are trained along with the network, and shares above
 them are smoothed by the clipped linear function. Values keep the graph of the scores.
 """
 

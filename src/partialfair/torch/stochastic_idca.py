@@ -1,6 +1,6 @@
 """Stochastic inexact difference-of-convex algorithm (IDCA) around a training loop of your own.
 
-Source: Partial fairness paper, section 3, "Deep models". The steps are those of
+Source: Partial fairness paper, section 6 and, for networks, appendix G.9. The steps are those of
 :mod:`partialfair.algorithms.deep.stochastic_idca`, on batches that you draw.
 """
 

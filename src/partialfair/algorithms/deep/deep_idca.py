@@ -1,4 +1,4 @@
-"""Stochastic IDCA for networks (Partial fairness paper, section 3, "Deep models")."""
+"""Stochastic IDCA for networks (Partial fairness paper, appendix G.9)."""
 
 import time
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class DeepIDCA(Algorithm[DeepIDCASettings]):
 
     settings = DeepIDCASettings
     label = "Network, stochastic IDCA"
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, appendix G.9"
     look = Look("#0072B2", "o")
     needs_gpu = True
     general = False

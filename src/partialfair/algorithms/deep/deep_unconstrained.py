@@ -14,7 +14,7 @@ class DeepUnconstrained(Algorithm[NetworkSettings]):
 
     settings = NetworkSettings
     label = "Network, unconstrained"
-    paper = "Partial fairness paper, section 4"
+    paper = "this project"
     look = Look("#262626", "*")
     needs_gpu = True
     constrained = False

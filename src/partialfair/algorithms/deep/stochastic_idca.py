@@ -1,8 +1,8 @@
 """Stochastic inexact difference-of-convex algorithm (IDCA) for networks.
 
-Partial fairness paper, section 3, "Deep models". With ``f_i = f_i+ - f_i-`` and the smooth score's weak convexity
-bounded by rho, both parts plus ``rho/2 |w|^2`` are convex. An outer iteration linearises the second part at the outer
-iterate v_k = (w_k, theta_k) and solves
+Partial fairness paper, section 6 and, for networks, appendix G.9. With ``f_i = f_i+ - f_i-`` and the smooth score's
+weak convexity bounded by rho, both parts plus ``rho/2 |w|^2`` are convex. An outer iteration linearises the second part
+at the outer iterate v_k = (w_k, theta_k) and solves
 
     min f0(w) + rho/2 |w - w_k|^2   subject to, for all i,
     g_i(v) = f_i+(v) + rho/2 |w - w_k|^2 - f_i-(v_k) - <f_i-'(v_k), v - v_k> <= 0

@@ -8,7 +8,7 @@ from partialfair.algorithms.linear.pairwise_moments import Pair
 
 
 class GroupAUC(PairwiseBaseline):
-    """``E sigma(s_k - s_k') - 1/2 <= kappa`` for all pairs of rows (Partial fairness paper, section 3)."""
+    """``E sigma(s_k - s_k') - 1/2 <= kappa`` for all pairs of rows (Partial fairness paper, appendix G.3)."""
 
     label = "Group AUC"
     look = Look("#009E73", "^", (0, (4, 1, 1, 1)))

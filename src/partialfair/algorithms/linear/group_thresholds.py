@@ -4,7 +4,7 @@ For fixed scores, accuracy and rates depend on a group's threshold only through 
 rows is found exactly: for every window of rates as wide as the slack, the best rank of each group inside it.
 
 Source: Hardt, Price and Srebro, Equality of Opportunity in Supervised Learning (2016), section 4, with the rates
-cut off at the ends of the interval as in the Partial fairness paper, section 2.
+cut off at the ends of the interval as in the Partial fairness paper, Lemma 5.2.
 """
 
 from dataclasses import dataclass

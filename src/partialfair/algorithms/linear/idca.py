@@ -1,4 +1,4 @@
-"""IDCA with the tuning protocol of the Partial fairness paper, section 3."""
+"""IDCA with the tuning protocol of the Partial fairness paper, appendix G.2."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class IDCA(Algorithm[IDCASettings]):
 
     settings = IDCASettings
     label = "IDCA"
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, section 6"
     look = Look("#0072B2", "o")
     general: ClassVar[bool | str] = "general.general:GeneralIDCA"
     together = frozenset({"kappa"})

@@ -1,6 +1,6 @@
 """Inexact difference-of-convex algorithm (IDCA) with the switching subgradient subsolver.
 
-Partial fairness paper, section 3. Several configurations (inner steps T, tolerance eps) of one problem run as
+Partial fairness paper, section 6. Several configurations (inner steps T, tolerance eps) of one problem run as
 the columns of one computation, eight at a time, because they share the data; so do those of problems that differ
 in their slack (kappa) alone. What a column computes does not depend on the columns beside it.
 

@@ -8,7 +8,7 @@ from partialfair.algorithms.linear.pairwise_moments import Pair
 
 
 class InterGroup(PairwiseBaseline):
-    """``E sigma(s_k+ - s_k'-) + E sigma(s_k- - s_k'+) - 1 <= kappa`` (Partial fairness paper, section 3).
+    """``E sigma(s_k+ - s_k'-) + E sigma(s_k- - s_k'+) - 1 <= kappa`` (Partial fairness paper, appendix G.3).
 
     The second term is the surrogate of one minus the chance that a positive of k' ranks above a negative of k,
     so the sum compares the two inter-group AUCs.

@@ -8,7 +8,7 @@ from partialfair.algorithms.linear.pairwise_moments import Pair
 
 
 class IntraGroup(PairwiseBaseline):
-    """``E sigma(s_k+ - s_k-) + E sigma(s_k'- - s_k'+) - 1 <= kappa`` (Partial fairness paper, section 3).
+    """``E sigma(s_k+ - s_k-) + E sigma(s_k'- - s_k'+) - 1 <= kappa`` (Partial fairness paper, appendix G.3).
 
     The second term is the surrogate of one minus the AUC within k', so the sum compares the two AUCs.
     """

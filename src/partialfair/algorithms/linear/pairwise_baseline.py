@@ -23,7 +23,7 @@ class PairwiseBaseline(Algorithm[PairwiseSettings]):
     """
 
     settings = PairwiseSettings
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, appendix G.3"
     kappa = "own tolerance"
     general = False
     by_class: ClassVar[bool]

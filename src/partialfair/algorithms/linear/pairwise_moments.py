@@ -1,6 +1,6 @@
 """Constraints on score pairs of two subsets, from the means and covariances of their rows.
 
-With the surrogate ``sigma(x) = (1 + x)^2 / 2`` of ``1[x > 0]`` (Partial fairness paper, section 3, the Group AUC,
+With the surrogate ``sigma(x) = (1 + x)^2 / 2`` of ``1[x > 0]`` (Partial fairness paper, appendix G.3, the Group AUC,
 Inter-group and Intra-group baselines), the mean over all pairs (i in a, j in b) of a linear score is
 
     E sigma(s_i - s_j) = ((1 + m_a - m_b)^2 + v_a + v_b) / 2

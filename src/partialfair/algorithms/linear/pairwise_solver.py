@@ -1,6 +1,6 @@
 """Logistic loss under convex quadratic constraints on score pairs, solved to the global optimum.
 
-The baselines Group AUC, Inter-group and Intra-group (Partial fairness paper, section 3) are convex problems
+The baselines Group AUC, Inter-group and Intra-group (Partial fairness paper, appendix G.3) are convex problems
 with few constraints and at most some thousand variables. The paper uses projected gradients with an
 interior-point projection; here the whole problem is solved by a logarithmic barrier (Boyd and Vandenberghe,
 Convex Optimization, section 11.3): with exact Hessians it takes some 25 Newton steps at any size, and because

@@ -42,7 +42,7 @@ class RegularizationSettings(Settings):
 
 
 class Regularization(Algorithm[RegularizationSettings]):
-    """``f0 + weight * max_i f_i`` with the constraints at slack 0 (Partial fairness paper, section 3).
+    """``f0 + weight * max_i f_i`` with the constraints at slack 0 (Partial fairness paper, appendix G.4).
 
     At slack 0 the largest f_i of partial statistical parity is ``max |c_k(theta_p) - p|``, and that of the rate
     families ``max |r_k - r_k'|``; the printed weight is ``2 lambda / (beta - alpha)`` for the first and half of that
@@ -53,7 +53,7 @@ class Regularization(Algorithm[RegularizationSettings]):
 
     settings = RegularizationSettings
     label = "Regularization"
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, appendix G.4"
     look = Look("#56B4E9", "P", (0, (1.5, 1)))
     kappa = "weight"
     general = False

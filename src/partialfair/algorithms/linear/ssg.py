@@ -14,7 +14,7 @@ ROUNDING = 1e-5  # of the kernels, which take constraint values in single precis
 
 
 class SSGSettings(Settings):
-    """Candidates and schedule of the tuning protocol (Partial fairness paper, section 3).
+    """Candidates and schedule of the tuning protocol (Partial fairness paper, appendix G.7).
 
     Attributes:
         static: candidates for a constant tolerance eps.
@@ -44,7 +44,7 @@ class SSG(Algorithm[SSGSettings]):
 
     settings = SSGSettings
     label = "SSG direct"
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, appendix G.7"
     look = Look("#7a6a00", "d", (0, (4, 1.5)))
     general = False
 

@@ -1,7 +1,7 @@
 """Subgradient methods on the constraints themselves: a penalty with constant steps, and the switching rule.
 
-Partial fairness paper, section 3: Regularization and SSG direct, the methods that IDCA is compared with. Both
-treat f_i = f+_i - f-_i as if it were convex. Several configurations of one problem run as the columns of one
+Partial fairness paper, appendices G.4 and G.7: Regularization and SSG direct, the methods that IDCA is compared with.
+Both treat f_i = f+_i - f-_i as if it were convex. Several configurations of one problem run as the columns of one
 computation, eight to a batch, because they share the data. What a column computes does not depend on those beside it.
 """
 

@@ -24,11 +24,11 @@ class UnconstrainedSettings(Settings):
 
 
 class Unconstrained(Algorithm[UnconstrainedSettings]):
-    """Minimise the logistic loss (Partial fairness paper, section 3, "Unconstrained")."""
+    """Minimise the logistic loss (Partial fairness paper, section 7.1: where every frontier begins)."""
 
     settings = UnconstrainedSettings
     label = "Unconstrained"
-    paper = "Partial fairness paper, section 3"
+    paper = "Partial fairness paper, section 7.1"
     look = Look("#262626", "*")
     constrained = False
     general: ClassVar[bool | str] = "general.general:GeneralUnconstrained"

@@ -1,4 +1,4 @@
-"""Logistic loss ``mean log(1 + exp(-y score))``, the objective of the Partial fairness paper, section 2."""
+"""Logistic loss ``mean log(1 + exp(-y score))``, the objective of the Partial fairness paper, section 7.1."""
 
 from dataclasses import dataclass
 

@@ -29,7 +29,7 @@ class RankCurves(Options):
 def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points: int) -> NDArray[np.float64]:
     """Return (F_1(theta), F_2(theta)) as theta falls from +inf to -inf, shape (at most ``points``, 2).
 
-    F_k(theta) is the share of group k with a score above theta (Partial fairness paper, section 2). Points are
+    F_k(theta) is the share of group k with a score above theta (Partial fairness paper, section 4). Points are
     picked from the empirical curve so that they are spread evenly along it.
 
     Args:

@@ -1,6 +1,6 @@
 """Subgradient steps on the constraints themselves, for linear scores, for one or eight configurations at once.
 
-Two methods of the Partial fairness paper, section 3, work on ``f_i = f+_i - f-_i`` without linearisation:
+Two methods of the Partial fairness paper, appendices G.4 and G.7, work on ``f_i = f+_i - f-_i`` without linearisation:
 Regularization descends ``f0 + weight max_i f_i``, and SSG direct applies the switching rule to the f_i. A
 "subgradient" of f_i is one of its convex part minus one of its concave part.
 

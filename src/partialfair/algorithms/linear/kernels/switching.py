@@ -1,6 +1,6 @@
 """The switching subgradient inner loop of IDCA for linear scores, for one or eight configurations at once.
 
-Partial fairness paper, section 3 (SSG subsolver). At a point v: if the largest majorant is at most eps, step
+Partial fairness paper, Algorithm 2. At a point v: if the largest majorant is at most eps, step
 ``v -= eps / |g|^2 g`` along the loss gradient and remember v if its loss is the best so far; otherwise
 ``v -= (g_max / |g|^2) g`` along a subgradient of the largest majorant. The majorants are those of
 :mod:`partialfair.constraints.program` with every concave part replaced by its linearisation at the anchor, of which
