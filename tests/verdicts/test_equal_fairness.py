@@ -60,6 +60,7 @@ def test_seeds_without_a_model_are_named_and_with_too_many_of_them_nothing_holds
     for claimed in (
         entry(against=["group_auc"], at_equal=EQUAL, datasets=["a9a"]),
         entry(against=["group_auc"], kappa=0.1, datasets=["a9a"]),
+        entry("ordered", order=[["idca"], ["group_auc"]], kappa=0.1, datasets=["a9a"]),
     ):
         (line,) = decided(ahead, claimed)
         assert (line.verdict, line.n) == (verdict, 5 - lost)

@@ -258,4 +258,5 @@ def ordered(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
     closest = min(range(len(pairs)), key=lambda k: effects[k].mean)
     means = ", ".join(f"{evidence.label(name)} {np.mean(list(own.values())):.4g}" for name, own in found.items())
     note = f"means {means}; the closest call is {' and '.join(map(evidence.label, pairs[closest]))}"
-    return Sample(tuple(effects), effects[closest], words, name_of(claim), note)
+    sample = Sample(tuple(effects), effects[closest], words, name_of(claim), note)
+    return lacking(evidence, claim, place, [], sample, min(len(found[a].keys() & found[b].keys()) for a, b in pairs))
