@@ -24,6 +24,8 @@ def test_a_name_is_imported_when_it_is_asked_for():
         ("datasets", "law_schol", "did you mean 'law_school'?"),
         ("algorithms", "icda", "did you mean 'idca'?"),
         ("constraints", "partial_statistical_paritty", "did you mean 'partial_statistical_parity'?"),
+        ("constraints", "equalized_odds", "did you mean 'loss_equalized_odds' or 'partial_equalized_odds'?"),
+        ("constraints", "group_auc", "did you mean 'partial_group_auc'?"),
         ("datasets", "zzz", "choose from a9a, "),
     ],
 )

@@ -43,13 +43,22 @@ CONTRACT = {
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``word``, or ``None`` if nothing is alike."""
-    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.5)
+    every = list(candidates)
+    holding = _holding(word, every)
+    found = holding if len(holding) == 1 else difflib.get_close_matches(word, every, n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def _holding(word: str, candidates: Iterable[str]) -> list[str]:
+    """Names that hold a word of three letters or more: what was left off is likelier than what was mistyped."""
+    return [one for one in candidates if len(word) > 2 and word.lower() in one.lower() and one != word]
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """Return the tail of an error message: the nearest valid name, else all of them."""
     valid = sorted(candidates)
+    if 1 < len(holding := _holding(word, valid)) <= 3:
+        return f"did you mean {' or '.join(map(repr, holding))}?"
     match = nearest(word, valid)
     if match is not None:
         return f"did you mean {match!r}?"

@@ -175,6 +175,13 @@ def test_verb_draws_and_lists(frame: pd.DataFrame, tmp_path: Path) -> None:
     assert done.stdout.startswith("suggested interval: ") and done.stdout.count("<- suggested") == 1
 
 
+def test_groups_that_are_too_small_to_be_compared_are_named(frame: pd.DataFrame, tmp_path: Path) -> None:
+    few = frame.assign(sex=frame["sex"].where(frame.index > 4, "other"))
+    assert "not compared, as they have few rows: other (5)" in run(few, tmp_path).stdout
+    assert json.loads(run(few, tmp_path, "--json").stdout)["not_compared"] == {"other": 5}
+    assert "not compared" not in run(frame, tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -1,5 +1,6 @@
 """Score files, the command and its exit status, and the page."""
 
+import io
 import json
 import re
 from collections.abc import Callable
@@ -90,7 +91,13 @@ GOOD = "s,g,y\n" + "".join(f"{i / 200},{'ab'[i % 2]},{i % 3 % 2}\n" for i in ran
         (GOOD, ("--interval", "0.5"), ["'0.5'", "write two ranks"]),
         (GOOD, ("--max", "sp"), ["METRIC=LIMIT"]),
         (GOOD, ("--max", "spp=0.1"), ["did you mean"]),
-        (GOOD, ("--min-group-size", "150"), ["fewer than two have at least 150 rows", "a: 100, b: 100"]),
+        (GOOD, ("--max", "accuracy=0.1"), ["gate on accuracy: it measures quality", "one of sp, "]),
+        (GOOD.replace("0.05,a", '"0,386",a'), (), ["'0,386'", "write decimal points for commas"]),
+        (GOOD.replace("0.05,a", '"1,386",a'), (), ["'1,386'", "this one can be either"]),
+        (GOOD.replace("0.05,a", '"1,308,060",a'), (), ["'1,308,060'", "leave out the commas that divide thousands"]),
+        (GOOD.replace("0.05,a", '"1,386.5",a'), (), ["'1,386.5'", "leave out the commas that divide thousands"]),
+        (GOOD, ("--label", "y", "--positive", "2"), ["the positive label '2' does not occur; the labels are 0, 1"]),
+        (GOOD, ("--min-group-size", "150"), ["fewer than two groups have at least 150 rows", "a: 100, b: 100"]),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -106,6 +113,34 @@ def test_bad_input_is_one_sentence(
         assert part in message, message
     if isinstance(out.exception, DataError):
         assert "scores.csv: " in message
+
+
+@pytest.mark.parametrize("verb", ["audit", "choose-interval"])
+def test_a_verb_without_arguments_says_what_is_missing(verb: str) -> None:
+    done = CliRunner().invoke(app, [verb])
+    assert done.exit_code == 2 and "Missing" in done.output and "Traceback" not in done.output
+
+
+def test_a_positive_label_that_nobody_named_is_said_to_be_the_default(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    frame = pd.read_csv(io.StringIO(GOOD))
+    frame.assign(y=frame["y"].map({0: "approved", 1: "denied"}), z=frame["y"] * 1.0).to_csv(path, index=False)
+    options = ("--score", "s", "--group", "g", "--replicates", "0")
+    default = run(str(path), *options, "--label", "y", "--out", str(tmp_path / "audit"))
+    assert "positive label 'denied' (default, rather than 'approved')" in default.stdout
+    page = (tmp_path / "audit/audit.html").read_text()
+    assert "denied (not given; the default, rather than approved)" in page
+    named = run(str(path), *options, "--label", "y", "--positive", "approved").stdout
+    assert "positive label 'approved'\n" in named.replace(", ", "\n")
+    number = run(str(path), *options, "--label", "z", "--positive", "1").stdout
+    assert "positive label '1.0'\n" in number.replace(", ", "\n")
+
+
+def test_a_folder_in_place_of_one_of_the_files_stops_both(tmp_path: Path, write: Callable[[str], Path]) -> None:
+    (tmp_path / "out/audit.json").mkdir(parents=True)
+    out = run(str(write(GOOD)), "--score", "s", "--group", "g", "--replicates", "0", "--out", str(tmp_path / "out"))
+    assert "audit.json is a folder where a file has to be written" in str(out.exception)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["audit.json"]
 
 
 def test_missing_and_damaged_files(tmp_path: Path, write: Callable[..., Path]) -> None:

@@ -269,7 +269,7 @@ def test_what_an_auditor_needs_to_repeat_it_is_recorded(scores: Path, tmp_path: 
 def test_many_groups_are_refused_or_end(scores: Path) -> None:
     random = np.random.default_rng(0)
     score = random.normal(size=40_000)
-    with pytest.raises(DataError, match=r"1000 groups have at least 30 rows.*at most 50; merge groups"):
+    with pytest.raises(DataError, match=r"1000 groups have at least 30 rows.*at most 50 groups; merge groups"):
         audit_scores(score, np.arange(40_000) % 1000, replicates=200)
     # Groups too small to be compared cost next to nothing.
     group = np.where(np.arange(40_000) < 20_000, np.arange(40_000) % 2, np.arange(40_000) % 1000)

@@ -463,3 +463,12 @@ def test_the_band_of_a_status_is_counted_once():
     asked = Asked("sample", True)
     assert asked.of_distances(0.05, 0.05, 0.149, 0.05, 0.1, 0.0) == OK
     assert "labeled rows lie 0.151 apart" in asked.of_distances(0.05, 0.05, 0.151, 0.05, 0.1, 0.0)
+
+
+def test_more_groups_than_can_be_made_alike_in_time_are_refused() -> None:
+    """An identifier in place of a group ran for ever."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 4))
+    with pytest.raises(InputError, match=r"has 60 groups; without the group at prediction at most 50 are made alike"):
+        DemographicParityRegressor().fit(X, X.sum(1), sensitive_features=np.arange(600) % 60)
+    DemographicParityRegressor(uses_group=True).fit(X, X.sum(1), sensitive_features=np.arange(600) % 60)

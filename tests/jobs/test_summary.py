@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -107,6 +108,14 @@ def test_the_page_is_that_of_the_grid_unless_an_experiment_is_named(tmp_path):
     grid.write_text(yaml.safe_dump(content))
     assert read(grid, None, ROOT)["page"] == "reports/mine/index.html"
     assert read(grid, "demo", ROOT)["page"] == "reports/demo/index.html"
+
+
+def test_a_page_that_is_not_there_is_not_named_as_if_it_were(tmp_path):
+    shutil.copytree(ROOT / "reports/demo", tmp_path / "reports/demo", ignore=shutil.ignore_patterns("*.html"))
+    for drawn, words in ((False, " (not drawn yet: partialfair run demo)"), (True, "")):
+        if drawn:
+            (tmp_path / "reports/demo/index.html").touch()
+        assert list(summary(ROOT / "params.yaml", "demo", tmp_path))[-1] == f"page: reports/demo/index.html{words}"
 
 
 def test_programs_can_read_what_came_out(monkeypatch):

@@ -133,6 +133,7 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     if result.default_threshold:
         why = "all scores lie in [0, 1]" if result.threshold else "some scores lie outside [0, 1]"
         default = f" (not given; the default where {why})"
+    over = f" (not given; the default, rather than {result.chosen_over})" if result.chosen_over else ""
     intervals = "none were computed"
     if result.replicates:
         intervals = (
@@ -150,7 +151,7 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
         ("Groups", f"{len(result.groups)}, of which {len(result.curve.names)} are compared"),
         ("Interval I", f"{result.interval} (ranks; 0 is the highest score of a group)"),
         ("Decision threshold", f"{result.threshold:g}{default}"),
-        ("Positive label", result.positive_label or "no labels were given"),
+        ("Positive label", (result.positive_label or "no labels were given") + over),
         ("Confidence intervals", intervals),
         ("Version, seed", f"partialfair {record.get('partialfair')}, seed {record.get('seed')}"),
     ]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,20 @@ def suggest_for_file(
     Raises:
         DataError: rows that cannot be used; ConfigError: unsuitable settings; NotEstimableError: too few rows.
     """
+    return _suggest(path, score, group, threshold, measure, lengths, step, min_group_size)[0]
+
+
+def _suggest(
+    path: str | Path,
+    score: str,
+    group: str | Sequence[str],
+    threshold: float | None = None,
+    measure: str = "sp",
+    lengths: Sequence[float] = LENGTHS,
+    step: float = STEP,
+    min_group_size: int = MIN_GROUP_SIZE,
+) -> tuple[Suggestion, dict[str, int]]:
+    """The suggestion, and the groups that are left out with their rows; see :func:`suggest_for_file`."""
     if min_group_size < 2:
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
     names = named_columns(path, group)
@@ -75,7 +89,8 @@ def suggest_for_file(
             f"threshold is {sample.threshold:g}{' (the default)' if threshold is None else ''}: every row gets the "
             "same decision, so that no interval is where decisions are made; give the threshold (--threshold)"
         )
-    return suggest_from_counts(counts, rate, lengths, step, measure)
+    small = {name: int(size) for name, size in zip(sample.names, sizes, strict=True) if size < min_group_size}
+    return suggest_from_counts(counts, rate, lengths, step, measure), small
 
 
 def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
@@ -86,16 +101,16 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     """
     if out is not None and out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: write a name that ends in {', '.join(FORMATS)}")
-    found = suggest_for_file(source, **options)
-    print(as_text(found) if not as_json else json.dumps(suggested(found), indent=1))
+    found, small = _suggest(source, **options)
+    print(as_text(found, small) if not as_json else json.dumps(suggested(found) | {"not_compared": small}, indent=1))
     if out is not None:
         _draw(found, out)
         if not as_json:
             print(f"\n{out}")
 
 
-def as_text(found: Suggestion) -> str:
-    """The candidates as a table, the least alike first."""
+def as_text(found: Suggestion, small: Mapping[str, int] | None = None) -> str:
+    """The candidates as a table, the least alike first, and the groups that have too few rows to be compared."""
     low, high = found.interval
     lines = [
         f"suggested interval: {low:g} {high:g}",
@@ -106,6 +121,9 @@ def as_text(found: Suggestion) -> str:
     for row in found.table.sort_values(["violation", "chosen"], ascending=False).itertuples():
         value = "too few rows" if row.violation != row.violation else f"{row.violation:.4f}"
         lines.append(f"  {f'{row.alpha:g} {row.beta:g}':<14}{value:>10}{'  <- suggested' if row.chosen else ''}")
+    if small:
+        few = ", ".join(f"{name} ({size})" for name, size in small.items())
+        lines += ["", f"not compared, as they have few rows: {few}"]
     return "\n".join(lines)
 
 

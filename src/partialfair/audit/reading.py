@@ -86,9 +86,18 @@ def scores_of(column: Any, name: str) -> Any:
         value = column.iloc[row]
         value = value.item() if isinstance(value, np.generic) else value
         shown = "a collection" if np.ndim(value) else repr(value)
-        commas = isinstance(value, str) and re.fullmatch(r"-?\d*,\d+", value.strip()) is not None
         raise DataError(
             f"column {name!r}, row {row + 1} after the header: score {shown} is not a finite number "
-            f"({int(bad.sum())} such rows); {'write decimal points for commas' if commas else 'correct or drop them'}"
+            f"({int(bad.sum())} such rows); {_remedy(value)}"
         )
     return values.to_numpy()
+
+
+def _remedy(value: Any) -> str:
+    """What to do about a score that is no number; what a comma means is not guessed where it can mean two things."""
+    text = value.strip() if isinstance(value, str) else ""
+    if re.fullmatch(r"-?[1-9]\d{0,2},\d{3}", text):
+        return "leave out commas that divide thousands, and write points for decimal ones: this one can be either"
+    if re.fullmatch(r"-?[1-9]\d{0,2}((,\d{3})+\.\d*|(,\d{3}){2,})", text):
+        return "leave out the commas that divide thousands"
+    return "write decimal points for commas" if re.fullmatch(r"-?\d*,\d+", text) else "correct or drop them"

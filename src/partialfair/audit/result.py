@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from partialfair.audit import words
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
 from partialfair.audit.rates import RATES, RATIO, GroupLine
-from partialfair.errors import PluginError
+from partialfair.errors import ConfigError, PluginError
 from partialfair.metrics.choose_interval import Suggestion
 from partialfair.plugins import did_you_mean
 from partialfair.tables.files import atomic_path
@@ -69,6 +69,7 @@ class AuditResult:
     """Result of an audit; see :func:`partialfair.audit.audit_scores` for the settings it repeats.
 
     Attributes:
+        chosen_over: the other label, if nobody said which of the two is positive.
         groups: one entry per group.
         measured: metrics of all rows, per pair of groups, and the largest over pairs.
         ratio: the lowest selection rate divided by the highest.
@@ -86,6 +87,7 @@ class AuditResult:
     threshold: float
     default_threshold: bool
     positive_label: str
+    chosen_over: str
     labelled: bool
     level: float
     replicates: int
@@ -172,6 +174,9 @@ class AuditResult:
     def write(self, folder: str | Path) -> list[Path]:
         """Write the page and the JSON file; return their paths."""
         written = []
+        for target in (Path(folder) / name for name in (HTML_NAME, JSON_NAME)):
+            if target.is_dir():  # seen before the first of the two is written
+                raise ConfigError(f"{target} is a folder where a file has to be written; move it away and run again")
         for name, content in ((HTML_NAME, self.to_html()), (JSON_NAME, self.to_json())):
             target = Path(folder) / name
             with atomic_path(target) as path:
@@ -182,7 +187,8 @@ class AuditResult:
     def to_text(self) -> str:
         """A short summary for a terminal."""
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
-        label = f", positive label {self.positive_label!r}" if self.positive_label else ""
+        over = f" (default, rather than {self.chosen_over!r})" if self.chosen_over else ""
+        label = f", positive label {self.positive_label!r}{over}" if self.positive_label else ""
         lines = [f"{head}, {threshold_text(self)}{label}", words.headline(self), words.gate_sentence(self.gates), ""]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair import __version__
-from partialfair.audit.measures import PARTIAL, WHOLE, Measured, Measurement, measure
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement, measure
 from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
 from partialfair.audit.sample import Sample, build_sample, counts_above
@@ -143,6 +143,7 @@ def _of_sample(sample: Sample, own: Sample, compared: NDArray[np.int64]) -> dict
     return {
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
+        "chosen_over": sample.chosen_over,
         "labelled": sample.y is not None,
         "suggestion": _suggestion(counts_above(own.tally, len(compared)), rate) if 0 < rate < 1 else None,
         "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),
@@ -161,14 +162,14 @@ def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> 
         found = ", ".join(f"{sample.names[code]}: {sizes[code]}" for code in sorted(largest.tolist()))
         more = f", ... {len(sizes) - 10} more" if len(sizes) > 10 else ""
         raise DataError(
-            f"groups: fewer than two have at least {min_group_size} rows ({found}{more}); add rows, merge groups, or "
-            "lower the minimum group size"
+            f"groups: fewer than two groups have at least {min_group_size} rows ({found}{more}); add rows, merge "
+            "groups, or lower the minimum group size"
         )
     if compared.size > MOST_GROUPS:
         pairs = compared.size * (compared.size - 1) // 2
         raise DataError(
             f"groups: {compared.size} groups have at least {min_group_size} rows, which makes {pairs:,} pairs; an "
-            f"audit compares at most {MOST_GROUPS}; merge groups, or raise the minimum group size"
+            f"audit compares at most {MOST_GROUPS} groups; merge groups, or raise the minimum group size"
         )
     return compared
 
@@ -196,6 +197,8 @@ def check_settings(
     check_level(level)
     for name, limit in gates.items():
         if name not in known:
+            if name in QUALITY:
+                raise PluginError(f"gate on {name}: it measures quality; a gate is on one of {', '.join(known)}")
             raise PluginError(f"gate on unknown metric {name!r}; {did_you_mean(name, known)}")
         if not 0 <= limit <= 1:
             raise ConfigError(f"gate on {name}: {limit} is no violation; use a number between 0 (parity) and 1")

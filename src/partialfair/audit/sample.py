@@ -151,6 +151,7 @@ class Sample:
         names: names of the groups.
         threshold: rows with a higher score are positive decisions.
         positive_label: text of the label that counts as +1; empty without labels.
+        chosen_over: the other label, if nobody said which of the two is positive.
     """
 
     scores: NDArray[np.float64]
@@ -159,6 +160,7 @@ class Sample:
     names: tuple[str, ...]
     threshold: float
     positive_label: str = ""
+    chosen_over: str = ""
 
     @cached_property
     def probabilities(self) -> bool:
@@ -217,8 +219,9 @@ def build_sample(
         raise DataError(f"groups: {len(codes)} rows, scores have {len(values)}; pass equal lengths")
     if len(names) < 2:
         raise DataError(f"groups: all rows are of one group, {names[0]!r}; an audit compares at least two")
-    y, label = (None, "") if labels is None else check_labels(labels, positive, len(values))
-    return Sample(values, y, codes, names, default_threshold(values) if threshold is None else float(threshold), label)
+    y, label, other = (None, "", "") if labels is None else check_labels(labels, positive, len(values))
+    threshold = default_threshold(values) if threshold is None else float(threshold)
+    return Sample(values, y, codes, names, threshold, label, other if positive is None else "")
 
 
 def check_scores(scores: Any) -> NDArray[np.float64]:
@@ -247,8 +250,8 @@ def check_scores(scores: Any) -> NDArray[np.float64]:
     return values
 
 
-def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.float64], str]:
-    """Labels as -1 and +1, and the text of the positive one.
+def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.float64], str, str]:
+    """Labels as -1 and +1, and the texts of the positive and the other one (empty if there is none).
 
     Raises:
         DataError: naming the values found, or several columns: of one column per class, which is positive is unknown.
@@ -276,9 +279,12 @@ def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.fl
         except DataError:  # it names a column and row of groups; there is none
             known = ", ".join(names)
             raise DataError(f"labels: the positive label is {positive!r}, missing; the labels are {known}") from None
+    if wanted not in names and all(map(_is_number, (wanted, *names))):  # 1 for 1.0
+        wanted = next((name for name in names if float(name) == float(wanted)), wanted)
     if wanted not in names:
         raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
-    return np.where(codes == names.index(wanted), 1.0, -1.0), wanted
+    other = next((name for name in names if name != wanted), "")
+    return np.where(codes == names.index(wanted), 1.0, -1.0), wanted, other
 
 
 def _later(labels: Any, names: Sequence[str]) -> str:

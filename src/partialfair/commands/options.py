@@ -1,5 +1,6 @@
 """Command-line options that the command-line library does not offer itself."""
 
+from itertools import zip_longest
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -30,7 +31,7 @@ class OnceCommand(TyperCommand):
         """Look through the arguments before they are parsed."""
         once = {name for one in self.params if not getattr(one, "multiple", False) for name in one.opts}
         seen: set[str] = set()
-        for argument, after in zip(args, [*args[1:], None], strict=True):
+        for argument, after in zip_longest(args, args[1:]):
             name = argument.partition("=")[0]
             if argument == "--":
                 break

@@ -26,7 +26,7 @@ from partialfair.estimators.inputs import (
     takes_missing,
     value_errors,
 )
-from partialfair.estimators.parity_settings import check_settings
+from partialfair.estimators.parity_settings import check_number_of_groups, check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.estimators.threads import on_one_thread
 from partialfair.models.row_lots import row_lots
@@ -157,6 +157,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
+            check_number_of_groups(self.groups_, self.uses_group)
             self._fit_models(X, np.asarray(y, np.float64), codes)
             self._random = np.random.default_rng(random_of(self.random_state).randint(2**31))
             self._salt = 0 if self.random_state is None else int(self._random.integers(2**31))

@@ -50,8 +50,8 @@ def read(config_path: str | Path, experiment: str | None = None, root: str | Pat
     name = experiment or next(iter(config.experiments))
     page = config.reports if experiment is None else config.restricted(name).reports  # of a grid, or of one experiment
     pages = [str(page / "index.html"), str(config.restricted(name).reports / "index.html")]
-    made = next((one for one in pages if (Path(root) / one).is_file()), pages[0])
-    return _experiment(config, name, Path(root)) | {"page": made}
+    made = next((one for one in pages if (Path(root) / one).is_file()), None)
+    return _experiment(config, name, Path(root)) | {"page": made or pages[0], "drawn": made is not None}
 
 
 def _papers(root: Path, params: str | Path) -> dict[str, Any]:
@@ -133,7 +133,8 @@ def _table(found: Mapping[str, Any]) -> Iterator[str]:
     if rest:
         yield f"and {len(rest)} more settings{_faults(rest, '; of their runs ')}"
     yield found["committed"]
-    yield f"page: {found['page']}"
+    remedy = f" (not drawn yet: partialfair run {found['experiment']})"
+    yield f"page: {found['page']}{'' if found['drawn'] else remedy}"
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
