@@ -118,7 +118,9 @@ class TestState:
         assert (found["claims"]["total"], found["claims"]["holds"], found["claims"]["no power"]) == (2, 1, 1)
         assert [counts(line) for line in (*powerless, *mixed)] == [False, False, True, False]
 
-    def test_a_comparison_that_fails_counts_whoever_passes_it(self):
+    def test_a_comparison_that_is_not_passed_counts_whoever_passes_it(self):
+        found = [line | {"power": "no"} for line in lines(claim="y", holds=2, undecided=1)]
+        assert [counts(line) for line in found] == [line["verdict"] == "undecided" for line in found]
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2, fails=1)]
         found = verdict.of_paper("p", powerless, ["y"])
         assert [entry["verdict"] for entry in found["claim_list"]] == ["fails"]

@@ -102,11 +102,11 @@ COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
 def decides(line: Mapping[str, Any]) -> bool:
-    """Whether a comparison says something of its claim or question: a wrong answer could have failed it, or it fails.
+    """Whether a comparison says something of its claim or question: a wrong answer could have failed it, or it does.
 
-    That a model which the sentence is not about passes as well takes nothing from a test that the paper's method fails.
+    That a model which the sentence is not about passes takes nothing from a test that the paper's method does not pass.
     """
-    return line["verdict"] == "fails" or line.get("power") != "no"
+    return line["verdict"] in ("fails", "undecided") or line.get("power") != "no"
 
 
 def counts(line: Mapping[str, Any]) -> bool:
