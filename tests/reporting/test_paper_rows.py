@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from partialfair.reporting.kinds import claims as page
 from partialfair.reporting.site import card, exhibits, rows, strip
 from partialfair.reporting.site.project import Project
 from partialfair.verdicts.line import OTHER_WAY
@@ -102,3 +103,14 @@ def test_an_undecided_line_says_what_it_could_have_seen():
 @pytest.mark.parametrize(("seeds", "words"), [([0, 1, 2, 3], "0 to 3"), ([0, 1], "0, 1"), ([1, 3, 4], "1, 3, 4")])
 def test_a_whole_range_of_seeds_is_said_by_its_ends(seeds, words):
     assert exhibits.span(seeds) == words
+
+
+def test_what_a_note_says_of_every_comparison_of_a_claim_stands_on_the_page_once() -> None:
+    line = {
+        "claim": "x", "kind": "claim", "section": "6", "published": "A is better.", "dataset": "", "setting": "e",
+        "against": "B", "metric": "risk", "test": "better", "verdict": "holds", "power": "", "nulls": "",
+    }  # fmt: skip
+    found = [line | {"note": f"mean {k}; the margin is small; of old data"} for k in (1, 2)]
+    alone = line | {"claim": "y", "note": "mean 3; the margin is small"}
+    notes = [row[-1].text for row in page.table(None, [*found, alone]).rows]
+    assert notes == ["mean 1; the margin is small; of old data", "mean 2", "mean 3; the margin is small"]

@@ -35,22 +35,29 @@ def table(_: Context[Any], found: list[Line]) -> Table:
         verdict = of_claim(own)
         together = Cell(verdict, cells.verdict_kind(verdict))
         said = "question" if own[0]["kind"] == "question" else own[0]["section"]
-        for place, line in enumerate(own):
+        notes = [_notes(line) for line in own]
+        shared = set.intersection(*map(set, notes))
+        for place, (line, note) in enumerate(zip(own, notes, strict=True)):
             head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), together]
-            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line)])
+            shown = [part for part in note if not place or part not in shared]  # what is said of all, once
+            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line, "; ".join(shown))])
     columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
 
 
-def _comparison(line: Line) -> list[Cell]:
+def _notes(line: Line) -> list[str]:
+    return [part for part in (_idle(line), _power(line), *line["note"].split("; ")) if part]
+
+
+def _comparison(line: Line, note: str) -> list[Cell]:
     title = style.dataset_title(line["dataset"]) if line["dataset"] else "–"
     return [
-        cells.text("; ".join(filter(None, [title, line["setting"]]))),
+        Cell("; ".join(filter(None, [title, line["setting"]])), "text wrap"),
         Cell(line["against"] or "–", "text wrap"),
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
         Cell(line["verdict"], cells.verdict_kind(line["verdict"]) if decides(line) else "none"),
-        Cell("; ".join(filter(None, [_idle(line), _power(line), line["note"]])), "text wrap"),
+        Cell(note, "text wrap"),
     ]
 
 
