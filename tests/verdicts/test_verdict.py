@@ -164,7 +164,7 @@ def check(found, own):
     """Hold what is said of a paper against its lines, counted independently."""
     claims = {}
     for line in own:
-        if line["kind"] == "claim" and not (line.get("power") == "no" and line["verdict"] != "fails"):
+        if line["kind"] == "claim" and not (line.get("power") == "no" and line["verdict"] in ("holds", "dominated")):
             claims.setdefault(line["claim"], []).append(line["verdict"])
     whole = sum(set(words) <= {"holds", "dominated"} for words in claims.values())
     judged = Counter(line["verdict"] for line in own if line["kind"] == "number" and line["counts"] == "yes")

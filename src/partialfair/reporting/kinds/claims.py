@@ -35,18 +35,14 @@ def table(_: Context[Any], found: list[Line]) -> Table:
         verdict = of_claim(own)
         together = Cell(verdict, cells.verdict_kind(verdict))
         said = "question" if own[0]["kind"] == "question" else own[0]["section"]
-        notes = [_notes(line) for line in own]
-        shared = set.intersection(*map(set, notes))
-        for place, (line, note) in enumerate(zip(own, notes, strict=True)):
+        # What the notes say of every comparison stands beside the first alone.
+        shared = set.intersection(*(set(line["note"].split("; ")) for line in own))
+        for place, line in enumerate(own):
             head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), together]
-            shown = [part for part in note if not place or part not in shared]  # what is said of all, once
-            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line, "; ".join(shown))])
+            note = [part for part in line["note"].split("; ") if not place or part not in shared]
+            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line, "; ".join(note))])
     columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
-
-
-def _notes(line: Line) -> list[str]:
-    return [part for part in (_idle(line), _power(line), *line["note"].split("; ")) if part]
 
 
 def _comparison(line: Line, note: str) -> list[Cell]:
@@ -57,7 +53,7 @@ def _comparison(line: Line, note: str) -> list[Cell]:
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
         Cell(line["verdict"], cells.verdict_kind(line["verdict"]) if decides(line) else "none"),
-        Cell(note, "text wrap"),
+        Cell("; ".join(filter(None, [_idle(line), _power(line), note])), "text wrap"),
     ]
 
 

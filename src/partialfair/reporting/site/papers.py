@@ -161,9 +161,10 @@ def asked(entry: Entry) -> str:
     """What a line is about: the sentence in place of a number, or else the exhibit whose numbers are compared."""
     if math.isnan(entry.number("published")):
         return entry.published
+    exhibit = entry.exhibit.replace("_", " ").capitalize()
     if entry.section == RELEASED:
-        return "Do the numbers of the published code that the paper does not print agree with ours?"
-    return f"{entry.exhibit.replace('_', ' ').capitalize()}: do the numbers agree with the expected ones?"
+        return f"{exhibit}: do the numbers of the published code that the paper does not show agree with ours?"
+    return f"{exhibit}: do the numbers agree with the expected ones?"
 
 
 def exhibits(project: Project, name: str) -> list[dict[str, Any]]:
