@@ -123,3 +123,13 @@ def test_the_part_of_a_union_above_a_rank():
 def test_decisions_outside_an_interval_say_nothing(shares, nothing):
     unions = intervals.for_groups([(0.1, 0.3)], len(shares))
     assert intervals.decides_nothing(shares, unions) is nothing
+
+
+def test_one_group_inside_its_union_is_enough_to_say_something():
+    """Half of either union lies above the threshold: of one group within a part, of the other between two."""
+    unions = (((0.1, 0.3),), ((0.0, 0.1), (0.2, 0.3)))
+    assert [float(intervals.part_above(share, union)) for share, union in zip((0.2, 0.15), unions, strict=True)] == (
+        pytest.approx([0.5, 0.5])
+    )
+    assert not intervals.decides_nothing((0.2, 0.15), unions)
+    assert intervals.decides_nothing((0.15, 0.15), (unions[1], unions[1]))
