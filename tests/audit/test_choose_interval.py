@@ -225,7 +225,7 @@ def test_an_audit_suggests_what_choose_interval_does_on_the_same_file(tmp_path: 
     sex = random.choice(["F", "M", "x"], 9000, p=[0.03, 0.968, 0.002])
     score = random.normal(size=9000) + 0.4 * (sex == "M")
     pd.DataFrame({"s": score, "sex": sex}).to_csv(tmp_path / "scores.csv", index=False)
-    found = suggest_for_file(tmp_path / "scores.csv", score="s", group="sex")
+    found, _ = suggest_for_file(tmp_path / "scores.csv", score="s", group="sex")
     audit = audit_file(tmp_path / "scores.csv", score="s", group="sex", replicates=0).suggestion
     assert audit is not None
     pd.testing.assert_frame_equal(audit.table, found.table)

@@ -33,7 +33,7 @@ def suggest_for_file(
     lengths: Sequence[float] = LENGTHS,
     step: float = STEP,
     min_group_size: int = MIN_GROUP_SIZE,
-) -> Suggestion:
+) -> tuple[Suggestion, dict[str, int]]:
     """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
 
     Args:
@@ -44,23 +44,12 @@ def suggest_for_file(
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
 
+    Returns:
+        The suggestion, and the rows of the groups that are left out.
+
     Raises:
         DataError: rows that cannot be used; ConfigError: unsuitable settings; NotEstimableError: too few rows.
     """
-    return _suggest(path, score, group, threshold, measure, lengths, step, min_group_size)[0]
-
-
-def _suggest(
-    path: str | Path,
-    score: str,
-    group: str | Sequence[str],
-    threshold: float | None = None,
-    measure: str = "sp",
-    lengths: Sequence[float] = LENGTHS,
-    step: float = STEP,
-    min_group_size: int = MIN_GROUP_SIZE,
-) -> tuple[Suggestion, dict[str, int]]:
-    """The suggestion, and the groups that are left out with their rows; see :func:`suggest_for_file`."""
     if min_group_size < 2:
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
     names = named_columns(path, group)
@@ -101,7 +90,7 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     """
     if out is not None and out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: write a name that ends in {', '.join(FORMATS)}")
-    found, small = _suggest(source, **options)
+    found, small = suggest_for_file(source, **options)
     print(as_text(found, small) if not as_json else json.dumps(suggested(found) | {"not_compared": small}, indent=1))
     if out is not None:
         _draw(found, out)
