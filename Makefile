@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-quick test-newest test-gpu test-cluster test-faults test-long test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-long test-newest test-gpu test-cluster test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -45,13 +45,15 @@ PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n 
 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
 # forbids Python to keep byte code.
-test test-quick test-faults: export PYTHONDONTWRITEBYTECODE :=
+test test-long: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(VENV)/.torch  ## all tests; those on real data run where PARTIALFAIR_DATA_MIRROR names a folder that has them
-	$(PYTEST) $(ARGS)
+test: $(VENV)/.torch  ## the tests of whatever a change can break, in minutes; those on real data need PARTIALFAIR_DATA_MIRROR
+	$(PYTEST) -m "not long" $(ARGS)
 
-test-quick: $(VENV)/.torch  ## all tests but those that run whole workflows, build the site or train on other processors
-	$(PYTEST) -m "not slow" $(ARGS)
+# A suite whose code is that of its last pass (tests/suites.json) is not run again. ARGS=--all runs every one, ARGS=--list
+# names them, ARGS=kills runs one; PARTIALFAIR_KILLS=20 kills more often.
+test-long: $(VENV)/.torch  ## the long suites whose code has changed: kills, emulated processors, whole-grid dry runs, audits, Slurm
+	$(BIN)/python -m tests.suites $(ARGS)
 
 # Not those that the lock pins: this is how one learns that a release of NumPy or SciPy breaks something. Each version of
 # Python has packages of its own: NEWEST=3.13 for another than that of the environment.
@@ -65,13 +67,6 @@ test-newest: $(VENV)/.ready  ## the library's tests with the newest packages tha
 
 test-gpu: $(VENV)/.torch  ## the tests that need a GPU and PyTorch's build for it: `make torch GPU=1` first
 	PARTIALFAIR_GPU=1 $(PYTEST) -n 0 tests/gpu $(ARGS)
-
-test-faults: $(VENV)/.ready  ## the long tests of faults: workflow and audit killed at 20 random moments, full disks, two runs at once
-	PARTIALFAIR_KILLS=20 $(PYTEST) tests/faults/test_kills.py tests/faults/test_storage.py \
-		tests/workflow/test_dvc.py $(ARGS)
-
-test-long: $(VENV)/.torch  ## the acceptance tests that take half a minute or more each: fits at the papers' size
-	PARTIALFAIR_LONG=1 $(PYTEST) tests/acceptance $(ARGS)
 
 test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the other: do the tests notice? ARGS="--only 'verdicts/*'"
 	python -m tests.mutation.run $(ARGS)

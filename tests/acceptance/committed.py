@@ -1,7 +1,6 @@
 """The committed results: tidy tables of the last real run, as the exhibits read them."""
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 REPORTS = Path(__file__).parents[2] / "reports"
-long = pytest.mark.skipif("PARTIALFAIR_LONG" not in os.environ, reason="runs in `make test-long`")
 
 
 @cache

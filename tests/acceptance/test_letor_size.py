@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from partialfair.datasets import letor_files, letor_generated
-from tests.acceptance.committed import long
 
 DOCUMENTS = 120  # mean number per query, as in MSLR-WEB10K; a fold has 6,000 training queries
 
@@ -60,7 +59,7 @@ def test_time_grows_as_the_size_does_and_memory_as_that_of_a_piece(
     assert peaks[1] <= 1.25 * peaks[0] and peaks[1] <= 16 * letor_files.CHUNK
 
 
-@long
+@pytest.mark.long(suite="papers")
 def test_a_fold_of_the_size_of_mslr_web10k(tmp_path: Path) -> None:
     """6,000 queries with 720,000 documents take no more memory than a quarter of them, and four times the time."""
     whole, part = written(tmp_path / "train.txt", 6000), written(tmp_path / "part.txt", 1500)

@@ -12,7 +12,7 @@ from partialfair.algorithms.gaps.gap_reference import optimum
 from partialfair.algorithms.gaps.plada_solver import Parameters, Plada, safe_steps
 from partialfair.algorithms.gaps.proximal_point import ProximalPoint, ProximalRule, Switching
 from partialfair.algorithms.gaps.switching_gaps import SwitchingGaps, SwitchingRule
-from tests.acceptance.committed import differs, exhibit, long, runs
+from tests.acceptance.committed import differs, exhibit, runs
 from tests.algorithms.gaps.test_linear_gaps import DP, EO, TABLE2, advance, problem_of, start
 from tests.algorithms.gaps.toy_gaps import toy
 
@@ -51,8 +51,8 @@ OPTIMA = [
     pytest.param("a9a", DP, 0.2, 0.322593, (0.0,), id="a9a, none binds"),
     pytest.param("bank", DP, 0.3, 0.207316, (0.0,), id="bank, none binds"),
     pytest.param("compas_two_years", DP, 0.2, 0.60626, (0.0,), id="COMPAS, none binds"),
-    pytest.param("a9a", DP, 0.02, 0.356992, (0.3476,), id="a9a, DP .02", marks=long),
-    pytest.param("a9a", EO, 0.02, 0.339848, (0.0468, 0.3578), id="a9a, EO .02", marks=long),
+    pytest.param("a9a", DP, 0.02, 0.356992, (0.3476,), id="a9a, DP .02", marks=pytest.mark.long(suite="papers")),
+    pytest.param("a9a", EO, 0.02, 0.339848, (0.0468, 0.3578), id="a9a, EO .02", marks=pytest.mark.long(suite="papers")),
 ]
 
 
@@ -67,7 +67,7 @@ def test_reference_optima(
     assert np.abs(found.multipliers.sum(axis=1)) == pytest.approx(multipliers, abs=3e-3)
 
 
-@long
+@pytest.mark.long(suite="papers")
 @pytest.mark.real_data
 def test_course_of_table_2_on_a9a(dataset: Get) -> None:
     """kappa 100 and 1 together: F at 1,000 to 8,000 iterations."""
@@ -98,7 +98,7 @@ def test_equalised_odds_on_compas(dataset: Get) -> None:
     assert method.lam[:, 0] == pytest.approx((0.059, 0.0), abs=2e-3)
 
 
-@long
+@pytest.mark.long(suite="papers")
 @pytest.mark.real_data
 def test_demographic_parity_on_a9a_and_bank(dataset: Get) -> None:
     problem = problem_of(dataset("a9a"))
@@ -110,7 +110,7 @@ def test_demographic_parity_on_a9a_and_bank(dataset: Get) -> None:
     assert 0.003 <= method.state.loss[0] - 0.222987 <= 0.009 and worst(problem, method.state)[0] <= 1e-3
 
 
-@long
+@pytest.mark.long(suite="papers")
 @pytest.mark.real_data
 def test_compared_methods_on_a9a(dataset: Get) -> None:
     """SSG with step 1 for 2,600 iterations, IPP-SSG for 3,340 inner ones, IPP-ConEx for 1,940."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import yaml
 
 import partialfair
@@ -24,7 +23,6 @@ SOURCE = Path(partialfair.__file__).parents[1]
 """The source that is tested; not that of this checkout where a deliberate fault was put into a copy."""
 LIMIT = 1500.0  # seconds for one command; a busy machine needs many times what an idle one does
 KILLS = int(os.environ.get("PARTIALFAIR_KILLS", "2"))
-LONG = pytest.mark.skipif(KILLS < 20, reason="runs in `make test-faults`")
 KERNELS = Path(os.environ.get("NUMBA_CACHE_DIR", ROOT / ".cache" / "numba")).absolute()
 
 RUN = "data/runs/demo/loans/alm/kappa=0.2/seed=0"

@@ -115,15 +115,18 @@ def haswell(kernels: Path) -> list[str]:
     return every_algorithm(kernels, **CHOSEN)
 
 
+@pytest.mark.long(suite="processors")
 @ON_X86
 def test_kernels_for_another_processor_give_the_same_bits(here: list[str], haswell: list[str]) -> None:
     assert haswell == here
 
 
+@pytest.mark.long(suite="processors")
 def test_stored_kernels_give_every_algorithm_the_bits_of_new_ones(haswell: list[str], kernels: Path) -> None:
     assert every_algorithm(kernels, **CHOSEN) == haswell
 
 
+@pytest.mark.long(suite="processors")
 def test_the_order_in_which_kernels_are_loaded_changes_no_bit(here: list[str]) -> None:
     """Those of this processor, which ``here`` has called one after another, are all loaded first."""
     assert every_algorithm(**{load_order.VARIABLE: "1"}) == here
@@ -135,6 +138,7 @@ def emulator() -> str:
     return QEMU or needs.lack("emulator", "no qemu-x86_64 here (apt-get install qemu-user)")
 
 
+@pytest.mark.long(suite="processors")
 @ON_X86
 @pytest.mark.usefixtures("haswell")  # which has compiled the kernels: compilers are slow in an emulator
 def test_an_emulated_haswell_gives_the_same_bits(emulator: str, here: list[str], kernels: Path) -> None:

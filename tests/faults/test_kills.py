@@ -1,6 +1,6 @@
 """The workflow is killed at random moments and resumed: the results are those of an undisturbed run.
 
-`make test` kills twice, `make test-faults` 20 times (the environment variable says how often).
+`make test-long` kills twice, and as often as PARTIALFAIR_KILLS says.
 """
 
 import os
@@ -89,6 +89,7 @@ def unlock(lab: Lab, as_told: bool) -> bool:
     return True
 
 
+@pytest.mark.long(suite="kills")
 def test_killed_and_resumed_runs_end_as_undisturbed_ones(finished: Lab, tmp_path: Path) -> None:
     expected = finished.results()
     duration = float((finished.folder / "seconds").read_text())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.lab import JOB, KERNELS, LIMIT, LONG, RUN, SPLIT, TABLE, Lab, kill, make_lab
+from tests.faults.lab import JOB, KERNELS, LIMIT, RUN, SPLIT, TABLE, Lab, kill, make_lab
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def test_a_full_disk_stops_a_job_and_loses_nothing(finished: Lab, disk: Path) ->
     assert model.read_bytes() == before[f"{RUN}/model.npz"]
 
 
-@LONG
+@pytest.mark.long(suite="kills")
 def test_a_full_disk_stops_the_workflow_which_then_goes_on(finished: Lab, disk: Path) -> None:
     lab = make_lab(disk / "lab")
     assert lab.snakemake("splits").returncode == 0
@@ -121,7 +121,7 @@ def test_damaged_compiled_kernels_are_named(suffix: str, spoilt: Lab, tmp_path: 
     assert spoilt.results() == before
 
 
-@LONG
+@pytest.mark.long(suite="kills")
 @pytest.mark.parametrize("name", ["model.npz", "fit.json", "scores.parquet", "metrics.json"])
 def test_a_truncated_result_is_named_and_can_be_made_again(name: str, spoilt: Lab, finished: Lab) -> None:
     path = spoilt.path(f"{RUN}/{name}")
@@ -144,7 +144,7 @@ def test_a_truncated_input_is_named(file: str, spoilt: Lab) -> None:
     told(spoilt.train(), file, "not a readable", "delete the file")
 
 
-@LONG
+@pytest.mark.long(suite="kills")
 def test_two_workflows_in_one_folder(lab: Lab, finished: Lab) -> None:
     first = lab.start(*lab.workflow())
     try:
@@ -173,7 +173,7 @@ def test_a_clock_that_goes_back_reruns_nothing(spoilt: Lab) -> None:
     assert done.returncode == 0 and "Nothing to be done" in done.stdout, done.stdout[-3000:]
 
 
-@LONG
+@pytest.mark.long(suite="kills")
 def test_inputs_from_the_future_do_not_stop_the_workflow(lab: Lab, finished: Lab) -> None:
     assert lab.snakemake("splits").returncode == 0
     tomorrow = time.time() + 86400

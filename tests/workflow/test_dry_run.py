@@ -32,6 +32,7 @@ def costs(project: Project, target: str) -> tuple[Counter[str], float]:
     return planned, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.long(suite="grid")
 def test_whole_grid_dry_run_is_complete_and_takes_time_in_proportion(shipped: Project):
     """Seconds are for `make bench`, which measures up to 20,000 jobs; here two sizes, side by side in one run."""
     shipped.planned("demo")  # the first start of all works out what the next ones remember

@@ -80,6 +80,7 @@ def test_audit_of_a_finished_run_retrains_nothing(audited: Project):
     assert audited.run("git", "status", "--porcelain").stdout == ""
 
 
+@pytest.mark.long(suite="audits")
 def test_make_paper_does_not_let_hard_linked_inputs_look_new(audited: Project, tmp_path: Path):
     """DVC would copy them anew; where they are too large for Snakemake to compare contents, all is trained again."""
     twin = Project(tmp_path / "twin")
@@ -120,6 +121,7 @@ def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project,
     assert clone.planned_training() == {"alm/kappa=0.2/seed=0"}
 
 
+@pytest.mark.long(suite="audits")
 @pytest.mark.parametrize("name", ["reports/tradeoff/tradeoff.csv", "reports/demo/runs.parquet", f"{KEPT}/metrics.json"])
 def test_dvc_itself_does_not_adopt_what_was_edited(audited: Project, tmp_path: Path, name: str):
     audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
@@ -177,6 +179,7 @@ def results(project: Project) -> dict[str, bytes]:
     return {path.relative_to(project.folder).as_posix(): path.read_bytes() for path in found}
 
 
+@pytest.mark.long(suite="kills")
 def test_killed_and_repeated_audits_end_as_an_undisturbed_one(audited: Project, tmp_path: Path):
     """Killed as files come, so that a slow machine is killed at the same steps as a fast one."""
     expected, moments = results(audited), made_in_order(audited)
@@ -203,6 +206,7 @@ def test_killed_and_repeated_audits_end_as_an_undisturbed_one(audited: Project, 
     print(f"{kills} kills, {locks} of them within Snakemake")
 
 
+@pytest.mark.long(suite="audits")
 def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Path):
     audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
     clone = Project(tmp_path / "clone")

@@ -114,6 +114,7 @@ def test_a_dry_run_with_a_cluster_profile_tells_the_documented_resources(project
         assert job["gpu"] == ("1" if "algorithm=timed" in job["wildcards"] else "0")
 
 
+@pytest.mark.long(suite="executors")
 def test_gpu_jobs_take_turns_on_a_workstation_unless_told_otherwise(project: Project):
     spans = timed_spans(project, "--cores", "2")
     assert spans[0][1] <= spans[1][0], spans
@@ -134,6 +135,7 @@ def timed_spans(project: Project, *arguments: str) -> list[tuple[float, float]]:
     return sorted(tuple(json.loads(path.read_text())) for path in folder.iterdir())
 
 
+@pytest.mark.long(suite="executors")
 def test_memory_of_a_workstation_is_a_limit(project: Project):
     """Two jobs of 1,500 MB do not run at once in 2,000 MB."""
     spans = timed_spans(project, "--cores", "2", "--resources", "gpu=2", "mem_mb=2000")
@@ -148,6 +150,7 @@ def test_without_a_gpu_jobs_that_could_use_one_do_not_take_turns(tmp_path: Path,
     assert machine_limits("auto")["gpu"] == 1
 
 
+@pytest.mark.long(suite="executors")
 def test_a_job_that_fails_asks_for_more_when_it_runs_again(project: Project):
     run = "data/runs/demo/simulated/timed/kappa=inf/seed=0/fit.json"
     broken = project.folder / "timed/fail"
@@ -163,6 +166,7 @@ def test_a_job_that_fails_asks_for_more_when_it_runs_again(project: Project):
     assert [(job["mem_mb"], job["runtime"]) for job in asked] == [("1500", "120"), ("3000", "240")]
 
 
+@pytest.mark.long(suite="executors")
 def test_another_batch_system_gives_the_same_bytes(project: Project):
     """The cluster-generic profile with its detached shells; also after Snakemake was killed."""
     project.snakemake("demo")

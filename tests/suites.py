@@ -1,0 +1,153 @@
+"""The long suites: tests that `make test` leaves out, each run again once the code under it has changed.
+
+    python -m tests.suites [--all | --list | SUITE ...] [-- PYTEST_ARGUMENT ...]
+
+A test belongs to a suite by its mark, ``@pytest.mark.long(suite="kills")``. Each suite lists the files that its tests
+depend on. A pass is kept in ``suites.json`` beside this file with the fingerprint of those files and of the tests;
+where it still agrees, the suite is not run again. A pass is kept only if PARTIALFAIR_REQUIRE demanded what the suite
+needs of the machine, since tests are skipped where that is missing. The exit status is 1 if a suite fails.
+"""
+
+import argparse
+import ast
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from partialfair.tables.files import read_json, write_json
+from tests.needs import is_demanded
+
+ROOT = Path(__file__).parents[1]
+PASSED = Path(__file__).with_name("suites.json")
+MARK = re.compile(r"mark\.long\(suite=\"(\w+)\"\)")
+
+PACKAGE = "src/partialfair"
+COMPUTING = tuple(
+    f"{PACKAGE}/{name}/**/*.py" for name in ("algorithms", "constraints", "datasets", "metrics", "models", "tables")
+)
+WORKFLOW = (
+    "Snakefile", "Makefile", "dvc.yaml", "requirements.lock", "workflow/**/*", "src/snakemake_*/**/*.py",
+    *(f"{PACKAGE}/{name}/**/*.py" for name in ("commands", "grid", "jobs", "provenance")),
+    f"{PACKAGE}/plugins.py", f"{PACKAGE}/tables/files.py", "tests/faults/lab.py", "tests/workflow/project.py",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Long tests that depend on the same files.
+
+    Attributes:
+        about: what the tests ask, for ``--list``.
+        under: patterns of the files, besides the test modules, that a failure could come from.
+        needs: what the machine must have, in the words of ``tests/needs.py``.
+        command: what runs it, if not pytest on the modules that bear its mark.
+    """
+
+    about: str
+    under: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+SUITES = {
+    "processors": Suite(
+        "every algorithm gives the same bits with new kernels, on an emulated processor, in any order of loading",
+        (*COMPUTING, f"{PACKAGE}/plugins.py", "requirements.lock", "tests/faults/every_algorithm.py"),
+        ("emulator",),
+    ),
+    "kills": Suite("the workflow and audits killed at random moments, full disks, two runs at once", WORKFLOW),
+    "grid": Suite("dry runs of the whole grid", (*WORKFLOW, "params.yaml", "papers/**/*.yaml")),
+    "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
+    "executors": Suite("the workflow by every executor and batch system, compared to the byte", WORKFLOW),
+    "papers": Suite("acceptance tests of the papers at their size", COMPUTING, ("data",)),
+    "cluster": Suite(
+        "the demo on a real Slurm",
+        (*WORKFLOW, *COMPUTING, "params.yaml", "tests/cluster/*"),
+        ("cluster",),
+        ("tests/cluster/run.sh",),
+    ),
+}  # fmt: skip
+
+
+def modules(name: str) -> list[str]:
+    """Return the test modules that bear the mark of a suite, relative to the root."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [p.relative_to(ROOT).as_posix() for p in files if name in MARK.findall(p.read_text(encoding="utf-8"))]
+
+
+def fingerprint(name: str) -> str:
+    """Return 16 digits that change with the files under a suite or its tests; comments and layout do not count."""
+    suite, digest = SUITES[name], hashlib.sha256()
+    paths = {path for pattern in suite.under for path in ROOT.glob(pattern)}
+    for path in sorted({*paths, *(ROOT / module for module in modules(name))}):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + _content(path) + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _content(path: Path) -> bytes:
+    if path.suffix == ".py":
+        return ast.dump(ast.parse(path.read_text(encoding="utf-8"))).encode()
+    return path.read_bytes()
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    """Run a suite; return the exit status of its command."""
+    command = SUITES[name].command
+    if not command:
+        workers = min((os.cpu_count() or 1) + 1, 8)
+        options = ("-m", f"long(suite='{name}')", "-n", str(workers), "--dist", "loadscope")
+        command = (sys.executable, "-m", "pytest", *options, *modules(name))
+    return subprocess.run([*command, *arguments], cwd=ROOT, check=False).returncode
+
+
+def _stale() -> Iterator[str]:
+    """Yield the suites whose code is not that of their last pass; name the others."""
+    passed = read_json(PASSED) if PASSED.exists() else {}
+    for name in SUITES:
+        if passed.get(name, {}).get("code") == fingerprint(name):
+            print(f"{name}: passed with this code ({passed[name]['seconds']} s)", flush=True)
+        else:
+            yield name
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for and keep what passed; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(SUITES)}")
+    parser.add_argument("--all", action="store_true", help="also those that have passed with this code")
+    parser.add_argument("--list", action="store_true", help="what there is; runs nothing")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    split = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:split])
+    if unknown := sorted(set(given.suites) - set(SUITES)):
+        parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    if given.list:
+        for name, suite in SUITES.items():
+            print(f"{name}: {suite.about}")
+        return 0
+    failed = []
+    for name in given.suites or (SUITES if given.all else _stale()):
+        print(f"\n{name}: {SUITES[name].about}", flush=True)
+        code, start = fingerprint(name), time.monotonic()
+        if _run(name, words[split + 1 :]):
+            failed.append(name)
+        elif skipped := [word for word in SUITES[name].needs if not is_demanded(word)]:
+            print(f"{name}: not kept as passed, since PARTIALFAIR_REQUIRE does not demand {', '.join(skipped)}")
+        elif code == fingerprint(name) and not words[split + 1 :]:
+            passed = read_json(PASSED) if PASSED.exists() else {}
+            seconds = round(time.monotonic() - start)
+            write_json(PASSED, {**passed, name: {"code": code, "seconds": seconds}})
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
