@@ -30,7 +30,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 .PHONY: help demo test test-long test-newest test-gpu test-cluster test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 # In a folder of its own, since times, machine and revision stand in its results: those that are committed stay as they are.
 DEMO := demo
@@ -46,6 +46,8 @@ PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
 # forbids Python to keep byte code.
 test test-long: export PYTHONDONTWRITEBYTECODE :=
+
+figure1:  ## a figure or table from one seed, beside the committed one -> reproduced/ (figure2, plada_table1, ...; ARGS="--seeds 5")
 
 test: $(VENV)/.torch  ## the tests of whatever a change can break, in minutes; those on real data need PARTIALFAIR_DATA_MIRROR
 	$(PYTEST) -m "not long" $(ARGS)
@@ -76,6 +78,13 @@ test-cluster: $(VENV)/.torch  ## the demo on a real Slurm on this machine: insta
 
 resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the jobs it left, unlock, repeat its command
 	@python -m partialfair resume $(ARGS)
+
+# A figure or table by its name in the grid: make figure1, make plada_table1 ARGS="--datasets a9a --seeds 2".
+EXHIBITS := figure% table% auc_figure% auc_table% plada_figure% plada_table% stochastic_figure% stochastic_table% dp_figure% dp_table%
+$(EXHIBITS): $(VENV)/.ready FORCE
+	@python -m partialfair reproduce $@ --cores $(CORES) $(ARGS)
+
+FORCE:
 
 # Brought by the workflow's own rule, so that every raw file has its record.
 data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for some
@@ -169,4 +178,4 @@ lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
-	rm -rf $(DEMO) site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) reproduced site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands import audits, data, project, results, runs
+from partialfair.commands import audits, data, project, reproduce, results, runs
 from partialfair.commands.common import STEPS
 from partialfair.commands.options import Verbs
 from partialfair.errors import PartialFairError
@@ -33,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(data.app, name="data", rich_help_panel=STEPS)
-for theme in (runs, results, project, audits):
+for theme in (runs, results, reproduce, project, audits):
     app.add_typer(theme.app)  # without a name: its verbs are the program's own
 
 
