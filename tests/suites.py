@@ -65,6 +65,14 @@ SUITES = {
     "grid": Suite("dry runs of the whole grid", (*WORKFLOW, "params.yaml", "papers/**/*.yaml")),
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
     "executors": Suite("the workflow by every executor and batch system, compared to the byte", WORKFLOW),
+    "site": Suite(
+        "pages and explorers of the site in a browser, on a phone and in the dark",
+        (
+            "docs/**/*", "papers/**/*", "params.yaml", "reports/*/*.csv", "requirements.lock", "tests/browser.py",
+            *(f"{PACKAGE}/{name}/**/*" for name in ("reporting", "verdicts", "pages", "cards")),
+        ),
+        ("browser",),
+    ),
     "papers": Suite("acceptance tests of the papers at their size", COMPUTING, ("data",)),
     "cluster": Suite(
         "the demo on a real Slurm",
@@ -83,12 +91,19 @@ def modules(name: str) -> list[str]:
 
 def fingerprint(name: str) -> str:
     """Return 16 digits that change with the files under a suite or its tests; comments and layout do not count."""
-    suite, digest = SUITES[name], hashlib.sha256()
+    suite, digest, ignored = SUITES[name], hashlib.sha256(), _ignored()
     paths = {path for pattern in suite.under for path in ROOT.glob(pattern)}
-    for path in sorted({*paths, *(ROOT / module for module in modules(name))}):
+    for path in sorted({*paths, *(ROOT / module for module in modules(name))} - ignored):
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + _content(path) + b"\0")
     return digest.hexdigest()[:16]
+
+
+def _ignored() -> set[Path]:
+    """Return the files that git ignores, which builds write beside the source; none outside a repository."""
+    command = ["git", "ls-files", "--others", "--ignored", "--exclude-standard", "-z", "docs", "reports", "papers"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return {ROOT / name for name in done.stdout.split("\0") if name}
 
 
 def _content(path: Path) -> bytes:

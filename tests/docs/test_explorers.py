@@ -13,7 +13,7 @@ from tests.browser import wait_until
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long(suite="site")]
 
 
 def test_a_laptop_shows_verdict_and_both_numbers_of_a_line_without_scrolling(browser: Any, site: Path) -> None:

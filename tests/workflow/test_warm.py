@@ -10,7 +10,7 @@ import pytest
 
 from tests.workflow.project import TINY, Project, make_project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long(suite="executors")]
 
 ALONE = ("--executor", "local", "--scheduler", "greedy")
 
