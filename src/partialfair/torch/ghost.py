@@ -101,21 +101,13 @@ class StochasticGhost:
 
     def _linear(self, sample: Sample, size: int) -> tuple[Any, Any, Any]:
         """Gradient (N,) of the loss, Jacobian (m, N) of the constraints, of a pair that of the first, values (m,)."""
-        try:
-            with torch.enable_grad():
-                loss, values = sample(size)
-        except ValueError as error:
-            if size == 1 and "more than 1 value per channel" in str(error):
-                raise ConfigError(
-                    "Stochastic Ghost draws single rows, which batch normalisation cannot train on; call network.eval()"
-                ) from error
-            raise
-        values = values.reshape(-1)
-        if self.slack is not None:
-            _require_pair(values, self.slack)
-        rows = range(values.numel() if self.slack is None else 1)
-        gradient = self._gradient(loss)
-        return gradient, np.stack([self._gradient(values[i]) for i in rows]), values.detach().cpu().numpy()
+        with torch.enable_grad():
+            loss, values = _drawn(sample, size)
+            if self.slack is not None:
+                _require_pair(values, self.slack)
+            differentiated = list(values.reshape(-1))[: None if self.slack is None else 1]
+        jacobian = np.stack([self._gradient(value) for value in differentiated])
+        return self._gradient(loss), jacobian, values.detach().reshape(-1).cpu().numpy()
 
     def _gradient(self, value: Tensor) -> Any:
         """Derivative (N,) of a value by the parameters that are trained."""
@@ -171,6 +163,17 @@ class GhostDecay(LRScheduler):  # type: ignore[misc]
         """Step size of each group for the next step."""
         now = [float(group["lr"]) for group in self.optimizer.param_groups]
         return now if self.last_epoch <= 0 else [lr * (1 - self.decay * lr) for lr in now]
+
+
+def _drawn(sample: Sample, size: int) -> tuple[Tensor, Tensor]:
+    try:
+        return sample(size)
+    except ValueError as error:
+        if size == 1 and "more than 1 value per channel" in str(error):
+            raise ConfigError(
+                "Stochastic Ghost draws single rows, which batch normalisation cannot train on; call network.eval()"
+            ) from error
+        raise
 
 
 def _require_pair(values: Tensor, slack: float) -> None:

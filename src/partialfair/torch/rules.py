@@ -12,7 +12,7 @@ Arguments that the rules share:
 * ``strict`` (..., m): constraint values that decide and move the multipliers;
 * ``again`` (..., m): values of an independent draw of rows, for the quadratic term; the same array if there is none;
 * ``k``: number of steps done before this one;
-* ``equality`` (m,): 1 where a constraint reads ``c = 0``, 0 where it reads ``c <= 0``; ``None`` if there is no equality.
+* ``equality`` (m,): 1 where a constraint reads ``c = 0``, 0 where it reads ``c <= 0``; ``None`` if none is one.
 """
 
 import math
@@ -325,7 +325,7 @@ def signs(gram: Array, value: Array, dual: Array, lr: float) -> Array:
         dual: (..., m) multipliers l.
         lr: step size.
     """
-    chosen = (value >= 0) * 2.0 - 1.0
+    chosen = 0 * value + ((value >= 0) * 2.0 - 1.0)
     m = value.shape[-1]
     for _ in range(SWEEPS if m > 1 else 1):
         moved = 0.0

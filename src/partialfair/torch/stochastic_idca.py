@@ -26,8 +26,8 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
     The second part of every constraint is linearised at an anchor, and the convex subproblem solved by a primal-dual
     method (Yu, Neely and Wei, 2017) on batches. After ``inner_steps`` steps the anchor moves to their mean or to the
     last point. The paper's optimiser is ``SGD`` on :attr:`trained` with ``lr = 1 / (2 inner_steps)``; queues and
-    anchors move when it steps. Batches should hold equally many rows of every group. Put networks with batch normalisation or
-    dropout into ``eval`` mode first: the score of a row may depend on that row alone.
+    anchors move when it steps. Batches should hold equally many rows of every group. Put networks with batch
+    normalisation or dropout into ``eval`` mode first: the score of a row may depend on that row alone.
 
     Queues, anchors, the sum of the steps, their number and the settings are in ``state_dict``.
 
