@@ -1,4 +1,4 @@
-"""The methods' steps written out on a list of parameters, for comparison: derivatives by autograd, no hook, no class."""
+"""The steps of the methods written out on a list of parameters, for comparison: derivatives by autograd, no hook."""
 
 from typing import Any
 

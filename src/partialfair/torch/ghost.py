@@ -16,6 +16,7 @@ from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem, gener
 from partialfair.algorithms.stochastic.stochastic_ghost import level_weight
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import is_finite
+from partialfair.torch.derivatives import flat_derivative
 from partialfair.torch.replicas import mean_over_replicas
 
 Sample: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
@@ -106,23 +107,9 @@ class StochasticGhost:
             if self.slack is not None:
                 _require_pair(values, self.slack)
             differentiated = list(values.reshape(-1))[: None if self.slack is None else 1]
-        jacobian = np.stack([self._gradient(value) for value in differentiated])
-        return self._gradient(loss), jacobian, values.detach().reshape(-1).cpu().numpy()
-
-    def _gradient(self, value: Tensor) -> Any:
-        """Derivative (N,) of a value by the parameters that are trained."""
-        try:
-            parts = torch.autograd.grad(
-                value, self._trained, retain_graph=True, allow_unused=True, materialize_grads=True
-            )
-        except RuntimeError as error:
-            if "donated buffers" in str(error):
-                raise ConfigError(
-                    "Stochastic Ghost takes several derivatives of one graph, which torch.compile forbids; set "
-                    "torch._functorch.config.donated_buffer = False before it compiles, or leave the network as it is"
-                ) from error
-            raise
-        return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy()
+        params = self._trained
+        jacobian = torch.stack([flat_derivative(value, params) for value in differentiated]).cpu().numpy()
+        return flat_derivative(loss, params).cpu().numpy(), jacobian, values.detach().reshape(-1).cpu().numpy()
 
     @property
     def _trained(self) -> list[Tensor]:

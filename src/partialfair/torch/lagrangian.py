@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from partialfair.errors import ConfigError
+from partialfair.torch.derivatives import flat_derivative
 from partialfair.torch.multipliers import Evaluation, Multipliers, Values
 from partialfair.torch.replicas import n_replicas
 from partialfair.torch.rules import Ascent, Plada, Switching, signs
@@ -169,13 +170,8 @@ def _prox_linear(duals: Multipliers, evaluation: Evaluation, loss: Tensor, value
     if not torch.is_grad_enabled():
         return evaluation
     params = duals.trained
-
-    def derivative(scalar: Tensor) -> Tensor:
-        parts = torch.autograd.grad(scalar, params, retain_graph=True, allow_unused=True, materialize_grads=True)
-        return torch.cat([part.reshape(-1) for part in parts])
-
-    by_loss = derivative(loss)
-    jacobian = torch.stack([derivative(value) for value in values])
+    by_loss = flat_derivative(loss, params)
+    jacobian = torch.stack([flat_derivative(value, params) for value in values])
     lr = duals.lr
     dual = evaluation.weights.pending["dual"]
     gram, reached = jacobian @ jacobian.T, evaluation.strict - lr * (jacobian @ by_loss)
