@@ -160,7 +160,7 @@ METHODS: dict[str, tuple[Callable[[Any], tuple[Step, Any]], int, float]] = {
     "ssl_alm": (by(ssl_alm, 0.3, proximal=0.5, dual_step=0.1, smoothing=0.9), 800, 2e-3),
     "alm": (by(alm, 0.2, penalty=2.0, dual_step=0.2), 800, 2e-3),
     "switching": (by(switching_subgradient, 0.05, constraint_lr=0.01), 800, 5e-3),
-    "plada": (by(plada, 0.1, dual_step=1.0), 1500, 5e-3),
+    "plada": (by(plada, 0.1, penalty=1.0), 1500, 5e-3),
     "plada prox-linear": (by(plada, 0.1, 1, tolerance=0.1, theta_step="prox_linear"), 1500, 5e-3),
     "ghost": (by_ghost(0.5, 0.1, 0.01), 400, 2e-3),
 }
