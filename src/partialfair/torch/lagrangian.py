@@ -11,7 +11,7 @@ from partialfair.errors import ConfigError
 from partialfair.torch.derivatives import flat_derivative
 from partialfair.torch.multipliers import Evaluation, Multipliers, Values
 from partialfair.torch.replicas import n_replicas
-from partialfair.torch.rules import Ascent, Plada, Switching, signs
+from partialfair.torch.rules import Ascent, Plada, Switching, Weights, signs
 
 Loss: TypeAlias = Tensor | Callable[[], Tensor]
 Given: TypeAlias = Values | Callable[[], Values]
@@ -83,7 +83,7 @@ class Lagrangian:
             second = None if again is None else duals.gathered(_computed(again))
         evaluation = _weigh(duals, vector, second, which)
         if isinstance(duals.rule, Switching):
-            evaluation.on_loss = bool(duals.rule.holds(evaluation.strict, duals.steps, duals._part(which)[1]))
+            evaluation.on_loss = _decided(duals, vector, which).on_loss
         self._checked(evaluation.weights.constraints.sum(), None, evaluation)
         self._held = evaluation
         try:
@@ -99,6 +99,7 @@ class Lagrangian:
             decisive = values if strict is None else duals.gathered(_computed(strict))
             second = None if again is None else duals.gathered(_computed(again))
         evaluation = _weigh(duals, decisive, second, which)
+        evaluation.apart = decisive is not values or second is not None
         if isinstance(duals.rule, Plada) and duals.rule.theta_step == "prox_linear":
             return _prox_linear(duals, evaluation, loss, values)
         return evaluation
@@ -125,17 +126,16 @@ class Lagrangian:
                 vector = duals.gathered(_computed(values))
             with torch.no_grad():
                 decisive = vector if strict is None else duals.gathered(_computed(strict))
-            evaluation = _weigh(duals, decisive, None, which)
-            evaluation.on_loss = bool(duals.rule.holds(evaluation.strict, duals.steps, duals._part(which)[1]))
+            evaluation = _decided(duals, decisive, which)
         if evaluation.on_loss:
             total = _computed(loss)
             self._checked(total, total, evaluation)
             return total
         if vector is None:
             vector = duals.gathered(_computed(values))
-            if self._held is None:  # the worst of the draw whose derivative is taken
-                worst = _weigh(duals, vector, None, which)
-                evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
+        if self._held is None:  # the worst of the draw whose derivative is taken
+            worst = _weigh(duals, vector, None, which)
+            evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
         total = (evaluation.weights.constraints.to(vector.dtype) * vector).sum()
         self._checked(total, None, evaluation)
         return total
@@ -153,6 +153,15 @@ def _computed(given: Any) -> Any:
 def _weigh(duals: Multipliers, strict: Tensor, again: Tensor | None, which: Tensor | None) -> Evaluation:
     """Not compiled: the number of steps, a plain integer, would have it compiled anew in every step."""
     return duals.weigh(strict, again, which)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def _decided(duals: Any, strict: Tensor, which: Tensor | None) -> Evaluation:
+    """Whether a switching method steps on the loss; weights are left to a step on a constraint."""
+    strict = duals._read(strict, which)
+    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._part(which)[1]))
+    return Evaluation(strict, strict, which, Weights(strict, {}), on_loss)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

@@ -197,12 +197,16 @@ class Multipliers(nn.Module):  # type: ignore[misc]
     def require_finite(self, total: Tensor, loss: Tensor | None, evaluation: "Evaluation") -> None:
         """Raise where loss or constraints are no finite numbers, in all replicas if in one.
 
+        Where the values that decide are those of the scalar, it tells of both.
+
         Raises:
             DataError: with the names of the constraints.
         """
         if not self.check:
             return
-        probe = total.detach() + 0 * evaluation.strict.sum()
+        probe = total.detach()
+        if evaluation.apart:
+            probe = probe + 0 * (evaluation.strict.sum() + evaluation.again.sum())
         if n_replicas(self.process_group) > 1:
             probe = mean_over_replicas(probe, self.process_group)
         if math.isfinite(float(probe)):
@@ -315,15 +319,17 @@ class Evaluation:
         strict, again: (m,) values, averaged over replicas.
         which: numbers of the constraints that they are of; ``None`` for all.
         weights: of the constraints.
+        apart: whether these values are others than those whose derivative is taken.
         on_loss: whether the step is on the loss (always but for switching methods).
     """
 
-    __slots__ = ("again", "on_loss", "strict", "weights", "which")
+    __slots__ = ("again", "apart", "on_loss", "strict", "weights", "which")
 
     def __init__(
         self, strict: Tensor, again: Tensor, which: Tensor | None, weights: Weights, on_loss: bool = True
     ) -> None:
         self.strict, self.again, self.which, self.weights, self.on_loss = strict, again, which, weights, on_loss
+        self.apart = True
 
 
 def families_of(constraints: Constraints) -> dict[str, tuple[str, ...]]:

@@ -295,7 +295,7 @@ class Switching(Rule):
     def holds(self, strict: Array, k: int, equality: Array | None = None) -> Array:
         """Whether (..., 1) the constraints seem to hold at step k: then the step is on the loss."""
         violation = strict if equality is None else strict + (abs(strict) - strict) * equality
-        return (violation * largest(violation)).sum(-1)[..., None] <= self.limit(k)
+        return (violation <= self.limit(k)).all(-1)[..., None]
 
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
         """1 for the worst constraint and 0 for the others (-1 for an equality whose value is negative)."""
