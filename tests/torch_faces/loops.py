@@ -111,8 +111,8 @@ class Loop:
     def scalar(self, rows: Tensor) -> Tensor:
         return self.lagrangian(*self.parts(rows))
 
-    def step(self, k: int) -> None:
-        self.optimiser.zero_grad()
+    def step(self, k: int, to_none: bool = True) -> None:
+        self.optimiser.zero_grad(to_none)
         self.scalar(batch_of(k)).backward()
         self.optimiser.step()
 
@@ -161,9 +161,9 @@ class GhostLoop:
         scores = self.network(X[both])[:, 0]
         return bce(scores, y[both]), self.gap(scores, group[both])
 
-    def step(self, k: int) -> None:
+    def step(self, k: int, to_none: bool = True) -> None:
         self.draw = torch.Generator().manual_seed(k)
-        self.optimiser.zero_grad()
+        self.optimiser.zero_grad(to_none)
         self.ghost.backward(self.sample, level=k % 3)
         self.optimiser.step()
         self.schedule.step()

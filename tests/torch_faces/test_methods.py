@@ -95,6 +95,7 @@ def by_ghost(lr: float, slack: float | None, decay: float = 0.05) -> Callable[[A
         schedule, ghost = GhostDecay(optimiser, decay), StochasticGhost(params, slack)
 
         def step(loss: Any, values: Any) -> None:
+            optimiser.zero_grad()
             ghost.full_backward(loss, values)
             optimiser.step()
             schedule.step()
@@ -225,6 +226,7 @@ def test_steps_have_the_bits_of_the_steps_written_out(name: str, dtype: Any) -> 
             lr = lr * (1 - 0.05 * lr) if k else lr
             ghost_step(params, batches, k % 3, KAPPA, lr)
             draws = iter(others)
+            optimiser.zero_grad()
             ghost.backward(lambda size, draws=draws: next(draws), k % 3)
         elif name == "switching":
             on_loss += switching_step(params, 0.01, loss, first, second, lr, 0.05)

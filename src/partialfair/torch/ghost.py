@@ -1,4 +1,4 @@
-"""Stochastic Ghost: directions from subproblems on drawn rows, written to ``p.grad`` for an optimiser of yours.
+"""Stochastic Ghost: directions from subproblems on drawn rows, added to ``p.grad`` for an optimiser of yours.
 
 Source: Benchmark of stochastic approximation algorithms, section 3.2. The subproblem and the weights of the levels are
 those of :mod:`partialfair.algorithms.stochastic`.
@@ -23,10 +23,11 @@ Sample: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
 
 
 class StochasticGhost:
-    """Directions of Stochastic Ghost: its ``backward`` writes their negative to ``p.grad``, in place of the loss's.
+    """Directions of Stochastic Ghost: its ``backward`` adds their negative to ``p.grad``, in place of the loss's.
 
-    A direction is made nearly unbiased by a random number of levels: with a level N, which has the chance
-    ``P(N) = success (1 - success)^N``, and ``J = 2^(N + 1)`` rows, it is ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
+    Directions add up in ``p.grad`` until ``zero_grad``, as derivatives do. One is made nearly unbiased by a random number
+    of levels: with a level N, which has the chance ``P(N) = success (1 - success)^N``, and ``J = 2^(N + 1)`` rows, it is
+    ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
     The paper's optimiser is ``SGD(params, 0.05)`` with the schedule :class:`GhostDecay`.
 
     It draws single rows, which batch normalisation refuses while it trains: put it into ``eval`` mode.
@@ -81,7 +82,7 @@ class StochasticGhost:
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def backward(self, sample: Sample, level: int | None = None) -> None:
-        """Write the negative direction of a step to ``p.grad``.
+        """Add the negative direction of a step to ``p.grad``.
 
         Args:
             sample: draws as many rows as it is told, of the objective and of each group, and returns loss and
@@ -93,12 +94,12 @@ class StochasticGhost:
         halves = [self._linear(sample, 2**level) for _ in (0, 1)]
         whole = tuple((one + other) / 2 for one, other in zip(*halves, strict=True))
         part = sum(self._direction(*half) for half in halves) / 2
-        self._write(direction + (self._direction(*whole) - part) / level_weight(level, self.success))
+        self._add(direction + (self._direction(*whole) - part) / level_weight(level, self.success))
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def full_backward(self, loss: Tensor, values: Tensor) -> None:
-        """Write the negative direction of one batch, without levels: for loss and constraints (m,) without noise."""
-        self._write(self._direction(*self._linear(lambda size: (loss, values), 0)))
+        """Add the negative direction of one batch, without levels: for loss and constraints (m,) without noise."""
+        self._add(self._direction(*self._linear(lambda size: (loss, values), 0)))
 
     def _linear(self, sample: Sample, size: int) -> tuple[Any, Any, Any]:
         """Gradient (N,) of the loss, Jacobian (m, N) of the constraints, of a pair that of the first, values (m,)."""
@@ -125,11 +126,12 @@ class StochasticGhost:
             raise DataError("the subproblem of this batch has no finite solution; look at the loss, or lower lr")
         return direction
 
-    def _write(self, direction: Any) -> None:
+    def _add(self, direction: Any) -> None:
         flat = mean_over_replicas(torch.from_numpy(np.ascontiguousarray(-direction)), self.process_group)
         parameters = self._trained
         for p, part in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
-            p.grad = part.to(p).view_as(p).clone()
+            moved = part.to(p).view_as(p)
+            p.grad = moved.clone() if p.grad is None else p.grad + moved
 
 
 class GhostDecay(LRScheduler):  # type: ignore[misc]

@@ -18,6 +18,8 @@ from partialfair.torch.multipliers import overflowed
 from partialfair.torch.replicas import mean_over_replicas
 
 Tensors = tuple[Tensor, ...]
+UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+"""Layers whose training mode makes the score of a row depend on other rows, or on chance."""
 
 
 class StochasticIDCA(nn.Module):  # type: ignore[misc]
@@ -45,7 +47,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
 
     Raises:
         ConfigError: a number that is not positive, another ``next_iterate``, or a network in
-            ``DistributedDataParallel``.
+            ``DistributedDataParallel``; in ``backward``, layers that look at several rows or draw at random.
     """
 
     queues: Tensor
@@ -82,6 +84,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
         self.register_buffer("anchor", torch.zeros(size, dtype=thetas.dtype, device=thetas.device))
         self.register_buffer("total", torch.zeros(size, dtype=thetas.dtype, device=thetas.device))
         self.register_load_state_dict_pre_hook(_require_as_many)
+        self._unsteady = [layer for layer in network.modules() if isinstance(layer, UNSTEADY)]
         self._step: tuple[Any, ...] | None = None
         self._followed = False
 
@@ -120,6 +123,10 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
         """
         if not self._followed:
             raise ConfigError("this method follows no optimiser; call follow(optimiser) first")
+        if self._step is not None:
+            raise ConfigError("backward was called twice without a step; IDCA takes whole batches, so pass one")
+        if any(layer.training for layer in self._unsteady):
+            raise ConfigError("IDCA compares two points on the same rows; call network.eval() for dropout and norms")
         _, constraint = self._parts
         given = inputs if isinstance(inputs, tuple) else (inputs,)
         here = self.trained
