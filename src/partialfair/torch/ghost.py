@@ -25,9 +25,9 @@ Sample: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
 class StochasticGhost:
     """Directions of Stochastic Ghost: its ``backward`` adds their negative to ``p.grad``, in place of the loss's.
 
-    Directions add up in ``p.grad`` until ``zero_grad``, as derivatives do. One is made nearly unbiased by a random number
-    of levels: with a level N, which has the chance ``P(N) = success (1 - success)^N``, and ``J = 2^(N + 1)`` rows, it is
-    ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
+    Directions add up in ``p.grad`` until ``zero_grad``, as derivatives do. One is made nearly unbiased by a random
+    number of levels: with a level N, which has the chance ``P(N) = success (1 - success)^N``, and ``J = 2^(N + 1)``
+    rows, it is ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
     The paper's optimiser is ``SGD(params, 0.05)`` with the schedule :class:`GhostDecay`.
 
     It draws single rows, which batch normalisation refuses while it trains: put it into ``eval`` mode.
