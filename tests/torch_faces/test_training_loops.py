@@ -258,7 +258,7 @@ def test_parameter_groups_may_differ_in_the_proximal_term() -> None:
 def test_a_layer_that_is_frozen_stands_still_and_moves_again(method: str) -> None:
     loop = loop_of(method)
     layer = loop.network[0].weight
-    for first, frozen, none in ((0, False, True), (10, True, True), (20, True, False), (30, False, True)):
+    for first, frozen, none in ((0, False, False), (10, True, False), (20, False, True), (30, True, True)):
         layer.requires_grad_(not frozen)
         before = layer.detach().clone()
         for k in range(first, first + 10):
@@ -397,7 +397,7 @@ def test_a_scaler_scales_steps_and_skips_them_on_overflow(method: str, optimiser
     while k < 30:
         before = scaled.vector, scaled.duals, scaled.multipliers.steps
         scaled.optimiser.zero_grad()
-        total = scaled.scalar(batch_of(k))
+        total = scaled.scalar(batch_of(k if skipped == 3 else 500 + skipped))
         scaler.scale(total * (2.0**20 if skipped < 3 else 1)).backward()
         if skipped >= 3:
             scaler.unscale_(scaled.optimiser)
@@ -429,6 +429,21 @@ def test_fused_optimisers_get_the_proximal_term_in_the_scale_of_their_gradients(
         scaler.step(scaled.optimiser)
         scaler.update()
     torch.testing.assert_close(scaled.vector, plain.vector, rtol=1e-3, atol=3e-5)
+
+
+def test_anchors_stay_where_they_are_on_overflow() -> None:
+    loop = Loop("ssl_alm", OPTIMISERS["Adam, fused"]).run(5)
+    before = [loop.optimiser.state[p]["anchor"].clone() for p in loop.network.parameters()]
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    loop.optimiser.zero_grad()
+    scaler.scale(8 * loop.scalar(batch_of(5))).backward()
+    scaler.step(loop.optimiser)
+    scaler.update()
+    assert scaler.get_scale() < 2.0**127 and loop.multipliers.steps == 5
+    assert all(
+        torch.equal(a, loop.optimiser.state[p]["anchor"])
+        for a, p in zip(before, loop.network.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("method", ["ghost", "idca"])
@@ -605,6 +620,17 @@ def test_numbers_that_are_not_finite_leave_everything_as_it_was(method: str, wro
     assert torch.equal(before[1], loop.duals) and torch.equal(before[0], loop.vector)
     loop.run(5, first=5)
     assert finite(loop) and loop.multipliers.steps == 10
+
+
+@pytest.mark.parametrize("draw", ["strict", "again"])
+def test_draws_without_a_graph_are_looked_at_too(draw: str) -> None:
+    """With weights that do not look at them, the scalar would be finite."""
+    loop = Loop("ascent", penalty=0.0).run(2)
+    loss, values = loop.parts(batch_of(2))
+    with pytest.raises(DataError, match=r"step 2: constraints \['constraint 1'\] are not finite"):
+        loop.lagrangian(loss, values, **{draw: torch.tensor([0.0, float("nan")])})
+    loop.run(2)
+    assert finite(loop) and torch.isfinite(loop.duals).all()
 
 
 @pytest.mark.parametrize("wrong", ["loss", "constraint"])
