@@ -624,11 +624,11 @@ def test_numbers_that_are_not_finite_leave_everything_as_it_was(method: str, wro
 
 @pytest.mark.parametrize("draw", ["strict", "again"])
 def test_draws_without_a_graph_are_looked_at_too(draw: str) -> None:
-    """With weights that do not look at them, the scalar would be finite."""
+    """The multipliers look at one and the weights at the other: the scalar alone may be finite."""
     loop = Loop("ascent", penalty=0.0).run(2)
     loss, values = loop.parts(batch_of(2))
     with pytest.raises(DataError, match=r"step 2: constraints \['constraint 1'\] are not finite"):
-        loop.lagrangian(loss, values, **{draw: torch.tensor([0.0, float("nan")])})
+        loop.lagrangian(loss, values, **{"strict": values, "again": values} | {draw: torch.tensor([0.0, float("nan")])})
     loop.run(2)
     assert finite(loop) and torch.isfinite(loop.duals).all()
 
