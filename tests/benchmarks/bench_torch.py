@@ -1,4 +1,4 @@
-"""A step of the optimisers of ``partialfair.torch`` against one of the project's own networks, on the same rows.
+"""A step of the methods of ``partialfair.torch`` against one of the project's own networks, on the same rows.
 
 And against what PyTorch needs at least: the same scores and derivatives with the shortest constraint one would write,
 and a step of plain SGD.
@@ -18,7 +18,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
 from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.models.stacked import StackedMLP
-from partialfair.torch import SSLALM, BatchConstraint, SwitchingSubgradient
+from partialfair.torch import BatchConstraint, ssl_alm, switching_subgradient
 from tests.benchmarks.bench_stochastic import benchmark_problem
 from tests.benchmarks.common import Result, result
 
@@ -40,7 +40,7 @@ def seconds(*steps: Callable[[int], None]) -> list[float]:
 
 
 def case(name: str, hidden: tuple[int, ...], batch: int) -> list[float]:
-    """Seconds of the project's own step, of the optimiser's, and of a bare one in PyTorch."""
+    """Seconds of the project's own step, of one in a training loop, and of a bare one in PyTorch."""
     problem, group = benchmark_problem()
     problem = replace(problem, score=StackedMLP(9, hidden))
     sizes = {"batch": batch, "group_batch": batch}
@@ -57,7 +57,7 @@ def case(name: str, hidden: tuple[int, ...], batch: int) -> list[float]:
     def rows_of(k: int) -> list[Any]:
         return [part.at(k)[0] for part in streams]
 
-    steps = _optimiser(name, hidden, problem, group, rows_of), _bare(name, hidden, problem, group, rows_of)
+    steps = _loop(name, hidden, problem, group, rows_of), _bare(name, hidden, problem, group, rows_of)
     return seconds(lambda k: method.step(problem, streams, state, k), *steps)
 
 
@@ -70,10 +70,11 @@ def _network(hidden: tuple[int, ...]) -> nn.Sequential:
     return nn.Sequential(*[part for pair in layers for part in pair][:-1])
 
 
-def _optimiser(name: str, hidden: tuple[int, ...], problem: Any, group: Any, rows_of: Rows) -> Callable[[int], None]:
+def _loop(name: str, hidden: tuple[int, ...], problem: Any, group: Any, rows_of: Rows) -> Callable[[int], None]:
     """A step as docs/torch.md writes it."""
     network, constraint = _network(hidden), BatchConstraint(2, "loss_parity", kappa=KAPPA)
-    optimiser = (SSLALM if name == "ssl_alm" else SwitchingSubgradient)(network.parameters())
+    optimiser = torch.optim.SGD(network.parameters(), 0.01 if name == "ssl_alm" else 0.5)
+    lagrangian = (ssl_alm if name == "ssl_alm" else switching_subgradient)(optimiser, constraint.labels)
     X, y, codes = (torch.as_tensor(part) for part in (problem.X, problem.positive, group))
 
     def loss(rows: Any) -> Any:
@@ -84,12 +85,13 @@ def _optimiser(name: str, hidden: tuple[int, ...], problem: Any, group: Any, row
 
     def step(k: int) -> None:
         rows = rows_of(k)
+        optimiser.zero_grad()
         if name == "switching":
-            optimiser.step(lambda: loss(rows[0]), lambda: values(rows[1]), lambda: values(rows[2]))
-            return
-        with torch.no_grad():
-            again = values(rows[2])
-        optimiser.step(loss(rows[0]), values(rows[1]), again)
+            total = lagrangian(lambda: loss(rows[0]), lambda: values(rows[2]), strict=lambda: values(rows[1]))
+        else:
+            total = lagrangian(loss(rows[0]), values(rows[1]), again=lambda: values(rows[2]))
+        total.backward()
+        optimiser.step()
 
     return step
 
@@ -120,7 +122,7 @@ def _bare(name: str, hidden: tuple[int, ...], problem: Any, group: Any, rows_of:
 
 
 def run() -> list[Result]:
-    """Ratio of the optimiser's step to the project's own by method and size, on one thread, and the largest."""
+    """Ratio of a training loop's step to the project's own by method and size, on one thread, and the largest."""
     out, before = [], torch.get_num_threads()
     torch.set_num_threads(1)
     with threadpool_limits(1):

@@ -32,6 +32,7 @@ SHORT = {
     "vs_fairlearn_threshold_optimizer_time": "against fairlearn ThresholdOptimizer",
     "vs_fairret_time": "against fairret, PyTorch loop",
     "torch_step": "step in PyTorch over our own networks",
+    "torch_peers": "step of the Lagrangian over the faster peer's",
     "auc_network_step_vs_dense": "networks on sparse rows against dense products",
     "ten_million_rows_minutes": "fit on ten million rows, minutes",
     "regression_aware_gain": "squared error of fair regressions, aware",

@@ -20,7 +20,7 @@ HEADLINES = (
     "idca_batched_vs_naive", "step_limit_fraction", "alm_vs_idca_time", "classifier_truthful_share",
     "tight_parity_blind_vs_eg", "tight_parity_aware_vs_eg", "vs_fairlearn_eg_time", "vs_fairlearn_eg_path_time",
     "vs_fairlearn_eg_aware_time", "vs_fairlearn_eg_aware_path_time", "vs_fairret_time",
-    "torch_step", "auc_network_step_vs_dense",
+    "torch_step", "torch_peers", "auc_network_step_vs_dense",
     "ten_million_rows_minutes",
     "regression_aware_gain",
     "acs_fit_seconds", "acs_fit_gib", "rows_growth_exponent", "job_overhead_seconds", "dry_run_seconds",
@@ -46,7 +46,9 @@ MEANING = {
     "group, the smallest of all cells",
     "vs_fairlearn_eg_aware_path_time": "the same along a path of nine tolerances",
     "vs_fairret_time": "against fairret in a PyTorch loop at its violation, the smaller of a9a and bank",
-    "torch_step": "a step of the optimisers for PyTorch over one of our own networks, the largest of six sizes",
+    "torch_step": "a step of the methods for PyTorch over one of our own networks, the largest of six sizes",
+    "torch_peers": "a step of the Lagrangian with Adam over the faster of cooper's and humancompatible-train's, the "
+    "larger of two sizes",
     "auc_network_step_vs_dense": "a step of 60 networks of AUC fairness, against dense matrix products",
     "ten_million_rows_minutes": "one fit on a Parquet file of 10,000,000 rows and 100 columns, processor time",
     "regression_aware_gain": "squared error below that of EquiPy and fairlearn's CorrelationRemover, all with the "

@@ -25,13 +25,15 @@ from partialfair.models.network_function import NetworkFunction  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise  # noqa: E402
 from partialfair.models.torch_backend import pick_device  # noqa: E402
 from partialfair.torch import (  # noqa: E402
-    SSLALM,
     BatchConstraint,
+    Lagrangian,
     Multipliers,
-    StochasticALM,
     StochasticGhost,
     StochasticIDCA,
-    SwitchingSubgradient,
+    alm,
+    plada,
+    ssl_alm,
+    switching_subgradient,
 )
 from tests.algorithms.deep.test_deep_algorithms import SHORT, TINY, taken_up  # noqa: E402
 
@@ -148,18 +150,23 @@ def test_codes_out_of_range_are_a_sentence_and_the_gpu_goes_on() -> None:
     assert torch.isfinite(constraint(scores, torch.tensor([0, 1] * 4, device="cuda"))).all()
 
 
-OPTIMISERS: dict[str, Callable[[Any], Any]] = {
-    "ssl_alm": lambda p: SSLALM(p, 0.1),
-    "alm": lambda p: StochasticALM(p, 0.1),
-    "switching": lambda p: SwitchingSubgradient(p, 0.05),
-    "ghost": lambda p: StochasticGhost(p, slack=0.1),
-    "ghost of any constraints": StochasticGhost,
-    "adam": lambda p: torch.optim.Adam(p, 0.01),
+def sgd(params: Any) -> Any:
+    return torch.optim.SGD(params, 0.1)
+
+
+METHODS: dict[str, tuple[Callable[[Any], Any], Callable[..., Lagrangian]]] = {
+    "ssl_alm": (sgd, ssl_alm),
+    "alm": (sgd, alm),
+    "switching": (lambda p: torch.optim.SGD(p, 0.05), switching_subgradient),
+    "plada": (sgd, plada),
+    "adam": (lambda p: torch.optim.Adam(p, 0.01), lambda o, m: Lagrangian(Multipliers(m).follow(o))),
+    "fused adam, smoothed": (lambda p: torch.optim.Adam(p, 0.01, fused=True), ssl_alm),
 }
+DIRECTIONS = ("ghost", "ghost of any constraints", "idca")
 
 
-@pytest.mark.parametrize("name", [*OPTIMISERS, "idca"])
-def test_every_optimiser_takes_the_steps_of_the_cpu_and_survives_its_file(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*METHODS, *DIRECTIONS])
+def test_every_method_takes_the_steps_of_the_cpu_and_survives_its_file(name: str, tmp_path: Path) -> None:
     X, group, y = batch()
     ends = []
     for device in ("cpu", "cuda"):
@@ -167,34 +174,63 @@ def test_every_optimiser_takes_the_steps_of_the_cpu_and_survives_its_file(name: 
         network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
         family = "partial_demographic_parity" if name.startswith("ghost") else "partial_statistical_parity"
         constraint = BatchConstraint(2, family, kappa=0.1, grid=4).to(device)
-        multipliers = Multipliers(len(constraint.labels)).to(device)
         rows, codes, labels = X.to(device), group.to(device), y.to(device)
-        params = [*network.parameters(), *constraint.parameters()]
-        if name.startswith("ghost"):
-            params = list(network.parameters())
-        optimiser = StochasticIDCA(network, constraint, inner_steps=5) if name == "idca" else OPTIMISERS[name](params)
+        params = [*network.parameters(), *(() if name.startswith("ghost") else constraint.parameters())]
+        optimiser = METHODS[name][0](params) if name in METHODS else torch.optim.SGD(params, 0.05)
+        stateful = {"optimiser": optimiser}
+        if name in METHODS:
+            lagrangian = METHODS[name][1](optimiser, constraint.labels)
+            stateful["multipliers"] = lagrangian.multipliers
+        elif name == "idca":
+            stateful["idca"] = StochasticIDCA(network, constraint, inner_steps=5).follow(optimiser)
+        else:
+            ghost = StochasticGhost(params, 0.1 if name == "ghost" else None)
 
         def loss(scores: Any, labels: Any = labels) -> Any:
             return binary_cross_entropy_with_logits(scores, labels)
 
         for k in range(12):
             if k == 6:  # through a file, as of a job that goes on
-                torch.save(optimiser.state_dict(), tmp_path / "state.pt")
-                optimiser.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=False))
+                torch.save({part: of.state_dict() for part, of in stateful.items()}, tmp_path / "state.pt")
+                stored = torch.load(tmp_path / "state.pt", weights_only=True)
+                for part, of in stateful.items():
+                    of.load_state_dict(stored[part])
+            optimiser.zero_grad()
             if name == "idca":
-                optimiser.step(rows, codes, loss=loss)
-                continue
-            scores = network(rows).squeeze(1)
-            values = constraint(scores, codes)
-            if name == "adam":
-                optimiser.zero_grad()
-                (loss(scores) + multipliers(values)).backward()
-                optimiser.step()
-                multipliers.update(values)
-            elif name.startswith("ghost"):
-                optimiser.full_step(loss(scores), values)
+                stateful["idca"].backward(rows, codes, loss=loss)
             else:
-                optimiser.step(loss(scores), values)
+                scores = network(rows).squeeze(1)
+                values = constraint(scores, codes)
+                if name in METHODS:
+                    lagrangian(loss(scores), values).backward()
+                else:
+                    ghost.full_backward(loss(scores), values)
+            optimiser.step()
         ends.append(torch.cat([p.detach().cpu().reshape(-1) for p in network.parameters()]))
     assert torch.isfinite(ends[1]).all()
     torch.testing.assert_close(ends[1], ends[0], rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_half_precision_with_a_scaler_stays_near_single_precision(name: str) -> None:
+    """fp16 under ``autocast``; a first scale that overflows is skipped without a trace."""
+    X, group, y = (part.to("cuda") for part in batch())
+    ends = {}
+    for half in (False, True):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to("cuda")
+        constraint = BatchConstraint(2, "partial_demographic_parity", kappa=0.1).to("cuda")
+        optimiser = METHODS[name][0](network.parameters())
+        lagrangian = METHODS[name][1](optimiser, 2)
+        scaler = torch.amp.GradScaler("cuda", init_scale=2.0**40, enabled=half)
+        while lagrangian.multipliers.steps < 20:
+            with torch.autocast("cuda", torch.float16, enabled=half):
+                scores = network(X).squeeze(1)
+            optimiser.zero_grad()
+            scaler.scale(
+                lagrangian(binary_cross_entropy_with_logits(scores.float(), y), constraint(scores, group))
+            ).backward()
+            scaler.step(optimiser)
+            scaler.update()
+        ends[half] = torch.cat([p.detach().reshape(-1) for p in network.parameters()])
+    torch.testing.assert_close(ends[True], ends[False], rtol=0.1, atol=0.02)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from partialfair import plugins  # noqa: E402
 from partialfair.audit import audit_scores  # noqa: E402
 from partialfair.errors import ConfigError, DataError, PluginError  # noqa: E402
-from partialfair.torch import BatchConstraint, Multipliers  # noqa: E402
+from partialfair.torch import Ascent, BatchConstraint, Lagrangian, Multipliers  # noqa: E402
 
 FAMILIES = (
     "partial_statistical_parity", "partial_demographic_parity", "partial_equal_opportunity", "partial_equalized_odds",
@@ -61,7 +61,11 @@ def test_values_and_derivatives_are_those_of_the_linear_solvers(constraint: str,
     options = {"interval": [(0.1, 0.6)], "kappa": 0.1, "grid": 4}
     program = plugins.load("constraints", constraint).build(group.astype(np.int16), y, **options)
     module = BatchConstraint(groups, constraint, **options)
-    assert module.labels == program.labels and np.allclose(module.thetas.detach().numpy(), program.start)
+    assert len(set(module.labels)) == len(module.labels) == len(program.labels)
+    assert all(
+        label.endswith(theirs.removeprefix("...")) for label, theirs in zip(module.labels, program.labels, strict=True)
+    )
+    assert np.allclose(module.thetas.detach().numpy(), program.start)
     aux = np.random.default_rng(1).normal(size=program.start.size)
     with torch.no_grad():
         module.thetas.copy_(torch.as_tensor(aux))
@@ -110,6 +114,36 @@ def test_a_batch_without_a_group_says_nothing_of_it() -> None:
     assert with_third.sum() == 4 and (values[with_third] == 0).all() and values.max() > 0
 
 
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_signed_gaps_are_the_middle_of_opposite_constraints(family: str, groups: int) -> None:
+    """One bound on every pair of groups (or, of pSP, on every share), from above and from below."""
+    scores, group, y = (torch.as_tensor(part) for part in batch(groups=groups))
+    module = BatchConstraint(groups, family, kappa=0.08, interval=[(0.1, 0.6)], kappa_scale="absolute", grid=3)
+    values, signed = module(scores, group, y), module.signed(scores, group, y)
+    assert len(signed) == len(module.slack) == len(values) // 2
+    both = torch.cat([signed - module.slack, -signed - module.slack])
+    torch.testing.assert_close(both.sort().values, values.sort().values, rtol=0, atol=1e-12)
+    assert (module.slack - (0.04 if module.thetas.numel() else 0.08)).abs().max() < 1e-12
+
+
+def test_signed_gaps_of_losses_are_differences_of_losses() -> None:
+    scores, group, y = (torch.as_tensor(part) for part in batch(groups=2))
+    losses = torch.nn.functional.softplus(-y * scores)
+    difference = losses[group == 0].mean() - losses[group == 1].mean()
+    module = BatchConstraint(2, "loss_parity", kappa=0.05)
+    torch.testing.assert_close(module.signed(scores, group, y), difference[None])
+
+
+def test_constraints_without_an_opposite_have_no_signed_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = BatchConstraint(2, "partial_demographic_parity")
+    monkeypatch.setattr(module, "constant", module.constant[:, :, :0].sum(dim=2, keepdim=True) + 1.0)
+    monkeypatch.setattr(module, "weight", torch.cat([module.weight[:1] * 2, module.weight[1:]]))
+    scores, group, _ = batch(groups=2)
+    with pytest.raises(ConfigError, match="no pairs of opposite bounds"):
+        module.signed(torch.as_tensor(scores), torch.as_tensor(group))
+
+
 def test_a_network_learns_under_the_constraint() -> None:
     torch.manual_seed(0)
     random = np.random.default_rng(3)
@@ -122,8 +156,9 @@ def test_a_network_learns_under_the_constraint() -> None:
         torch.manual_seed(0)
         network = torch.nn.Sequential(torch.nn.Linear(5, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
         constraint = BatchConstraint(2, interval=[(0.0, 0.5)], kappa=kappa or 1.0, kappa_scale="absolute", grid=5)
-        multipliers = Multipliers(len(constraint.labels))
         optimiser = torch.optim.Adam([*network.parameters(), *constraint.parameters()], 0.01)
+        rule = Ascent(dual_step=1.0, penalty=10.0) if kappa else Ascent(dual_step=0.0, penalty=0.0)
+        lagrangian = Lagrangian(Multipliers(constraint.labels, rule).follow(optimiser))
         rows = torch.as_tensor(np.column_stack([X, group]))
         codes, labels = torch.as_tensor(group), torch.as_tensor(y)
         for _ in range(250):
@@ -132,9 +167,8 @@ def test_a_network_learns_under_the_constraint() -> None:
             loss = torch.nn.functional.softplus(-labels[chosen] * scores).mean()
             values = constraint(scores, codes[chosen])
             optimiser.zero_grad()
-            (loss + (multipliers(values) if kappa else 0.0 * values.sum())).backward()
+            lagrangian(loss, values).backward()
             optimiser.step()
-            multipliers.update(values)
         scores = network(rows).squeeze(1).detach().numpy()
         gaps[kappa] = audit_scores(scores, group, y, interval=[(0.0, 0.5)]).metric("rank_gap")
     assert gaps[None] > 0.35 and gaps[0.05] < 0.15

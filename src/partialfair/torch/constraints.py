@@ -4,7 +4,10 @@ Source: Partial fairness paper, section 5: thresholds theta are trained along wi
 them are smoothed by the clipped linear function. Values keep the graph of the scores.
 """
 
+import copy
 import math
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from partialfair.constraints.family import built
 from partialfair.constraints.program import NONE, HingeProgram, Side, Term
 from partialfair.constraints.stratum_means import LossMeans, sampled
 from partialfair.errors import ConfigError, DataError
+from partialfair.torch.replicas import mean_over_replicas, n_replicas
 
 Table = tuple[Tensor, Tensor, Tensor]
 
@@ -39,10 +43,15 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         kappa_scale: "relative" (kappa times the length of the interval) or "absolute".
         grid: number of ranks of partial statistical parity.
         width: scores between which the smoothed share rises from 0 to 1; below 1 it is nearer to the indicator.
+        process_group: replicas of a data-parallel training that each have a part of the batch, for instance
+            ``torch.distributed.group.WORLD``. Values are then those of all their rows together, also where a replica
+            lacks a group, and their derivatives those that a mean over the replicas makes right
+            (``DistributedDataParallel``). Every replica has to call the constraint as often as the others. ``None`` for
+            the rows of this process alone.
 
     Attributes:
         thetas: (P,) thresholds; empty for families without.
-        labels: m texts that name the constraints.
+        labels: m texts that name the constraints, no two alike.
 
     Raises:
         PluginError: no such family.
@@ -59,6 +68,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         kappa_scale: str = "relative",
         grid: int = 10,
         width: float = 1.0,
+        process_group: Any = None,
     ) -> None:
         super().__init__()
         if not is_finite(width) or not width > 0:
@@ -75,7 +85,8 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             raise ConfigError(
                 f"constraint {constraint!r} compares no mean shares or losses of groups, which is what batches can give"
             )
-        self.n_groups, self.width, self.labels = n_groups, width, means.labels
+        self.n_groups, self.width, self.labels = n_groups, width, _whole(means.labels)
+        self.process_group = process_group
         self.of_losses = isinstance(means, LossMeans)
         self.thetas = nn.Parameter(torch.as_tensor(means.start * width, dtype=torch.get_default_dtype()))
         member = np.zeros((2 * n_groups, means.n_strata))
@@ -136,7 +147,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             member = self.member.index_select(0, cells).to(scores.dtype)  # (n, S)
         except (IndexError, RuntimeError) as error:
             raise DataError(wrong) from error
-        counts = member.sum(dim=0)
+        counts = self._over_replicas(member.sum(dim=0))
         if positive is not None and self.of_losses:
             target = positive.to(scores.dtype)
             features = nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")[:, None]
@@ -145,7 +156,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             thresholds = thetas[self.moves] * self.moving + self.shift if thetas.numel() else self.shift
             features = torch.relu(scores[:, None] - thresholds.to(scores.dtype))
         complete = bool(counts.all())
-        means = (member.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
+        means = self._over_replicas(member.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
         found = nn.functional.pad(means.reshape(-1), (0, 1))[self.place] + self.constant  # (2 m, J, L)
         found = found.squeeze(2) if found.shape[2] == 1 else found.amax(dim=2)
         sides = (self.weight * found).sum(dim=1).view(2, -1)
@@ -156,6 +167,66 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
     def violation(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
         """Largest value of a batch, not below 0."""
         return self(scores, group, y).max().clamp(min=0)
+
+    def signed(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
+        """Signed gaps h (m / 2,) of constraints that come in pairs, ``h <= slack`` and ``-h <= slack``.
+
+        Args:
+            scores, group, y: see :meth:`forward`.
+
+        Raises:
+            ConfigError: the family has constraints without an opposite one.
+        """
+        first, second, _ = self._pairs
+        values = self(scores, group, y)
+        return (values[first] - values[second]) / 2
+
+    @property
+    def slack(self) -> Tensor:
+        """Tolerances (m / 2,) of the signed gaps; kappa where the gaps are differences of groups.
+
+        Raises:
+            ConfigError: see :meth:`signed`.
+        """
+        return self._pairs[2]
+
+    @cached_property
+    def _pairs(self) -> Table:
+        """Numbers (m / 2,) of the constraints above and below, and the tolerances.
+
+        Two constraints are opposite if their sum is the same number at all scores: three random tables of scores tell.
+        """
+        draw = torch.Generator().manual_seed(0)
+        codes = torch.arange(self.n_groups).repeat_interleave(8)
+        y = torch.tensor([-1.0, 1.0]).repeat(4 * self.n_groups)
+        with torch.no_grad():
+            trial = copy.deepcopy(self, {id(self.process_group): None}).cpu().double()
+            table = []
+            for _ in range(3):
+                trial.thetas.copy_(torch.randn(trial.thetas.shape, generator=draw, dtype=torch.float64))
+                scores = torch.randn(len(codes), generator=draw, dtype=torch.float64)
+                table.append(trial(scores, codes, y))
+        values = torch.stack(table, dim=1)  # (m, 3)
+        sums = values[:, None] + values[None]
+        opposite = (sums - sums.mean(dim=2, keepdim=True)).abs().amax(dim=2) < 1e-9
+        opposite &= ~torch.eye(len(values), dtype=torch.bool)
+        if not bool((opposite.sum(dim=1) == 1).all()):
+            raise ConfigError("these constraints are no pairs of opposite bounds on a gap; use their values")
+        first, second = torch.nonzero(opposite.triu()).T
+        slack = -sums[first, second, 0] / 2
+        return first.to(self.place.device), second.to(self.place.device), slack.to(self.weight)
+
+    def _over_replicas(self, sums: Tensor) -> Tensor:
+        """Sums over the rows of all replicas.
+
+        The derivative is that of this replica's rows times the number of replicas: a mean of derivatives over the
+        replicas, as data-parallel training takes it, is then the derivative by all rows.
+        """
+        if self.process_group is None:
+            return sums
+        replicas = n_replicas(self.process_group)
+        whole = replicas * mean_over_replicas(sums, self.process_group)
+        return whole + replicas * (sums - sums.detach())
 
     def _cells(self, scores: Tensor, group: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Group and label (n,) of every row as one number, and whether the label is positive."""
@@ -172,35 +243,6 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
     def _register(self, name: str, values: Tensor) -> None:
         self.register_buffer(name, values, persistent=False)
-
-
-class Multipliers(nn.Module):  # type: ignore[misc]
-    """The method of multipliers on batches: what to add to the loss, and the update after each step.
-
-    Args:
-        n_constraints: m.
-        penalty: weight of the quadratic term.
-        rate: share of the penalty by which multipliers follow the values of a batch; small, because batches are noisy.
-
-    Attributes:
-        values: (m,) multipliers.
-    """
-
-    values: Tensor
-
-    def __init__(self, n_constraints: int, penalty: float = 10.0, rate: float = 0.1) -> None:
-        super().__init__()
-        self.penalty, self.rate = penalty, rate
-        self.register_buffer("values", torch.zeros(n_constraints))
-
-    def forward(self, constraints: Tensor) -> Tensor:
-        """Rockafellar's term for inequalities, of constraint values (m,) with their graph."""
-        shifted = torch.relu(self.values + self.penalty * constraints)
-        return (shifted.square() - self.values.square()).sum() / (2 * self.penalty)
-
-    def update(self, constraints: Tensor) -> None:
-        """Move the multipliers by the values (m,) of a batch; they stay at 0 or above."""
-        self.values.add_(self.rate * self.penalty * constraints.detach()).clamp_(min=0)
 
 
 _PARTS = ("weight", "place", "constant")
@@ -246,6 +288,14 @@ def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
 def is_finite(value: Any) -> bool:
     """Whether a setting is a finite number."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole(labels: Sequence[str]) -> tuple[str, ...]:
+    """Labels in full: "... <= b" goes on from the label before it."""
+    full: list[str] = []
+    for label in labels:
+        full.append(full[-1].rpartition(" >= ")[0] + label.removeprefix("...") if label.startswith("...") else label)
+    return tuple(full)
 
 
 def _floats(values: Any) -> Tensor:

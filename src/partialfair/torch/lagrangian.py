@@ -1,0 +1,189 @@
+"""The scalar whose ``backward()`` gives the derivatives of a constrained step, in a training loop of your own."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from partialfair.errors import ConfigError
+from partialfair.torch.derivatives import flat_derivative
+from partialfair.torch.multipliers import Evaluation, Multipliers, Values
+from partialfair.torch.replicas import n_replicas
+from partialfair.torch.rules import Ascent, Plada, Switching, Weights, signs
+
+Loss: TypeAlias = Tensor | Callable[[], Tensor]
+Given: TypeAlias = Values | Callable[[], Values]
+
+
+class Lagrangian:
+    """``w_0 loss + <w, values>``, with the weights that the rule of some multipliers gives.
+
+    It holds no state. Its derivative is that of the method's step; its value is not that of an augmented Lagrangian
+    (except under ``LBFGS``, which compares values): log the loss, the constraints and the multipliers instead.
+
+    Args:
+        multipliers: :class:`~partialfair.torch.multipliers.Multipliers` that follow the optimiser of the loop.
+    """
+
+    def __init__(self, multipliers: Multipliers) -> None:
+        self.multipliers = multipliers
+        self._held: Evaluation | None = None
+
+    def __call__(
+        self,
+        loss: Loss,
+        values: Given,
+        strict: Given | None = None,
+        again: Given | None = None,
+        *,
+        which: Tensor | None = None,
+    ) -> Tensor:
+        """The scalar of one batch.
+
+        Every argument may be a tensor or a function without arguments that returns it; methods that switch call only
+        those they need.
+
+        Args:
+            loss: scalar with its graph.
+            values: constraint values (m,) with their graph, or a mapping from families to such; at most 0 if they hold.
+            strict: values that decide and move the multipliers, without graph: true rates where ``values`` are smooth
+                surrogates, or those of an independent draw of rows; by default ``values``.
+            again: values of an independent draw for the quadratic term, which makes the step of
+                :class:`~partialfair.torch.rules.Slacks` unbiased; by default ``strict``.
+            which: numbers (j,) of the constraints that all values are of, where a step looks at some of them only.
+
+        Raises:
+            DataError: numbers that are not finite, or values of another number of constraints than the multipliers are.
+        """
+        duals = self.multipliers
+        if isinstance(duals.rule, Switching):
+            return self._switched(loss, values, strict, again, which)
+        scalar, vector = _computed(loss), duals.gathered(_computed(values))
+        evaluation = self._held
+        if evaluation is None:
+            evaluation = self._weighed(scalar, vector, strict, again, which)
+        total = self._combined(scalar, vector, evaluation)
+        self._checked(total, scalar, evaluation)
+        return total
+
+    @contextmanager
+    def hold(self, strict: Given, again: Given | None = None, *, which: Tensor | None = None) -> Iterator[None]:
+        """Weights of a whole batch, for the micro-batches inside: their mean derivative is that of the whole batch.
+
+        Args:
+            strict, again, which: of the whole batch, as in a call.
+        """
+        duals = self.multipliers
+        if isinstance(duals.rule, Plada) and duals.rule.theta_step == "prox_linear":
+            raise ConfigError("a prox-linear step needs the derivatives of the whole batch at once; use 'linearised'")
+        with torch.no_grad():
+            vector = duals.gathered(_computed(strict))
+            second = None if again is None else duals.gathered(_computed(again))
+        evaluation = _weigh(duals, vector, second, which)
+        if isinstance(duals.rule, Switching):
+            evaluation.on_loss = _decided(duals, vector, which).on_loss
+        self._checked(evaluation.weights.constraints.sum(), None, evaluation)
+        self._held = evaluation
+        try:
+            yield
+        finally:
+            self._held = None
+
+    def _weighed(
+        self, loss: Tensor, values: Tensor, strict: Given | None, again: Given | None, which: Tensor | None
+    ) -> Evaluation:
+        duals = self.multipliers
+        with torch.no_grad():
+            decisive = values if strict is None else duals.gathered(_computed(strict))
+            second = None if again is None else duals.gathered(_computed(again))
+        evaluation = _weigh(duals, decisive, second, which)
+        evaluation.apart = decisive is not values or second is not None
+        if isinstance(duals.rule, Plada) and duals.rule.theta_step == "prox_linear":
+            return _prox_linear(duals, evaluation, loss, values)
+        return evaluation
+
+    def _combined(self, loss: Tensor, values: Tensor, evaluation: Evaluation) -> Tensor:
+        weights = evaluation.weights.constraints
+        total: Tensor = loss + (weights.to(values.dtype) * values).sum()
+        duals = self.multipliers
+        if duals.searched and isinstance(duals.rule, Ascent):
+            term = duals.rule.value(duals._part(evaluation.which)[0], evaluation.weights, evaluation.strict)
+            total = total + (loss + term - total).detach()
+        return total
+
+    def _switched(
+        self, loss: Loss, values: Given, strict: Given | None, again: Given | None, which: Tensor | None
+    ) -> Tensor:
+        """The loss alone, or the worst constraint alone."""
+        duals: Any = self.multipliers
+        if again is not None:
+            raise ConfigError("Switching has no quadratic term; pass the draw that decides as strict")
+        evaluation, vector = self._held, None
+        if evaluation is None:
+            if strict is None:
+                vector = duals.gathered(_computed(values))
+            with torch.no_grad():
+                decisive = vector if strict is None else duals.gathered(_computed(strict))
+            evaluation = _decided(duals, decisive, which)
+        if evaluation.on_loss:
+            total = _computed(loss)
+            self._checked(total, total, evaluation)
+            return total
+        if vector is None:
+            vector = duals.gathered(_computed(values))
+        if self._held is None:  # the worst of the draw whose derivative is taken
+            worst = _weigh(duals, vector, None, which)
+            evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
+        total = (evaluation.weights.constraints.to(vector.dtype) * vector).sum()
+        self._checked(total, None, evaluation)
+        return total
+
+    def _checked(self, total: Tensor, loss: Tensor | None, evaluation: Evaluation) -> None:
+        _check(self.multipliers, total, loss, evaluation, record=evaluation is not self._held)
+
+
+def _computed(given: Any) -> Any:
+    return given() if callable(given) and not isinstance(given, Tensor | Mapping) else given
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def _weigh(duals: Multipliers, strict: Tensor, again: Tensor | None, which: Tensor | None) -> Evaluation:
+    """Not compiled: the number of steps, a plain integer, would have it compiled anew in every step."""
+    return duals.weigh(strict, again, which)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def _decided(duals: Any, strict: Tensor, which: Tensor | None) -> Evaluation:
+    """Whether a switching method steps on the loss; weights are left to a step on a constraint."""
+    strict = duals._read(strict, which)
+    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._part(which)[1]))
+    return Evaluation(strict, strict, which, Weights(strict, {}), on_loss)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _check(duals: Multipliers, total: Tensor, loss: Tensor | None, evaluation: Evaluation, record: bool) -> None:
+    duals.require_finite(total, loss, evaluation)
+    if record:
+        duals.record(evaluation)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _prox_linear(duals: Multipliers, evaluation: Evaluation, loss: Tensor, values: Tensor) -> Evaluation:
+    """Weights of PLADA's prox-linear step: ``l s``, from the gradients of the loss and of every gap."""
+    if n_replicas(duals.process_group) > 1:
+        raise ConfigError("a prox-linear step needs the gaps' derivatives on all replicas; use 'linearised'")
+    if not torch.is_grad_enabled():
+        return evaluation
+    params = duals.trained
+    by_loss = flat_derivative(loss, params)
+    jacobian = torch.stack([flat_derivative(value, params) for value in values])
+    lr = duals.lr
+    dual = evaluation.weights.pending["dual"]
+    gram, reached = jacobian @ jacobian.T, evaluation.strict - lr * (jacobian @ by_loss)
+    chosen = signs(gram.to(dual.dtype), reached.to(dual.dtype), dual, lr)
+    weights = type(evaluation.weights)(dual * chosen, evaluation.weights.pending)
+    return Evaluation(evaluation.strict, evaluation.again, evaluation.which, weights)
