@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.audit.reading import in_columns, named_columns, scores_of
+from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
@@ -16,6 +16,7 @@ from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
 from partialfair.tables.columns import read_columns
 from partialfair.tables.files import atomic_path
+from partialfair.tables.intake import MISSING_WORDS
 
 EQUAL = 1e-9
 """Violations this near to each other are the same."""
@@ -33,6 +34,7 @@ def suggest_for_file(
     lengths: Sequence[float] = LENGTHS,
     step: float = STEP,
     min_group_size: int = MIN_GROUP_SIZE,
+    missing: str = "refuse",
 ) -> tuple[Suggestion, dict[str, int]]:
     """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
 
@@ -43,6 +45,7 @@ def suggest_for_file(
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
+        missing: what to do about rows without a score or a group, see :func:`partialfair.audit.audit_scores`.
 
     Returns:
         The suggestion, and the rows of the groups that are left out.
@@ -58,9 +61,9 @@ def suggest_for_file(
     columns = read_columns(Path(path), [score, *names])
     try:
         groups = {name: columns[name] for name in names}
-        sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
+        sample = build_sample(columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS)
     except DataError as error:
-        raise DataError(f"{path}: {in_columns(str(error), score, names)}") from None
+        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, names)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:
@@ -95,7 +98,7 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     if out is not None:
         _draw(found, out)
         if not as_json:
-            print(f"\n{out}")
+            print(f"\n{printable(str(out))}")
 
 
 def as_text(found: Suggestion, small: Mapping[str, int] | None = None) -> str:
