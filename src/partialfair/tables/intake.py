@@ -507,7 +507,7 @@ def _dimensions(source: Any) -> int:
         return int(source.ndim)
     if isinstance(source, list | tuple):
         return 2 if source and all(isinstance(row, list | tuple | np.ndarray) for row in source) else 1
-    return len(np.shape(source))
+    return int(np.asarray(source).ndim)
 
 
 def _of_list(values: Any) -> NDArray[Any]:
