@@ -212,7 +212,7 @@ def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS)
     codes, distinct = pd.factorize(array)
     codes = np.where(missing, -1, codes).astype(np.int64)
     texts = [text_of(value) for value in distinct]
-    lost = [code for code, text in enumerate(texts) if text.strip().casefold() in words]
+    lost = [code for code, text in enumerate(texts) if is_missing(text, words)]
     codes[np.isin(codes, lost)] = -1
     kept = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(texts)))
     place = np.full(len(texts) + 1, -1, np.int64)
@@ -221,6 +221,11 @@ def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS)
     if getattr(array.dtype, "kind", "O") not in "iufb":  # different numbers do not look alike
         refuse_alike(found.texts, where, found.values, found.codes)
     return found
+
+
+def is_missing(value: Any, words: Iterable[str] = NULL_TEXTS) -> bool:
+    """Whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
+    return value.strip().casefold() in words if isinstance(value, str) else _is_null(value)
 
 
 def refuse_collections(name: str, array: NDArray[Any], what: str) -> None:
@@ -392,7 +397,7 @@ def numbers(
         found = np.array([_number(entry) for entry in entries], np.float64)
         found[missing] = np.nan
         texts = np.flatnonzero(np.isnan(found) & ~missing)
-        absent = [isinstance(entries[row], str) and entries[row].strip().casefold() in words for row in texts]
+        absent = [is_missing(entries[row], words) for row in texts]
         missing = missing.copy()
         missing[texts[np.array(absent, bool)]] = True
     bad = ~missing & (~np.isfinite(found) if finite else np.isnan(found))
