@@ -14,7 +14,7 @@ from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-from partialfair.tables.columns import read_columns
+from partialfair.tables.columns import TableFile
 from partialfair.tables.files import atomic_path
 from partialfair.tables.intake import MISSING_WORDS
 
@@ -39,7 +39,7 @@ def suggest_for_file(
     """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
 
     Args:
-        path: CSV with a header line, or parquet.
+        path: see :class:`partialfair.tables.columns.TableFile`.
         score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
             joined by commas.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
@@ -55,10 +55,11 @@ def suggest_for_file(
     """
     if min_group_size < 2:
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
-    names = named_columns(path, group)
+    file = TableFile(path)
+    names = named_columns(file, group)
     if score in names or len(set(names)) < len(names):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
-    columns = read_columns(Path(path), [score, *names])
+    columns = file.columns([score, *names])
     try:
         groups = {name: columns[name] for name in names}
         sample = build_sample(columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS)

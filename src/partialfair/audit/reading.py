@@ -10,8 +10,7 @@ from typing import Any
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
 from partialfair.errors import DataError
-from partialfair.tables.columns import column_names, read_columns
-from partialfair.tables.files import sha256
+from partialfair.tables.columns import TableFile
 from partialfair.tables.intake import MISSING_WORDS
 
 
@@ -21,7 +20,7 @@ def audit_file(
     """Audit a score file.
 
     Args:
-        path: a CSV file with a header line (separated by comma, semicolon, tab or bar), or a parquet file.
+        path: see :class:`partialfair.tables.columns.TableFile`.
         score: name of the score column.
         group: names of the group columns; a text that is none may hold several, joined by commas.
         label: name of the label column.
@@ -30,13 +29,14 @@ def audit_file(
     Raises:
         DataError: naming file, column and row.
     """
-    groups = named_columns(path, group)
+    file = TableFile(path)
+    groups = named_columns(file, group)
     wanted = [score, *groups, *([label] if label else [])]
     repeated = {name for name in wanted if wanted.count(name) > 1}
     if repeated:
         raise DataError(f"{path}: column {repeated.pop()!r} is given for two purposes; name each column once")
-    columns = read_columns(Path(path), wanted)
-    record = {"file_sha256": sha256(path), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    columns = file.columns(wanted)
+    record = {"file_sha256": file.sha256, "date": datetime.now(UTC).isoformat(timespec="seconds")}
     try:
         result = audit_scores(
             columns[score],
@@ -51,10 +51,10 @@ def audit_file(
         raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, groups, label)}") from None
 
 
-def named_columns(path: str | Path, group: str | Sequence[str]) -> list[str]:
+def named_columns(file: TableFile, group: str | Sequence[str]) -> list[str]:
     """Names of the group columns: of texts that are no column, the parts between commas."""
     texts = [group] if isinstance(group, str) else list(group)
-    known = column_names(Path(path)) if any("," in text for text in texts) else []
+    known = file.names if any("," in text for text in texts) else []
     return [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
 
 

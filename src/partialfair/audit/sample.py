@@ -277,8 +277,7 @@ def _of_kept(found: intake.Groups, kept: NDArray[np.bool_]) -> tuple[NDArray[np.
     Raises:
         DataError: fewer than two.
     """
-    codes = found.codes[kept]
-    present = np.bincount(codes, minlength=len(found.names)) > 0
-    if present.sum() < 2:
+    of_kept = found.of(kept)
+    if len(of_kept.names) < 2:
         raise DataError("groups: fewer than two groups are left without rows with missing values; fill them in")
-    return (np.cumsum(present) - 1)[codes], tuple(np.array(found.names, object)[present].tolist())
+    return of_kept.codes, of_kept.names

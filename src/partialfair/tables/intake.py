@@ -66,13 +66,19 @@ class Faults(list[str]):
             self.append(str(error))
 
     def settle(self) -> None:
-        """Raise what was noted as one error.
+        """Raise what was noted as one error, in which a remedy of several faults stands once.
 
         Raises:
             DataError: anything was noted.
         """
-        if self:
-            raise DataError("; ".join(self) if len(self) == 1 else f"{len(self)} faults: " + "; ".join(self))
+        if not self:
+            return
+        of_remedy: dict[str, list[str]] = {}
+        for fault in self:
+            what, _, remedy = fault.partition("; ")
+            of_remedy.setdefault(remedy, []).append(what)
+        told = "; ".join("; ".join([*faults, remedy]) for remedy, faults in of_remedy.items())
+        raise DataError(told if len(self) == 1 else f"{len(self)} faults: {told}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +100,19 @@ class Levels:
         """Which rows (n,) have no value."""
         return self.codes < 0
 
+    def with_missing(self, where: str) -> "Levels":
+        """The column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
+
+        Raises:
+            DataError: the column ``where`` has a value that looks like it.
+        """
+        if not self.missing.any():
+            return self
+        if any(looks_of(text) & looks_of(MISSING_GROUP) for text in self.texts):
+            raise DataError(f"{where} has the value {MISSING_GROUP!r}, which rows without one would join; rename it")
+        codes = np.where(self.missing, len(self.texts), self.codes)
+        return Levels(codes, (*self.texts, MISSING_GROUP), (*self.values, MISSING_GROUP))
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -111,6 +130,13 @@ class Groups:
     def missing(self) -> NDArray[np.bool_]:
         """Which rows (n,) have no group."""
         return self.codes < 0
+
+    def of(self, rows: NDArray[Any]) -> "Groups":
+        """Groups of some rows, all of which have one; names of which none is left are gone."""
+        codes = self.codes[rows]
+        present = np.bincount(codes, minlength=len(self.names)) > 0
+        names = tuple(name for name, occurs in zip(self.names, present, strict=True) if occurs)
+        return Groups((np.cumsum(present) - 1)[codes], names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +371,7 @@ def groups(
             if missing == "refuse":
                 refuse_missing(own.missing, f"{what}: column {name!r}", values, remedy)
             if missing == "group":
-                own = _with_missing_level(own, f"{what}: column {name!r}")
+                own = own.with_missing(f"{what}: column {name!r}")
             absent = own.missing if absent is None else absent | own.missing
             encoded[name] = own
     faults.settle()
@@ -561,16 +587,6 @@ def _categorical(own: Levels, kept: NDArray[np.bool_]) -> Any:
     unique = list(dict.fromkeys(own.texts))  # numbers of two precisions have one text
     place = np.array([unique.index(text) for text in own.texts], np.int64)
     return pd.Series(pd.Categorical.from_codes(place[own.codes[kept]], unique))
-
-
-def _with_missing_level(own: Levels, where: str) -> Levels:
-    """The column with a level of its own for rows without a value."""
-    if not own.missing.any():
-        return own
-    if any(look in looks_of(MISSING_GROUP) for text in own.texts for look in looks_of(text)):
-        raise DataError(f"{where} has a group {MISSING_GROUP!r}, which rows without a value would join; rename it")
-    codes = np.where(own.missing, len(own.texts), own.codes)
-    return Levels(codes, (*own.texts, MISSING_GROUP), (*own.values, MISSING_GROUP))
 
 
 def _number(entry: Any) -> float:
