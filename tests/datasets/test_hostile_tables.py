@@ -107,7 +107,7 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "third label": (cell("y", "2"), ["label 'y': 3 values"]),
     "one label": (whole("y", lambda i: "1"), ["label 'y': 1 value"]),
     "label with a space": (cell("y", " 1"), ["column 'y'", "differ in blanks alone"]),
-    "label in another case": (whole("y", lambda i: ("yes", "no", "No")[i % 3]), ["'no' and 'No' in row 3", "look alike"]),
+    "label in another case": (whole("y", lambda i: ("yes", "no", "No")[i % 3]), ["'no' and 'No'", "look alike"]),
     "half of a gzip file": (gzip.compress(text().encode())[:200], ["compressed by gzip", "cannot be unpacked"]),
     "parquet by another name": (b"PAR1" + bytes(60), ["it is parquet", "end in .parquet"]),
     "header without a name": ("\n" + text(), ["line 1 is empty"]),
