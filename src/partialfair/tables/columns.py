@@ -245,7 +245,7 @@ class TableFile:
             ) from error
         known: tuple[str, ...] = SEPARATORS
         lines = 1
-        if said := _SEPARATOR_LINE.fullmatch(line.strip()):
+        if said := _SEPARATOR_LINE.fullmatch(line.strip(" \r\n")):
             known, lines = (said[1],), 2
             line = rest.partition(b"\n")[0].decode("utf-8", "replace")
         if line.count('"') % 2:
