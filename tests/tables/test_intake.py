@@ -85,6 +85,14 @@ def test_different_values_look_different(values: list[str]) -> None:
     assert list(intake.alike(values)) == []
 
 
+@pytest.mark.parametrize("mixed", [[1, "1"], [1.0, "1"], [True, "True"], [True, 1], ["True", True, "a"]], ids=str)
+def test_a_list_keeps_what_its_entries_are(mixed: list[Any]) -> None:
+    """As an array of NumPy it would hold texts alone, or numbers alone."""
+    for column in (mixed, tuple(mixed), mixed[::-1]):
+        with pytest.raises(DataError, match="look alike"):
+            intake.groups(column)
+
+
 @pytest.mark.parametrize("text", ["none", "NONE", "None", "?", "unknown", "N.A.", "nan"])
 def test_a_word_means_what_its_column_is_for(text: str) -> None:
     absent = {use for use, words in intake.MISSING_WORDS.items() if intake.is_missing(text, words)}

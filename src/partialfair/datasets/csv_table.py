@@ -318,7 +318,7 @@ def _numbers(name: str, column: Any, missing: str, largest: float = LARGEST) -> 
     """A column as numbers, shape (n,), NaN where an entry is missing."""
     where = f"column {name!r}"
     try:
-        values, absent = intake.numbers(column, where, MISSING_WORDS["number"])
+        values, absent = intake.numbers(column, where, MISSING_WORDS["number"], infinite="correct it")
     except DataError as error:
         raise DataError(f"{error}, or put the column into categorical or drop") from error
     if missing == "refuse":

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.errors import DataError
+from partialfair.plugins import nearest
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import check_names, codes_for, group_labels, text_of
 
@@ -50,6 +51,12 @@ MISSING_GROUP = "missing"
 
 MISSING = ("refuse", "drop", "group")
 """What can be done about rows with a missing value."""
+
+BEYOND_ALL = (
+    "write a finite number beyond all others in their place, as ranks alone count: without these rows the result would "
+    "be about other people"
+)
+"""What to do about infinite scores, such as log-odds of 0 and 1."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
@@ -396,7 +403,11 @@ def known_groups(source: Any, names: Sequence[str], what: str, words: Iterable[s
 
 
 def numbers(
-    values: Any, what: str, words: Iterable[str] = NULL_TEXTS, finite: bool = True
+    values: Any,
+    what: str,
+    words: Iterable[str] = NULL_TEXTS,
+    finite: bool = True,
+    infinite: str = BEYOND_ALL,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column of numbers, NaN where one is missing, and which are missing; both (n,).
 
@@ -405,6 +416,7 @@ def numbers(
         what: name of the column, for errors.
         words: texts in lower case that stand for a missing value.
         finite: whether infinite numbers are refused.
+        infinite: what to do about them.
 
     Raises:
         DataError: several dimensions, no rows, dates or complex numbers, or an entry that is no finite number.
@@ -434,7 +446,7 @@ def numbers(
         shown = "a collection" if np.ndim(value) else repr(value)
         raise DataError(
             f"{what}: {shown} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
-            f"{_number_remedy(value, found[row])}"
+            f"{infinite if np.isinf(found[row]) else _number_remedy(value)}"
         )
     return found, missing
 
@@ -483,8 +495,11 @@ def labels(
     if positive is not None:
         chosen = _same_text(text_of(positive), texts)
         if chosen is None:
+            near = nearest(text_of(positive), texts)
+            hint = "" if near is None else f"; did you mean {near!r}?"
             raise DataError(
-                f"{what}: the positive label {text_of(positive)!r} does not occur; the labels are {_shown_list(texts)}"
+                f"{what}: the positive label {text_of(positive)!r} does not occur; the labels are "
+                f"{_shown_list(texts)}{hint}"
             )
     others = tuple(text for text in texts if text != chosen)
     if negative is not None:
@@ -602,13 +617,8 @@ def _number(entry: Any) -> float:
         return np.nan
 
 
-def _number_remedy(value: Any, number: float) -> str:
+def _number_remedy(value: Any) -> str:
     """What to do about an entry that is no number; what a comma means is not guessed where it can mean two things."""
-    if np.isinf(number):
-        return (
-            "write a finite number beyond all others in their place, as ranks alone count: without these rows the "
-            "result would be about other people"
-        )
     text = value.strip() if isinstance(value, str) else ""
     if re.fullmatch(r"-?[1-9]\d{0,2},\d{3}", text):
         return "leave out commas that divide thousands, and write points for decimal ones: this one can be either"
