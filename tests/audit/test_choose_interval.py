@@ -82,12 +82,14 @@ def test_groups_have_names_of_any_kind(frame: pd.DataFrame) -> None:
 def test_scores_are_a_list_a_column_or_an_array(frame: pd.DataFrame) -> None:
     scores, sex = frame["s"].to_numpy(), frame["sex"]
     expected = suggest_interval(scores, sex).table
-    for given in (scores.tolist(), pd.Series(scores, index=np.arange(len(scores))[::-1])):
+    texts = list(map(repr, scores.tolist()))
+    for given in (scores.tolist(), pd.Series(scores, index=[f"p{row}" for row in range(len(scores))]), texts):
         pd.testing.assert_frame_equal(suggest_interval(given, sex).table, expected)
     for wrong, words in (
         (scores[:, None], rf"scores: shape \({len(scores)}, 1\)"),
-        (list(map(str, scores)), "scores: .*pass one real number per row"),
-        (np.ma.masked_less(scores, scores[5] + 1e-12), "scores: the value in row .* is masked"),
+        ([f"{score}%" for score in scores], "scores: '.*%' in row 0 is not a finite number"),
+        (np.ma.masked_less(scores, scores[5] + 1e-12), "scores has no value in row .*masked"),
+        (pd.Series(scores, index=np.arange(len(scores))[::-1]), "groups: row 0 has the index 0, and"),
     ):
         with pytest.raises(DataError, match=words):
             suggest_interval(wrong, sex)

@@ -1,8 +1,12 @@
 """Score files, the command and its exit status, and the page."""
 
+import gzip
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -73,10 +77,10 @@ GOOD = "s,g,y\n" + "".join(f"{i / 200},{'ab'[i % 2]},{i % 3 % 2}\n" for i in ran
         (GOOD, ("--score", "t"), ["no column 't'", "columns: s, g, y"]),
         (GOOD, ("--group", "g,h"), ["no column 'h'"]),
         (GOOD, ("--label", "s", "--score", "s"), ["'s' is given for two purposes"]),
-        (GOOD.replace("0.05,a", "high,a"), (), ["column 's', row 11 after the header", "'high'", "drop"]),
-        (GOOD.replace("0.05,a", ",a"), (), ["column 's', row 11 after the header", "''"]),
+        (GOOD.replace("0.05,a", "high,a"), (), ["column 's': 'high' in row 11 after the header", "drop"]),
+        (GOOD.replace("0.05,a", ",a"), (), ["column 's' has no value in row 11 after the header"]),
         (GOOD.replace("0.05,a", "inf,a"), (), ["'inf'", "finite"]),
-        (GOOD.replace("0.05,a", "nan,a"), (), ["'nan'", "finite"]),
+        (GOOD.replace("0.05,a", "nan,a"), (), ["column 's' has no value in row 11 after the header ('nan')"]),
         (GOOD.replace("0.05,a", "0.05,"), (), ["column 'g' has no value in row 11 after the header"]),
         (GOOD.replace(",b,", ",a,"), (), ["one group, 'a'", "column 'g'"]),
         (GOOD.replace("0.05,a,1", "0.05,a,7"), ("--label", "y"), ["column 'y': 3 values ('0', '1', '7')", "two"]),
@@ -96,7 +100,7 @@ GOOD = "s,g,y\n" + "".join(f"{i / 200},{'ab'[i % 2]},{i % 3 % 2}\n" for i in ran
         (GOOD.replace("0.05,a", '"1,386",a'), (), ["'1,386'", "this one can be either"]),
         (GOOD.replace("0.05,a", '"1,308,060",a'), (), ["'1,308,060'", "leave out the commas that divide thousands"]),
         (GOOD.replace("0.05,a", '"1,386.5",a'), (), ["'1,386.5'", "leave out the commas that divide thousands"]),
-        (GOOD, ("--label", "y", "--positive", "2"), ["the positive label '2' does not occur; the labels are 0, 1"]),
+        (GOOD, ("--label", "y", "--positive", "2"), ["the positive label '2' does not occur; the labels are '0', '1'"]),
         (GOOD, ("--min-group-size", "150"), ["fewer than two groups have at least 150 rows", "a: 100, b: 100"]),
     ],
 )
@@ -249,3 +253,82 @@ def test_a_doubtful_positive_label_is_asked_for(frame: pd.DataFrame, labels: tup
     assert found.positive_label == labels[0]
     numbers = audit_scores(frame["s"], frame["sex"], np.where(frame["y"] > 0, 10, 9), replicates=0)
     assert numbers.positive_label == "10"
+
+
+FORMATS: dict[str, tuple[Callable[[pd.DataFrame, Path], Any], str]] = {
+    "scores.feather": (lambda frame, path: frame.to_feather(path), "it is Feather"),
+    "scores.pkl": (lambda frame, path: frame.to_pickle(path), "it is a pickle of Python"),
+    "scores.xlsx": (lambda frame, path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "workbook"),
+    "scores.xls": (lambda frame, path: path.write_bytes(b"\xd0\xcf\x11\xe0" + bytes(50)), "old Excel"),
+    "scores.h5": (lambda frame, path: path.write_bytes(b"\x89HDF\r\n" + bytes(50)), "HDF5"),
+    "scores.npy": (lambda frame, path: np.save(path, frame["s"].to_numpy()), "an array of NumPy"),
+    "scores.dta": (lambda frame, path: frame.to_stata(path), "Stata"),
+    "scores.jsonl": (lambda frame, path: frame.to_json(path, orient="records", lines=True), "it is JSON"),
+    "scores.json": (lambda frame, path: frame.to_json(path, orient="records"), "it is JSON"),
+    "scores.orc": (lambda frame, path: frame.to_orc(path), "it is ORC"),
+    "scores.tar": (lambda frame, path: path.write_bytes(bytes(257) + b"ustar" + bytes(250)), "tar archive"),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_another_format_is_named(name: str, tmp_path: Path) -> None:
+    write, words = FORMATS[name]
+    write(pd.read_csv(io.StringIO(GOOD)), tmp_path / name)
+    for use in (audit_file, suggest_for_file):
+        with pytest.raises(DataError, match=rf"{name}: this is no CSV file; .*{words}"):
+            use(tmp_path / name, score="s", group="g")
+
+
+def test_a_file_that_is_named_in_another_encoding_is_audited(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/m\xe4nner.csv"))
+    path.write_text(GOOD)
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe4"))
+    names = ["--by", os.fsdecode(b"Zo\xeb"), "--owner", os.fsdecode(b"Zo\xeb")]
+    done = run(str(path), "--score", "s", "--group", "g", "--replicates", "0", "--out", str(out), *names)
+    assert done.exit_code == 0, done.output
+    page = (out / "audit.html").read_text(encoding="utf-8")
+    assert "m\\xe4nner.csv" in page and "Zo\\xeb" in page
+    bad = run(str(path), "--score", "nope", "--group", "g")
+    assert "there is no column 'nope'" in str(bad.exception)
+
+
+@pytest.mark.parametrize("compress", [lambda text: text, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("verb", ["audit", "choose-interval"])
+def test_what_comes_through_a_pipe_is_read(verb: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(GOOD)
+    options = ["--score", "s", "--group", "g", "--json", *(["--replicates", "0"] if verb == "audit" else [])]
+
+    def told(source: str, **given: Any) -> Any:
+        command = [sys.executable, "-m", "partialfair", verb, source, *options]
+        done = subprocess.run(command, capture_output=True, check=True, **given)
+        found = json.loads(done.stdout)
+        return {
+            name: value for name, value in found.items() if name not in ("source", "command", "date", "file_sha256")
+        }
+
+    wanted = told(str(tmp_path / "s.csv"))
+    for source in ("-", "/dev/stdin"):
+        assert told(source, input=compress(GOOD.encode())) == wanted
+    reader, writer = os.pipe()
+    os.write(writer, compress(GOOD.encode()))
+    os.close(writer)
+    assert told(f"/dev/fd/{reader}", pass_fds=(reader,)) == wanted
+
+
+def test_an_error_of_decoding_names_column_and_row(tmp_path: Path) -> None:
+    lines = ["sex,id,score", *(f"m{'äö'[row % 2]},{row},0.{row}" for row in range(60))]
+    (tmp_path / "s.csv").write_bytes("\n".join(lines).replace("mä,0", "ma,0").encode("latin-1"))
+    for use in (audit_file, suggest_for_file):
+        with pytest.raises(DataError, match=r"column 'sex' holds b'm\\xf6' in row 2 after the header, .*not UTF-8"):
+            use(tmp_path / "s.csv", score="score", group="sex")
+
+
+def test_excels_line_tells_the_separator(tmp_path: Path) -> None:
+    wanted = audit_scores(*(pd.read_csv(io.StringIO(GOOD))[name] for name in "sg"), replicates=0).to_dict()
+    for first, mark in (("sep=;", ";"), ("SEP=\t", "\t"), ('"sep=,"', ",")):
+        (tmp_path / "s.csv").write_text(f"{first}\n{GOOD.replace(',', mark)}")
+        found = audit_file(tmp_path / "s.csv", score="s", group="g", replicates=0).to_dict()
+        assert found["overall"] == wanted["overall"]
+    (tmp_path / "s.csv").write_text("sep=;\n")
+    with pytest.raises(DataError, match="line 2 is empty; write the names of the columns there"):
+        audit_file(tmp_path / "s.csv", score="s", group="g")

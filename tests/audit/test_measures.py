@@ -196,8 +196,8 @@ def test_a_pair_that_is_not_estimable_has_a_reason_and_fails_its_gate() -> None:
         ({"min_group_size": 3000}, DataError, ["at least 3000 rows", "F:"]),
         ({"replicates": 1}, ConfigError, ["replicates: 1"]),
         ({"level": 95}, ConfigError, ["level: 95"]),
-        ({"positive": "2"}, DataError, ["'2' does not occur", "0, 1"]),
-        ({"positive": float("nan")}, DataError, ["labels: the positive label is nan, missing", "0, 1"]),
+        ({"positive": "2"}, DataError, ["'2' does not occur", "'0', '1'"]),
+        ({"positive": float("nan")}, DataError, ["labels: the label nan is a missing value"]),
     ],
 )
 def test_unsuitable_settings_are_refused(frame: pd.DataFrame, change: Any, error: type, parts: list[str]) -> None:

@@ -1,12 +1,15 @@
 """Bad files of one's own: each is one sentence that names file, column or row; none gives a silent result."""
 
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from partialfair.datasets.named import named_dataset
@@ -65,14 +68,31 @@ WORDS = [
     "12%",
     "$5",
     "1.2.3",
-    "--",
-    "?",
-    "none",
     "#REF!",
     "1e",
     "½",
 ]
-MISSING = ["", " ", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "null", "NULL"]
+MISSING = [
+    "",
+    " ",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "<NA>",
+    "nan",
+    "null",
+    "NULL",
+    "?",
+    "-",
+    "--",
+    ".",
+    "None",
+    "none",
+    "unknown",
+    "Unknown",
+    "N.A.",
+]
 BAD: dict[str, tuple[str | bytes, list[str]]] = {
     # One bad cell must not turn a column of numbers into as many categories.
     **{f"bad cell {word}": (cell("x", word), ["column 'x'", ROW8, "categorical or drop"]) for word in WORDS},
@@ -84,17 +104,17 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
         for word in ("", "  ")
     },
     **{f"missing label {word!r}": (cell("y", word), ["column 'y' has no value"]) for word in ("", "NA", "NaN")},
-    "third label": (cell("y", "2"), ["label 'y' takes 3 values"]),
-    "one label": (whole("y", lambda i: "1"), ["label 'y' takes 1 values"]),
-    "label with a space": (cell("y", " 1"), ["label 'y'", "differ in blanks alone"]),
-    "label in another case": (whole("y", lambda i: ("yes", "no", "No")[i % 3]), ["label 'y'", "takes 3 values"]),
-    "gzip": (gzip.compress(text().encode()), ["compressed by gzip", "unpack it"]),
+    "third label": (cell("y", "2"), ["label 'y': 3 values"]),
+    "one label": (whole("y", lambda i: "1"), ["label 'y': 1 value"]),
+    "label with a space": (cell("y", " 1"), ["column 'y'", "differ in blanks alone"]),
+    "label in another case": (whole("y", lambda i: ("yes", "no", "No")[i % 3]), ["'no' and 'No'", "look alike"]),
+    "half of a gzip file": (gzip.compress(text().encode())[:200], ["compressed by gzip", "cannot be unpacked"]),
     "parquet by another name": (b"PAR1" + bytes(60), ["it is parquet", "end in .parquet"]),
     "header without a name": ("\n" + text(), ["line 1 is empty"]),
     "header alone, without its end": ("g,x,town,y", ["there are no rows"]),
     "one group": (whole("g", lambda i: "f"), ["1 groups are left"]),
     "group of one row": (cell("g", "x"), ["fewer than 10 rows in group 'x': 1"]),
-    "group with another case": (cell("g", "F"), ["group 'F': 1"]),
+    "group with another case": (cell("g", "F"), ["column 'g': 'f' and 'F' in row 8", "look alike"]),
     "group with a space": (cell("g", "f "), ["'f' and 'f ' differ in blanks alone; write them alike"]),
     "groups of one row each": (whole("g", lambda i: f"p{i}"), ["fewer than 10 rows"]),
     # Identifiers.
@@ -135,7 +155,7 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "html": ("<!doctype html>\n<html><body>not found</body></html>\n", ["there is no column"]),
     "json": ('{"g": "f", "x": 1}\n', ["t.csv"]),
     # Numbers that are none, as a column.
-    "booleans with a mistake": (cell("y", "true"), ["label 'y' takes 3 values"]),
+    "booleans with a mistake": (cell("y", "true"), ["column 'y': '1' and 'true' in row 8", "look alike"]),
     "a formula": (cell("x", "=1+1"), ["column 'x'", ROW8]),
     "a unit": (cell("x", "3 kg"), ["column 'x'", ROW8]),
     "a range": (cell("x", "3-5"), ["column 'x'", ROW8]),
@@ -164,6 +184,16 @@ def test_a_bad_table_is_one_sentence(case: str) -> None:
 
 GOOD: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "plain": (text(), {}),
+    "gzip": (gzip.compress(text().encode()), {}),
+    "bzip2": (bz2.compress(text().encode()), {}),
+    "xz": (lzma.compress(text().encode()), {}),
+    "Zstandard": (pa.compress(text().encode(), codec="zstd", asbytes=True), {}),
+    "Excel's separator line": ("sep=;\n" + text(separator=";"), {}),
+    "a separator that only Excel's line tells": ("sep=:\r\n" + text(separator=":", end="\r\n"), {}),
+    "a doubled column that is dropped": (
+        text().replace("town,y", "town,y,town", 1).replace("\n", ",a\n").replace("town,a", "town", 1),
+        {"drop": ["town"]},
+    ),
     "semicolons": (text(separator=";"), {}),
     "tabs": (text(separator="\t"), {}),
     "bars": (text(separator="|"), {}),
@@ -237,7 +267,7 @@ def test_check_refuses_files_and_columns_that_are_not_there(changes: dict[str, A
 
 @pytest.mark.parametrize("positive", ["yes", "no"])
 def test_a_label_in_two_cases_is_not_half_negative(positive: str) -> None:
-    with pytest.raises(DataError, match="takes .* and .*; write them alike"):
+    with pytest.raises(DataError, match="column 'y': 'yes' and 'YES' in row 3 .*look alike; write them alike"):
         load(whole("y", lambda i: ("yes", "no", "YES", "No")[i % 4]), positive=positive)
 
 

@@ -179,19 +179,21 @@ def test_scores_that_cannot_be_mapped_are_refused(make_rows: Any) -> None:
     maps = PartialFairPostProcessor(interval=BOTTOM, kappa=0.5).fit_scores(scores, sensitive_features=rows.group)
     missing = np.where(np.arange(600) == 7, np.nan, scores)
     for wrong, words in (
-        (scores[:, None], "scores have 2 dimensions; pass one number per row"),
-        (missing, "the score in row 7 is nan"),
-        (rows.y, "scores are no numbers"),
-        ([[0.5]] * 599 + [[0.5, 1.0]], "scores are no numbers"),
-        (scores + 1j, "scores are of type complex128; pass one real number per row"),
-        (np.arange(600).astype("datetime64[s]"), "scores are of type datetime64"),
-        (np.ma.masked_array(scores, np.arange(600) == 7), "scores: the value in row 7 is masked"),
+        (scores[:, None], r"scores: shape \(600, 1\); pass one number per row"),
+        (missing, "scores: column 'scores' has no value in row 7; pass numbers"),
+        (rows.y, "scores: '.*' in row 0 is not a .*number"),
+        ([[0.5]] * 599 + [[0.5, 1.0]], "scores: a collection in row 0 is not a .*number"),
+        (scores + 1j, "scores: values of type complex128 cannot be ranked as scores; pass real numbers"),
+        (np.arange(600).astype("datetime64[s]"), "scores: values of type datetime64.* cannot be ranked"),
+        (np.ma.masked_array(scores, np.arange(600) == 7), r"scores: column 'scores' has no value in row 7 \(masked\)"),
     ):
         for use in (maps.map_scores, PartialFairPostProcessor(interval=BOTTOM).fit_scores):
             with pytest.raises(InputError, match=words):
                 use(wrong, sensitive_features=rows.group)
     infinite = np.where(np.isnan(missing), np.inf, scores)
-    with pytest.raises(InputError, match="the score in row 7 is inf"):
+    with pytest.raises(
+        InputError, match="scores: inf in row 7 is not a finite number .*; write a finite number beyond all others"
+    ):
         PartialFairPostProcessor().fit_scores(infinite, sensitive_features=rows.group)
     mapped = maps.map_scores(np.where(np.isnan(missing), -np.inf, scores), sensitive_features=rows.group)
     assert mapped[7] == -np.inf and np.isfinite(np.delete(mapped, 7)).all()

@@ -193,6 +193,20 @@ def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source:
     assert not {"a9a", "idca", "alm"} & changed_by(source)
 
 
+def test_a_guard_of_what_people_pass_counts_for_nothing(source: Path, changed_by: ChangedBy):
+    """Nor does the intake behind it; another decorator does."""
+    for name in ("guards", "intake"):
+        module = source / "partialfair" / "tables" / f"{name}.py"
+        module.write_text(module.read_text() + "VALUE = 1\n")
+    metric = source / "partialfair" / "metrics" / "partial.py"
+    text = metric.read_text()
+    assert "@guards.of_rows\ndef sp(" in text
+    metric.write_text(text.replace("@guards.of_rows\ndef sp(", "def sp("))
+    assert changed_by(source) == set()
+    metric.write_text(text.replace("@guards.of_rows\ndef sp(", "@np.vectorize\ndef sp("))
+    assert "evaluation" in changed_by(source)
+
+
 def test_a_kind_of_exhibit_outdates_what_it_draws(source: Path, changed_by: ChangedBy):
     path = source / "partialfair" / "reporting" / "kinds" / "densities.py"
     path.write_text(path.read_text() + "\nADDED = 1\n")

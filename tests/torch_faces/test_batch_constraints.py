@@ -192,3 +192,24 @@ def test_what_cannot_be_used_is_refused() -> None:
         module(scores, group[:5], y)
     with pytest.raises(DataError, match=r"0\.\.1"):
         module(scores, group + 1, y)
+
+
+@pytest.mark.parametrize(
+    ("group", "y", "words"),
+    [
+        ([0.0, 1.0, float("nan"), 1.0], None, "group holds numbers that are not whole or NaN"),
+        ([0.0, 1.0, 0.5, 1.0], None, "group holds numbers that are not whole or NaN"),
+        ([0, 1, 0, 1], [1.0, 0.0, float("nan"), 1.0], "y holds NaN, which is no label"),
+        ([0, 1, -1, 1], None, "group codes must lie in 0..1"),
+    ],
+)
+def test_a_row_without_a_group_or_label_is_refused(group: list, y: list | None, words: str) -> None:
+    family = "partial_demographic_parity" if y is None else "partial_equal_opportunity"
+    labels = None if y is None else torch.tensor(y)
+    with pytest.raises(DataError, match=words):
+        BatchConstraint(2, family)(torch.arange(4.0), torch.tensor(group), labels)
+
+
+def test_whole_numbers_of_any_type_are_codes() -> None:
+    found = [BatchConstraint(2)(torch.arange(4.0), torch.tensor([0, 1, 0, 1]).to(kind)) for kind in (int, float, bool)]
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])

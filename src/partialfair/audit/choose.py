@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.audit.reading import in_columns, named_columns, scores_of
+from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-from partialfair.tables.columns import read_columns
+from partialfair.tables.columns import TableFile
 from partialfair.tables.files import atomic_path
+from partialfair.tables.intake import MISSING_WORDS
 
 EQUAL = 1e-9
 """Violations this near to each other are the same."""
@@ -33,16 +34,18 @@ def suggest_for_file(
     lengths: Sequence[float] = LENGTHS,
     step: float = STEP,
     min_group_size: int = MIN_GROUP_SIZE,
+    missing: str = "refuse",
 ) -> tuple[Suggestion, dict[str, int]]:
     """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
 
     Args:
-        path: CSV with a header line, or parquet.
+        path: see :class:`partialfair.tables.columns.TableFile`.
         score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
             joined by commas.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
+        missing: what to do about rows without a score or a group, see :func:`partialfair.audit.audit_scores`.
 
     Returns:
         The suggestion, and the rows of the groups that are left out.
@@ -52,15 +55,16 @@ def suggest_for_file(
     """
     if min_group_size < 2:
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
-    names = named_columns(path, group)
+    file = TableFile(path)
+    names = named_columns(file, group)
     if score in names or len(set(names)) < len(names):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
-    columns = read_columns(Path(path), [score, *names])
+    columns = file.columns([score, *names])
     try:
         groups = {name: columns[name] for name in names}
-        sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
+        sample = build_sample(columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS)
     except DataError as error:
-        raise DataError(f"{path}: {in_columns(str(error), score, names)}") from None
+        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, names)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:
@@ -95,7 +99,7 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     if out is not None:
         _draw(found, out)
         if not as_json:
-            print(f"\n{out}")
+            print(f"\n{printable(str(out))}")
 
 
 def as_text(found: Suggestion, small: Mapping[str, int] | None = None) -> str:

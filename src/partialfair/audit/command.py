@@ -9,6 +9,7 @@ from typing import Any
 
 from partialfair.audit import audit_file
 from partialfair.audit.rates import RATIO
+from partialfair.audit.reading import printable
 from partialfair.audit.words import NOT_STATED, user
 from partialfair.errors import ConfigError
 
@@ -47,13 +48,15 @@ def run(
     given = [(name, limit) for name, several in limits.items() for limit in several or ()]
     gates = _gates([*given, *map(_gate, others)])
     interval = [_pair(text) for text in intervals] or [(0.0, 1.0)]
-    result = audit_file(source, gates=gates, interval=interval, by=user() if by is None else by, **options)
-    result = replace(result, record={**result.record, "command": shlex.join(["partialfair", *sys.argv[1:]])})
+    options["owner"] = printable(options.get("owner") or "")
+    result = audit_file(source, gates=gates, interval=interval, by=printable(user() if by is None else by), **options)
+    command = printable(shlex.join(["partialfair", *sys.argv[1:]]))
+    result = replace(result, record={**result.record, "command": command})
     print(result.to_json() if as_json else result.to_text(), end="" if as_json else "\n")
     written = result.write(out) if out is not None else []
     if not as_json:
         for path in written:
-            print(f"\n{path}" if path == written[0] else path)
+            print("\n" * (path == written[0]) + printable(str(path)))
         print("\n" + footer(result.record))
     return 0 if result.passed else EXCEEDED
 

@@ -12,7 +12,7 @@ from partialfair import __version__
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement, measure
 from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
-from partialfair.audit.sample import Sample, build_sample, counts_above
+from partialfair.audit.sample import IN_MEMORY, Sample, build_sample, counts_above
 from partialfair.audit.words import counted
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
@@ -47,6 +47,8 @@ def audit_scores(
     source: str = "scores",
     by: str | None = None,
     owner: str | None = None,
+    missing: str = "refuse",
+    words: Mapping[str, frozenset[str]] = IN_MEMORY,
 ) -> AuditResult:
     """Audit scores of any model.
 
@@ -75,6 +77,10 @@ def audit_scores(
         source: what to call the data in the result.
         by: who runs the audit.
         owner: who answers for the model.
+        missing: what to do about rows without a score, a group or a label: "refuse" them, "drop" them, or make a
+            "group", called "missing", of those without a group. Rows that are left out are counted in the record.
+        words: texts in lower case that stand for a missing value, by what a column is for ("group", "label", "number");
+            by default those of :data:`partialfair.tables.intake.NULL_TEXTS`.
 
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.
@@ -87,7 +93,7 @@ def audit_scores(
         raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
     if positive is not None and labels is None:
         raise ConfigError(f"positive is {positive!r}, but no labels are given; pass them, or drop it")
-    sample = build_sample(scores, groups, labels, threshold, positive)
+    sample = build_sample(scores, groups, labels, threshold, positive, missing, words)
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     compared = _compared(sample, sizes, min_group_size)
@@ -111,9 +117,18 @@ def audit_scores(
             for name, limit in gates.items()
         ],
         unions=unions,
-        record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None},
+        record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None}
+        | left_out(sample, missing),
         **_of_sample(sample, pooled, compared),
     )
+
+
+def left_out(sample: Sample, missing: str) -> dict[str, str]:
+    """What the record says of rows with missing values; nothing where they are refused."""
+    if missing == "refuse":
+        return {}
+    lacking = ", ".join(f"{count} without {name}" for name, count in sample.lacking.items())
+    return {"missing": missing, "rows left out": f"{sample.left_out}{f' ({lacking})' if lacking else ''}"}
 
 
 def _measured(

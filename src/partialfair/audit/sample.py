@@ -1,23 +1,26 @@
 """The scored rows of an audit: checked, encoded, and counted per score."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import DataError, NotEstimableError
+from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.groups import check_names, columns_of, group_labels
+from partialfair.plugins import did_you_mean
+from partialfair.tables import intake
 from partialfair.tables.intervals import GroupPairs, require_rows
-from partialfair.tables.masked import refuse_masked
 
 Counts = NDArray[np.int64]
+
+IN_MEMORY = dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS)
+"""What texts stand for a missing value in columns that are no file's, by what a column is for."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +155,8 @@ class Sample:
         threshold: rows with a higher score are positive decisions.
         positive_label: text of the label that counts as +1; empty without labels.
         chosen_over: the other label, if nobody said which of the two is positive.
+        lacking: rows without a score, a group or a label that were left out, by what they lack.
+        left_out: number of rows that were left out.
     """
 
     scores: NDArray[np.float64]
@@ -161,6 +166,8 @@ class Sample:
     threshold: float
     positive_label: str = ""
     chosen_over: str = ""
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    left_out: int = 0
 
     @cached_property
     def probabilities(self) -> bool:
@@ -204,138 +211,73 @@ def counts_above(tally: Tally, groups: int) -> ranks.Counts:
 
 
 def build_sample(
-    scores: Any, groups: Any, labels: Any = None, threshold: float | None = None, positive: Any = None
+    scores: Any,
+    groups: Any,
+    labels: Any = None,
+    threshold: float | None = None,
+    positive: Any = None,
+    missing: str = "refuse",
+    words: Mapping[str, frozenset[str]] = IN_MEMORY,
 ) -> Sample:
     """Check and encode the rows.
 
+    Args:
+        scores, groups, labels, threshold, positive: see :func:`partialfair.audit.audit_scores`.
+        missing: "refuse" rows without a score, group or label, "drop" them, or make a "group" of rows without a group.
+        words: texts that stand for a missing value in columns of groups, labels and numbers.
+
     Raises:
-        DataError: scores that are not finite numbers, missing groups, lists as groups, a single group, labels without
-            exactly two values, or lengths that differ.
+        ConfigError: ``missing`` is none of these.
+        DataError: scores that are not finite numbers, missing values, lists as groups, a single group, labels without
+            exactly two values, lengths that differ, or indexes in another order; of several faults all are told.
     """
-    values = check_scores(scores)
-    codes, names = _encoded(groups, "groups")
-    check_names(names)
-    if len(codes) != len(values):
-        raise DataError(f"groups: {len(codes)} rows, scores have {len(values)}; pass equal lengths")
-    if len(names) < 2:
-        raise DataError(f"groups: all rows are of one group, {names[0]!r}; an audit compares at least two")
-    y, label, other = (None, "", "") if labels is None else check_labels(labels, positive, len(values))
+    if missing not in intake.MISSING:
+        raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
+    given = {"scores": scores, "groups": groups} | ({} if labels is None else {"labels": labels})
+    faults = intake.Faults()
+    with faults.noted():
+        intake.in_one_order(**given)
+    values = found = outcome = None
+    with faults.noted():
+        values, absent = intake.numbers(scores, "scores", words["number"])
+        if missing != "drop":
+            intake.refuse_missing(absent, "scores: column 'scores'", scores, "drop such rows")
+    with faults.noted():
+        found = intake.groups(groups, "groups", missing, words["group"])
+        if len(found.names) == 1:
+            raise DataError(f"groups: all rows are of one group, {found.names[0]!r}; an audit compares at least two")
+    if labels is not None:
+        with faults.noted():
+            outcome = intake.labels(
+                labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", words["label"],
+                "drop such rows or leave the labels out",
+            )  # fmt: skip
+    for name, size in (
+        ("groups", None if found is None else len(found.codes)),
+        ("labels", None if outcome is None else len(outcome.y)),
+    ):
+        if values is not None and size is not None and size != len(values):
+            faults.append(f"{name}: {size} rows, scores have {len(values)}; pass equal lengths")
+    faults.settle()
+    assert values is not None and found is not None
+    y, other = (None, "") if outcome is None else (outcome.y, "".join(outcome.negative) if positive is None else "")
+    lacking = {"score": np.isnan(values), "group": found.missing} | ({} if y is None else {"label": np.isnan(y)})
+    kept = ~np.any(list(lacking.values()), axis=0)
+    codes, names = _of_kept(found, kept)
+    values, y = values[kept], None if y is None else y[kept]
     threshold = default_threshold(values) if threshold is None else float(threshold)
-    return Sample(values, y, codes, names, threshold, label, other if positive is None else "")
+    left_out = {name: int(rows.sum()) for name, rows in lacking.items() if rows.any()}
+    label = "" if outcome is None else outcome.positive
+    return Sample(values, y, codes, names, threshold, label, other, left_out, int((~kept).sum()))
 
 
-def check_scores(scores: Any) -> NDArray[np.float64]:
-    """Scores as finite float64, (n,).
-
-    Raises:
-        DataError: naming the first unsuitable value and its row.
-    """
-    refuse_masked(scores, "scores")
-    array = np.asarray(scores)
-    if array.ndim != 1 or not array.size:
-        raise DataError(f"scores: shape {array.shape}; pass one score per row, and at least one row")
-    if array.dtype.kind in "cmM":  # NumPy turns them into some number or other
-        raise DataError(f"scores: values of type {array.dtype} cannot be ranked as scores; pass real numbers")
-    try:
-        values = array.astype(np.float64)
-    except (TypeError, ValueError):
-        row, value = next((i, v) for i, v in enumerate(array.tolist()) if not _is_number(v))
-        raise DataError(f"scores: {value!r} in row {row} is not a number; correct or drop that row") from None
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        value = array[bad[0]].item() if isinstance(array[bad[0]], np.generic) else array[bad[0]]
-        raise DataError(
-            f"scores: {value!r} in row {bad[0]} is not a finite number ({bad.size} such rows); drop such rows"
-        )
-    return values
-
-
-def check_labels(labels: Any, positive: Any, n_rows: int) -> tuple[NDArray[np.float64], str, str]:
-    """Labels as -1 and +1, and the texts of the positive and the other one (empty if there is none).
+def _of_kept(found: intake.Groups, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Codes of the rows that are kept, and the groups that are left.
 
     Raises:
-        DataError: naming the values found, or several columns: of one column per class, which is positive is unknown.
+        DataError: fewer than two.
     """
-    if len(columns := columns_of(labels, "labels")) > 1:
-        raise DataError(f"labels: there are {len(columns)} columns ({', '.join(columns)}); pass one label per row")
-    try:
-        codes, names = _encoded(labels, "labels")
-    except DataError as error:
-        raise DataError(str(error).replace(" or name them, say 'unknown'", " or leave the labels out")) from None
-    if len(codes) != n_rows:
-        raise DataError(f"labels: {len(codes)} rows, scores have {n_rows}; pass equal lengths")
-    check_names(names, "labels")
-    if len(names) > 2 or (len(names) == 1 and positive is None):
-        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-        raise DataError(
-            f"labels: {len(names)} value{'s' * (len(names) > 1)} ({shown}), two are needed; map them to two, or leave "
-            "the labels out"
-        )
-    if positive is None:
-        wanted = _later(labels, names)
-    else:
-        try:
-            (wanted,) = group_labels([positive])[1]
-        except DataError:  # it names a column and row of groups; there is none
-            known = ", ".join(names)
-            raise DataError(f"labels: the positive label is {positive!r}, missing; the labels are {known}") from None
-    if wanted not in names and all(map(_is_number, (wanted, *names))):  # 1 for 1.0
-        wanted = next((name for name in names if float(name) == float(wanted)), wanted)
-    if wanted not in names:
-        raise DataError(f"labels: the positive label {wanted!r} does not occur; the labels are {', '.join(names)}")
-    other = next((name for name in names if name != wanted), "")
-    return np.where(codes == names.index(wanted), 1.0, -1.0), wanted, other
-
-
-def _later(labels: Any, names: Sequence[str]) -> str:
-    """The larger label, by value if they are numbers, else by the alphabet.
-
-    Raises:
-        DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has
-            seen the same texts would take another one for positive.
-    """
-    (column,) = columns_of(labels, "labels").values()
-    texts = isinstance(next(iter(column)), str)
-    numbers = all(_is_number(name) for name in names)
-    if numbers and not texts:
-        return max(names, key=float)
-    found = {max(names), max(names, key=str.casefold), *([max(names, key=float)] if numbers else [])}
-    if len(found) > 1:
-        raise DataError(
-            f"labels: which of {' and '.join(map(repr, names))} is positive is doubtful, as texts with capital letters "
-            "or numbers sort in two ways; say it (positive, on the command line --positive)"
-        )
-    return found.pop()
-
-
-def _encoded(source: Any, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes and names of groups or labels; a column of lists or mappings is refused.
-
-    Raises:
-        DataError: see :func:`partialfair.tables.groups.group_labels`, or naming the first value that is a collection or
-            masked.
-    """
-    for name, values in columns_of(source, what).items():
-        mixed = values if np.asarray(values).dtype.kind == "O" else ()
-        row = next((row for row, value in enumerate(mixed) if not _is_hashable(value)), None)
-        if row is not None:
-            raise DataError(
-                f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
-            )
-    return group_labels(source, what)
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    of_kept = found.of(kept)
+    if len(of_kept.names) < 2:
+        raise DataError("groups: fewer than two groups are left without rows with missing values; fill them in")
+    return of_kept.codes, of_kept.names

@@ -32,6 +32,9 @@ def audit(
     positive: Annotated[str | None, typer.Option(help="The positive label; by default the larger one.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html and audit.json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the summary.")] = False,
+    missing: Annotated[
+        str, typer.Option(help="Rows with a missing value: refuse, drop, or group (those without a group).")
+    ] = "refuse",
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
     replicates: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
@@ -68,7 +71,7 @@ def audit(
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
     limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
     options: dict[str, Any] = {"score": score, "group": group, "label": label, "threshold": threshold}
-    options |= {"positive": positive, "by": by}
+    options |= {"positive": positive, "by": by, "missing": missing}
     options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed, "owner": owner}
     status = run(
         source,
@@ -95,6 +98,9 @@ def choose_interval(
         list[float] | None, typer.Option(help="Length of candidates; repeatable. By default 0.2, 0.25 and 0.3.")
     ] = None,
     step: Annotated[float, typer.Option(help="Distance of the grid on which candidates begin.")] = 0.05,
+    missing: Annotated[
+        str, typer.Option(help="Rows with a missing value: refuse, drop, or group (those without a group).")
+    ] = "refuse",
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are left out.")] = 30,
     out: Annotated[Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
@@ -107,4 +113,5 @@ def choose_interval(
     from partialfair.metrics.choose_interval import LENGTHS
 
     options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
+    options["missing"] = missing
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)

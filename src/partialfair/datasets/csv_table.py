@@ -14,7 +14,8 @@ The name ``my_data`` is then a dataset like any other.
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,9 +26,11 @@ from partialfair.datasets.one_hot import Categorical, drop_first
 from partialfair.datasets.spec import DatasetSpec
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.columns import column_names, read_columns
+from partialfair.tables import intake
+from partialfair.tables.columns import TableFile
 from partialfair.tables.dataset import LARGEST, Dataset
-from partialfair.tables.groups import check_names, group_labels
+from partialfair.tables.groups import group_labels
+from partialfair.tables.intake import MISSING_WORDS, Faults, Levels
 
 Names: TypeAlias = Sequence[str] | str
 Columns: TypeAlias = Mapping[str, Any]
@@ -49,16 +52,14 @@ NEARLY = 0.9
 """A column of which a larger share is numbers is one of numbers, with mistakes in it."""
 
 FEW = 20
-"""Values that a category may have in a table of any size; in larger ones, as many as half the rows."""
+"""Values that a category may have in a table of any size; in larger ones, as many as half the rows. A column with more
+different numbers is one of numbers, with mistakes in it."""
 
 LOST = 0.5
 """Share of the different values of a number that has to be left in single precision."""
 
 LARGEST_LABEL = 1e37
 """Predictions are stored in single precision, which ends at 3.4e38."""
-
-EMPTY = frozenset(("", "NA", "N/A", "#N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL"))
-"""Texts of a label or an input that stand for a missing value."""
 
 INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name when it writes parquet."""
@@ -82,6 +83,7 @@ def load(
     label: str,
     groups: Names,
     positive: Any = None,
+    negative: Any = None,
     numeric: Names | None = None,
     categorical: Names | None = None,
     drop: Names = (),
@@ -94,11 +96,12 @@ def load(
 
     Args:
         raw_dir: not used; ``file`` is relative to the working directory.
-        file: CSV with a header line (comma, semicolon, tab or bar), or parquet.
+        file: see :class:`partialfair.tables.columns.TableFile`.
         label: column of the label.
         groups: columns of the sensitive attributes; several are intersected: each combination of values that
             occurs is a group. Groups are coded in the order of their names.
-        positive: the label that becomes +1, every other becomes -1; by default the larger of two.
+        positive: the label that becomes +1; by default the larger of two.
+        negative: the label or labels that become -1; by default the other one of two.
         numeric: input columns that hold numbers.
         categorical: input columns that are one-hot encoded; the first level by text is the reference.
             If neither list is given, every other column is an input: numeric if all its entries are numbers.
@@ -106,31 +109,71 @@ def load(
         minimum_group_size: rows that a group must have.
         small_groups: what to do with smaller groups: ``refuse`` them, ``drop`` their rows, or ``merge`` them
             into one group called "other".
-        missing: ``refuse`` a file with missing entries in the columns used, or ``drop`` such rows.
+        missing: ``refuse`` a file with missing entries in the columns used, ``drop`` such rows, or make a ``group``,
+            and a level of each category, of rows without one; numbers and labels are then refused all the same. What
+            counts as missing: :data:`partialfair.tables.intake.MISSING_WORDS`.
         task: ``classification``, or ``regression`` for a label that is a number.
 
     Raises:
         ConfigError: an option that cannot be used.
         DataError: a file that cannot be read, or rows that cannot be used.
     """
-    _check_options(small_groups, missing, task, positive)
+    _check_options(small_groups, missing, task, positive, negative)
     path, sensitive = Path(file), _listed(groups)
-    columns = read_columns(path)
-    numbers, categories = _inputs(path, columns, [label, *sensitive], numeric, categorical, _listed(drop))
-    values = {name: _numbers(path, name, columns[name]) for name in numbers}
-    texts = {name: columns[name].to_numpy(object) for name in (label, *categories, *sensitive)}
-    rows = _complete_rows(path, values, texts, sensitive, missing)
-    codes, names = _groups(path, {name: texts[name][rows] for name in sensitive}, rows)
-    kept, codes, names = _sized_groups(path, codes, names, minimum_group_size, small_groups)
-    rows = rows[kept]
-    matrix = np.column_stack([values[name][rows] for name in numbers] or [np.zeros((rows.size, 0))])
-    X, inputs = _design(path, matrix, numbers, {name: texts[name][rows] for name in categories})
-    numeric_columns = np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64)
-    shared = (codes.astype(np.int16), inputs, names, SPEC.name, numeric_columns)
-    if task == "regression":
-        numbers_of_label = _numbers(path, label, columns[label], LARGEST_LABEL)
-        return Dataset(X, numbers_of_label[rows], *shared, task="regression")
-    return Dataset(X, _labels(path, label, texts[label][rows], positive), *shared)
+    table, dropped = TableFile(path), _listed(drop)
+    for name in dropped:
+        if name not in table.names:
+            raise DataError(f"{path}: there is no column {name!r}; {did_you_mean(name, table.names)}")
+    columns = table.columns([name for name in table.names if name not in dropped])
+    with _of_file(path, label):
+        numbers, categories = _inputs(path, columns, [label, *sensitive], numeric, categorical, dropped)
+        faults, keep = Faults(), "drop" if missing == "drop" else "refuse"
+        values: dict[str, NDArray[np.float64]] = {}
+        for name in numbers:
+            with faults.noted():
+                values[name] = _numbers(name, columns[name], keep)
+        coded: dict[str, Levels] = {}
+        for name in categories:
+            with faults.noted():
+                coded[name] = _levels(name, columns[name], missing)
+        found = None
+        with faults.noted():
+            given = {name: columns[name].to_numpy(object) for name in sensitive}
+            found = intake.groups(given, "groups", missing, MISSING_WORDS["group"], _REMEDY)
+        y = np.zeros(0)
+        with faults.noted():
+            if task == "regression":
+                y = _numbers(label, columns[label], keep, LARGEST_LABEL)
+            else:
+                y = _labels(columns[label], positive, negative, keep)
+        faults.settle()
+        assert found is not None
+        absent = [*map(np.isnan, (*values.values(), y)), *(own.missing for own in coded.values()), found.missing]
+        rows = np.flatnonzero(~np.any(absent, axis=0)).astype(np.int64)
+        if not rows.size:
+            raise DataError(
+                "every row has a missing value in one column or another; drop columns that are mostly empty"
+            )
+        of_rows = found.of(rows)
+        kept, codes, names = _sized_groups(of_rows.codes, of_rows.names, minimum_group_size, small_groups)
+        rows = rows[kept]
+        matrix = np.column_stack([values[name][rows] for name in numbers] or [np.zeros((rows.size, 0))])
+        X, inputs = _design(matrix, numbers, [_category(name, own, rows) for name, own in coded.items()])
+        numeric_columns = np.flatnonzero(~np.isin(matrix, (0.0, 1.0)).all(axis=0)).astype(np.int64)
+        shared = (codes.astype(np.int16), inputs, names, SPEC.name, numeric_columns)
+        return Dataset(X, y[rows], *shared, task="regression" if task == "regression" else "classification")
+
+
+@contextmanager
+def _of_file(path: Path, label: str) -> Iterator[None]:
+    """Say what is wrong with columns in the words of their file: its name first, rows from 1 after the header."""
+    try:
+        yield
+    except DataError as error:
+        text = re.sub(r"in row (\d+)", lambda row: f"in row {int(row[1]) + 1} after the header", str(error))
+        text = text.replace("groups: column", "column").replace("labels: column", "column")
+        text = text.replace("labels: ", f"label {label!r}: ")
+        raise DataError(f"{path}: {text}") from error
 
 
 def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None:
@@ -146,7 +189,7 @@ def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None
     except ConfigError as error:
         raise ConfigError(f"{where}: {str(error).removeprefix('csv_table: ')}") from error
     try:
-        names = column_names(path)
+        names = TableFile(path).names
     except DataError as error:
         raise DataError(f"{where}.file: {error}") from error
     if not options["label"]:
@@ -166,14 +209,16 @@ def check_columns(source: str, dataset: str, options: Mapping[str, Any]) -> None
             raise ConfigError(f"{where}: column {name!r} is given for two purposes; name each column once")
 
 
-_USUAL = {"small_groups": "refuse", "missing": "refuse", "task": "classification", "positive": None}
+_USUAL = {
+    "small_groups": "refuse", "missing": "refuse", "task": "classification", "positive": None, "negative": None,
+}  # fmt: skip
 """Options that are checked without the file, and their defaults."""
 
 
-def _check_options(small_groups: str, missing: str, task: str, positive: Any) -> None:
+def _check_options(small_groups: str, missing: str, task: str, positive: Any, negative: Any) -> None:
     """Refuse options that are none of their choices, and a positive class of a number."""
     _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
-    _require_choice("missing", missing, ("refuse", "drop"))
+    _require_choice("missing", missing, intake.MISSING)
     _require_choice("task", task, ("classification", "regression"))
     if isinstance(positive, list | Mapping):
         raise ConfigError(f"csv_table: positive is {positive!r}; write the one value that becomes +1")
@@ -181,16 +226,16 @@ def _check_options(small_groups: str, missing: str, task: str, positive: Any) ->
         raise ConfigError(
             f"csv_table: positive is {positive!r}, but a label that is a number has no positive class; drop it"
         )
+    if negative is not None and positive is None:
+        raise ConfigError(f"csv_table: negative is {negative!r}, and positive is not given; name it, too")
 
 
 def _design(
-    path: Path, matrix: NDArray[np.float64], numbers: Sequence[str], texts: Mapping[str, NDArray[Any]]
+    matrix: NDArray[np.float64], numbers: Sequence[str], categories: Sequence[Categorical]
 ) -> tuple[Any, tuple[str, ...]]:
     """Inputs of the kept rows and their names: numbers, then one-hot encoded texts."""
     X: Any = matrix.astype(np.float32)
-    if not texts:
-        return X, tuple(numbers)
-    return drop_first(X, numbers, [_category(path, name, entries) for name, entries in texts.items()])
+    return drop_first(X, numbers, categories) if categories else (X, tuple(numbers))
 
 
 def _listed(names: Names | None) -> list[str]:
@@ -208,8 +253,8 @@ def _inputs(
 ) -> tuple[list[str], list[str]]:
     """Return the numeric and the categorical input columns, in the order of the file."""
     numbers, categories = _listed(numeric), _listed(categorical)
-    for name in (*used, *drop, *numbers, *categories):
-        if name not in columns:
+    for name in (*used, *numbers, *categories):
+        if name not in (*columns, *drop):
             raise DataError(f"{path}: there is no column {name!r}; {did_you_mean(name, columns)}")
     named = [*used, *drop, *numbers, *categories]
     twice = [name for position, name in enumerate(named) if name in named[:position]]
@@ -222,7 +267,11 @@ def _inputs(
             "put it into drop"
         )
     if numeric is None and categorical is None:
-        numbers = [name for name in rest if _is_numeric(path, name, columns[name])]
+        faults, numbers = Faults(), []
+        for name in rest:
+            with faults.noted():
+                numbers += [name] * _is_numeric(name, columns[name])
+        faults.settle()
         categories = [name for name in rest if name not in numbers]
     elif rest:
         raise ConfigError(
@@ -233,108 +282,76 @@ def _inputs(
     return [name for name in columns if name in numbers], [name for name in columns if name in categories]
 
 
-def _is_numeric(path: Path, name: str, column: Any) -> bool:
+def _is_numeric(name: str, column: Any) -> bool:
     """Tell whether every entry that is not missing is a number.
 
     Raises:
-        DataError: nearly every entry is, so that a few mistakes would make a category of each number; or the numbers
-            are those of the rows.
+        DataError: many entries are, so that a few mistakes would make a category of each number; or the numbers are
+            those of the rows.
     """
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        raise DataError(f"{path}: column {name!r} holds dates or times; put it into drop, or write a number instead")
-    present = column[~_missing(column.to_numpy(object))]
+        raise DataError(f"column {name!r} holds dates or times; put it into drop, or write a number instead")
+    lost = [intake.is_missing(entry, MISSING_WORDS["number"]) for entry in column.to_numpy(object)]
+    present = column[~np.array(lost, np.bool_)]
     values = pd.to_numeric(present, errors="coerce")
     share = float(values.notna().mean()) if len(present) else 0.0
-    if NEARLY < share < 1:
+    if 0 < share < 1 and (share > NEARLY or values.nunique() > FEW):
         row = int(present.index[values.isna()][0])
         raise DataError(
-            f"{path}: column {name!r} holds {column.loc[row]!r} in row {row + 1} after the header, while {share:.1%} "
-            "of its entries are numbers; correct it, or put the column into categorical or drop"
+            f"column {name!r} holds {column.loc[row]!r} in row {row}, while {share:.1%} of its entries are numbers; "
+            "correct it, or put the column into categorical or drop"
         )
     if share == 1 and len(present) > FEW and set(values.diff().dropna()) == {1.0}:
         raise DataError(
-            f"{path}: column {name!r} numbers the rows ({values.iloc[0]:g}, {values.iloc[1]:g}, ...); put it into "
-            "drop, or into numeric if it is an input"
+            f"column {name!r} numbers the rows ({values.iloc[0]:g}, {values.iloc[1]:g}, ...); put it into drop, or "
+            "into numeric if it is an input"
         )
     return share == 1
 
 
-def _missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which entries are missing, shape (n,)."""
-    return _blank(entries, EMPTY)
+_REMEDY = "fill them in, drop the column, say 'unknown' for a group, or set missing: drop to leave such rows out"
 
 
-def _blank(entries: NDArray[Any], texts: Iterable[str] = ("",)) -> NDArray[np.bool_]:
-    """Tell which entries are null or one of some texts, shape (n,)."""
-    import pandas as pd
-
-    return np.asarray(pd.isna(entries)) | np.isin(pd.Series(entries).astype(str).str.strip(), list(texts))
-
-
-def _numbers(path: Path, name: str, column: Any, largest: float = LARGEST) -> NDArray[np.float64]:
-    """Return a column as numbers, shape (n,), NaN where an entry is missing."""
-    import pandas as pd
-
-    values = np.array(pd.to_numeric(column, errors="coerce"), np.float64)
-    entries = column.to_numpy(object)
-    bad = ~np.isfinite(values) & ~_missing(entries)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise DataError(
-            f"{path}: column {name!r} holds {entries[row]!r} in row {row + 1} after the header, which is no finite "
-            "number; correct it, or put the column into categorical or drop"
-        )
+def _numbers(name: str, column: Any, missing: str, largest: float = LARGEST) -> NDArray[np.float64]:
+    """A column as numbers, shape (n,), NaN where an entry is missing."""
+    where = f"column {name!r}"
+    try:
+        values, absent = intake.numbers(column, where, MISSING_WORDS["number"], infinite="correct it")
+    except DataError as error:
+        raise DataError(f"{error}, or put the column into categorical or drop") from error
+    if missing == "refuse":
+        intake.refuse_missing(absent, where, column, _REMEDY)
     large = np.abs(values) > largest
     if large.any():
         row = int(np.flatnonzero(large)[0])
         raise DataError(
-            f"{path}: column {name!r} holds {values[row]:g} in row {row + 1} after the header, beyond {largest:g}; "
-            "rescale the column, or put it into drop"
+            f"{where} holds {values[row]:g} in row {row}, beyond {largest:g}; rescale the column, or put it into drop"
         )
     known = values[~np.isnan(values)]
     told, kept = np.unique(known).size, np.unique(known.astype(np.float32)).size
     if kept < LOST * told:
         raise DataError(
-            f"{path}: column {name!r} has {told} different values, of which {kept} can be told apart in single "
-            f"precision, in which inputs are stored; subtract a constant, such as {known.min():.17g}"
+            f"{where} has {told} different values, of which {kept} can be told apart in single precision, in which "
+            f"inputs are stored; subtract a constant, such as {known.min():.17g}"
         )
     return values
 
 
-def _complete_rows(
-    path: Path, values: Columns, texts: Columns, sensitive: Sequence[str], missing: str
-) -> NDArray[np.int64]:
-    """Return the rows without missing entries; group columns are left to :func:`group_labels`."""
-    absent = {name: np.isnan(column) for name, column in values.items()}
-    absent |= {name: _missing(column) for name, column in texts.items() if name not in sensitive}
-    if missing == "drop":
-        absent |= {name: _blank(texts[name]) for name in sensitive}  # "NA" and "null" may be groups
-    for name, rows in absent.items():
-        if rows.any() and missing == "refuse":
-            raise DataError(
-                f"{path}: column {name!r} has no value in {int(rows.sum())} rows, the first being row "
-                f"{int(np.flatnonzero(rows)[0]) + 1} after the header; fill them in, drop the column, or set "
-                "missing: drop to leave such rows out"
-            )
-    return np.flatnonzero(~np.any(list(absent.values()), axis=0)).astype(np.int64)
-
-
-def _groups(path: Path, columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Groups of the rows that are kept; an error names the row of the file."""
+def _levels(name: str, column: Any, missing: str) -> Levels:
+    """A column of a category as codes; a row without a value is refused, or has a level of its own, or none."""
     try:
-        codes, names = group_labels(columns)
-        check_names(names)
-        return codes, names
+        found = intake.levels(name, column.to_numpy(object), "groups", MISSING_WORDS["category"])
     except DataError as error:
-        text = str(error).replace("drop such rows or name them, say 'unknown'", "say 'unknown', or set missing: drop")
-        text = re.sub(r"in row (\d+)", lambda found: f"in row {int(rows[int(found[1])]) + 1} after the header", text)
-        raise DataError(f"{path}: {text}") from error
+        raise DataError(f"{error}; or put it into drop") from error
+    if missing == "refuse":
+        intake.refuse_missing(found.missing, f"column {name!r}", column, _REMEDY)
+    return found.with_missing(f"column {name!r}") if missing == "group" else found
 
 
 def _sized_groups(
-    path: Path, codes: NDArray[np.int64], names: tuple[str, ...], least: int, small_groups: str
+    codes: NDArray[np.int64], names: tuple[str, ...], least: int, small_groups: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
     """Apply the rule for groups below the minimum size.
 
@@ -348,13 +365,13 @@ def _sized_groups(
     )
     if small.size and small_groups == "refuse":
         raise DataError(
-            f"{path}: fewer than {least} rows in group {found}; set small_groups to drop or merge, use fewer group "
+            f"fewer than {least} rows in group {found}; set small_groups to drop or merge, use fewer group "
             "columns, or lower minimum_group_size"
         )
     labels = np.array(names, object)
     if small.size and small_groups == "merge" and OTHER in np.delete(labels, small):
         raise DataError(
-            f"{path}: the small groups ({found}) would be merged into {OTHER!r}, a group of the file; rename it there, "
+            f"the small groups ({found}) would be merged into {OTHER!r}, a group of the file; rename it there, "
             "or set small_groups to drop"
         )
     if small.size and small_groups == "merge":
@@ -364,61 +381,35 @@ def _sized_groups(
     smallest = np.bincount(codes).min() if kept.size else 0
     if len(names) < 2 or smallest < least:
         raise DataError(
-            f"{path}: with small_groups: {small_groups} {len(names)} groups are left, the smallest of {smallest} rows; "
+            f"with small_groups: {small_groups} {len(names)} groups are left, the smallest of {smallest} rows; "
             f"at least 2 of {least} rows are needed: lower minimum_group_size, or use fewer group columns"
         )
     return kept, codes, names
 
 
-def _category(path: Path, name: str, entries: NDArray[Any]) -> Categorical:
-    try:
-        codes, levels = group_labels({name: entries})
-    except DataError as error:
-        raise DataError(
-            f"{path}: column {name!r}: {str(error).removeprefix('groups: ')}; or put it into drop"
-        ) from error
-    if len(levels) > MAX_LEVELS or len(levels) > max(FEW, len(entries) // 2):
+def _category(name: str, found: Levels, rows: NDArray[np.int64]) -> Categorical:
+    """A category of the kept rows, its levels sorted by their text."""
+    present = intake.Groups(found.codes, found.texts).of(rows)
+    codes, levels = group_labels(np.array(present.names, object))
+    codes = codes[present.codes]
+    if len(levels) > MAX_LEVELS or len(levels) > max(FEW, rows.size // 2):
         separated = sum(level.count(",") == 1 and level.replace(",", "").replace(".", "").isdigit() for level in levels)
         what = "its numbers are written with commas" if 2 * separated > len(levels) else "it looks like an identifier"
         remedy = "write them with a decimal point alone" if 2 * separated > len(levels) else "put it into drop"
         raise DataError(
-            f"{path}: column {name!r} takes {len(levels)} different values in {len(entries)} rows; {what}: {remedy}, "
-            "or group its values"
+            f"column {name!r} takes {len(levels)} different values in {rows.size} rows; {what}: {remedy}, or group its "
+            "values"
         )
     return Categorical(name, codes, levels)
 
 
-def _labels(path: Path, name: str, entries: NDArray[Any], positive: Any) -> NDArray[np.float64]:
-    """Return the labels as -1 and +1, shape (n,)."""
-    codes, levels = group_labels({name: entries})
+def _labels(column: Any, positive: Any, negative: Any, missing: str) -> NDArray[np.float64]:
+    """The labels as -1 and +1, shape (n,); NaN where one is missing."""
+    remedy = "say which of them are positive and negative, or set missing: drop to leave out rows without one"
     try:
-        check_names(levels, f"label {name!r}")
+        return intake.labels(
+            column, "labels", positive, negative, missing, MISSING_WORDS["label"], remedy, ordered=True
+        ).y
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    if positive is None:
-        if len(levels) != 2:
-            raise DataError(
-                f"{path}: label {name!r} takes {len(levels)} values ({', '.join(levels[:5])}); say which of them is "
-                "positive, or check the column"
-            )
-        chosen = max(levels, key=_order)
-    else:
-        whole = isinstance(positive, float) and positive.is_integer()
-        chosen = str(int(positive) if whole else positive)
-        if chosen not in levels:
-            raise DataError(
-                f"{path}: label {name!r} is never {chosen!r}; {did_you_mean(chosen, levels)} "
-                "(write positive in quotes if it is a word like yes or no)"
-            )
-    alike = [level for level in levels if level != chosen and level.strip().casefold() == chosen.strip().casefold()]
-    if alike:
-        raise DataError(f"{path}: label {name!r} takes {chosen!r} and {alike[0]!r}; write them alike")
-    return np.where(codes == levels.index(chosen), 1.0, -1.0)
-
-
-def _order(level: str) -> tuple[bool, float, str, str]:
-    """Sort key: numbers by value, other texts by the alphabet, in which case does not count."""
-    try:
-        return False, float(level), "", level
-    except ValueError:
-        return True, 0.0, level.casefold(), level
+        hint = " (write positive in quotes if it is a word like yes or no)" if isinstance(positive, bool) else ""
+        raise DataError(f"{error}{hint}") from error

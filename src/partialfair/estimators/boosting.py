@@ -26,11 +26,13 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     as_matrix,
     check_parts,
+    features,
     group_codes,
     group_columns,
     known_codes,
     named_texts,
     random_of,
+    same_rows,
     stratified_rows,
     value_errors,
 )
@@ -150,8 +152,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             ConfigError: LightGBM is missing.
         """
         self._check_settings()
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         with named_texts(X):
-            X, y = validate_data(self, to_pandas(X), plain_labels(to_pandas(y)), **_CHECKS)
+            X, y = validate_data(self, features(X), plain_labels(to_pandas(y)), **_CHECKS)
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
@@ -185,8 +188,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             InputError: groups missing, or not among those of ``fit``.
         """
         check_is_fitted(self, "booster_")
+        same_rows(X=X, sensitive_features=sensitive_features)
         with named_texts(X):
-            X = validate_data(self, to_pandas(X), reset=False, **_CHECKS)
+            X = validate_data(self, features(X), reset=False, **_CHECKS)
         X = as_matrix(X)
         codes = np.zeros(X.shape[0], np.int64)
         if self._sees_group and self.groups_ is not None:

@@ -24,12 +24,14 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     as_matrix,
     check_group_sizes,
+    features,
     group_codes,
     group_columns,
     known_codes,
     named_texts,
     numeric_columns,
     random_of,
+    same_rows,
     stratified_rows,
     value_errors,
 )
@@ -162,6 +164,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             InputError: data or settings that cannot be used; also a ValueError.
         """
         self._check_settings()
+        same_rows(y=y, sample_weight=sample_weight)
         rows = self._training_rows(X, y, sensitive_features)
         weights = self._weights(rows, sample_weight)
         training, task = self._prepared(rows, weights, sensitive_features is not None)
@@ -181,8 +184,9 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             InputError: groups missing, or not among those of ``fit``.
         """
         check_is_fitted(self)
+        same_rows(X=X, sensitive_features=sensitive_features)
         with named_texts(X):
-            X = validate_data(self, to_pandas(X), accept_sparse="csr", dtype=_FLOATS, reset=False)
+            X = validate_data(self, features(X), accept_sparse="csr", dtype=_FLOATS, reset=False)
         matrix = as_matrix(X)
         with value_errors():
             codes = None
@@ -215,8 +219,9 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_min_samples": 2}
+        same_rows(X=X, y=y, sensitive_features=sensitive_features)
         with named_texts(X):
-            X, y = validate_data(self, to_pandas(X), plain_labels(to_pandas(y)), **checks)
+            X, y = validate_data(self, features(X), plain_labels(to_pandas(y)), **checks)
         matrix, labels = as_matrix(X), self._labels(y)
         with value_errors():
             codes, self.groups_ = np.zeros(matrix.shape[0], np.int64), np.array([ONE_GROUP], dtype=object)
@@ -224,11 +229,11 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             if sensitive_features is not None:
                 codes, self.groups_ = group_codes(sensitive_features, matrix.shape[0], least=1)
             names = tuple(self.groups_.tolist())
-            features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(matrix.shape[1])])
+            inputs = getattr(self, "feature_names_in_", [f"x{j}" for j in range(matrix.shape[1])])
             numeric = numeric_columns(matrix)
             if len(names) > np.iinfo(np.int16).max:
                 raise InputError(f"sensitive_features has {len(names)} groups; cut a numeric column into bins")
-            return Dataset(matrix, labels, codes.astype(np.int16), tuple(features), names, "X", numeric)
+            return Dataset(matrix, labels, codes.astype(np.int16), tuple(inputs), names, "X", numeric)
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
         """Labels as -1 and +1; sets ``classes_``."""

@@ -5,6 +5,7 @@ categories take 3 GB, a tenth of what their one-hot matrix would take. The file 
 groups, which are read before: rows of a group lie together.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.estimators.inputs import InputError
+from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import (
     BATCH,
     batches,
@@ -29,6 +30,8 @@ from partialfair.estimators.parquet_columns import (
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
 from partialfair.plugins import did_you_mean
+from partialfair.tables import intake
+from partialfair.tables.groups import text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +40,7 @@ Vector = NDArray[np.float64]
 MOST_FEATURES = np.iinfo(np.uint16).max - 1
 MISSING = "missing"
 """Name of the level of rows without a value."""
+_NO_LEVEL = intake.MISSING_WORDS["category"]
 
 
 @dataclass(eq=False)
@@ -45,7 +49,9 @@ class Encoding:
 
     Attributes:
         numbers, categories: names of columns, in the order of the file.
-        levels: of each category, sorted by name; a value that is none of them is no feature.
+        levels: of each category, by the texts of their values (``None`` for rows without one), sorted; a value that is
+            none of them is no feature.
+        types: of each category, the type that its column had.
         centre: (p,) of each number, taken off in double precision before it is held in single.
         mean, scale: (p,) of what remains.
     """
@@ -56,6 +62,7 @@ class Encoding:
     centre: Vector = field(default_factory=lambda: np.zeros(0))
     mean: Vector = field(default_factory=lambda: np.zeros(0))
     scale: Vector = field(default_factory=lambda: np.ones(0))
+    types: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, schema: "pa.Schema", left_out: Sequence[str], categories: Sequence[str]) -> "Encoding":
@@ -85,7 +92,8 @@ class Encoding:
                 numbers.append(column.name)
             else:
                 raise unusable(column.name, kind)
-        return cls(tuple(numbers), tuple(named), [{} for _ in named])
+        types = tuple(str(schema.field(name).type) for name in named)
+        return cls(tuple(numbers), tuple(named), [{} for _ in named], types=types)
 
     @property
     def standardiser(self) -> Standardiser:
@@ -94,19 +102,23 @@ class Encoding:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        pairs = zip(self.categories, self.levels, strict=True)
-        return (*self.numbers, *(f"{name}={MISSING if v is None else v}" for name, own in pairs for v in own))
+        """Names of the features; the level of rows without a value is in brackets where a text is called so too."""
+        names = list(self.numbers)
+        for name, own in zip(self.categories, self.levels, strict=True):
+            absent = f"({MISSING})" if MISSING in own else MISSING
+            names += [f"{name}={absent if text is None else text}" for text in own]
+        return tuple(names)
 
     def positions(self, batch: "pa.RecordBatch", grow: bool = False) -> NDArray[np.int64]:
         """Numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
         found = np.empty((len(self.categories), batch.num_rows), np.int64)
         for row, name, known in zip(found, self.categories, self.levels, strict=True):
             codes, values = encoded(batch.column(name))
+            texts = [None if intake.is_missing(value, _NO_LEVEL) else text_of(value) for value in values]
             if grow:
                 for code in np.unique(codes):  # categories that do not occur are no levels
-                    known.setdefault(values[code], len(known))
-            look = np.array([known.get(value, -1) for value in values], np.int64)
+                    known.setdefault(texts[code], len(known))
+            look = np.array([known.get(text, -1) for text in texts], np.int64)
             row[:] = look[codes]
         return found
 
@@ -178,12 +190,21 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
     for row, mean, scale in zip(dense, encoding.mean, encoding.scale, strict=True):
         row -= np.float32(mean)
         row /= np.float32(scale)
+    features = encoding.feature_names
+    if twice := [name for place, name in enumerate(features) if name in features[:place]]:
+        raise InputError(f"{path}: two features are called {twice[0]!r}; rename a column")
     design = _design(encoding, order, starts, dense, codes)
     return CodedRows(design, y[order], group[order], classes, names, encoding)
 
 
-def block(batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16]) -> GroupedDesign:
-    """Rows of a batch in the layout of the kernels, encoded as those of a file that was read before."""
+def block(
+    batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16]
+) -> tuple[GroupedDesign, NDArray[np.int64]]:
+    """Rows of a batch in the layout of the kernels, encoded as those of a file that was read before.
+
+    Returns:
+        The rows, and for each category (q,) how many of them have a value that is none of its levels.
+    """
     order = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=int(group.max()) + 1))]).astype(np.int64)
     dense = encoding.values(batch)[:, order]
@@ -192,7 +213,29 @@ def block(batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16])
     first, last = _places(encoding)
     found = encoding.positions(batch)[:, order]
     codes = np.where(found < 0, last, found + first[:, None]).astype(np.uint16)
-    return _design(encoding, order, starts, np.ascontiguousarray(dense), np.ascontiguousarray(codes))
+    design = _design(encoding, order, starts, np.ascontiguousarray(dense), np.ascontiguousarray(codes))
+    return design, np.count_nonzero(found < 0, axis=1)
+
+
+def check_levels(unknown: NDArray[np.int64], n_rows: int, encoding: Encoding, types: Sequence[str]) -> None:
+    """Say of which categories more than half of the rows have a value that is none of the levels of ``fit_parquet``.
+
+    Args:
+        unknown: (q,) how many rows have such a value.
+        n_rows: how many rows there are.
+        encoding: that of ``fit_parquet``.
+        types: of the q columns.
+
+    Raises:
+        InputError: all rows have one, and the column is of another type than in ``fit_parquet``.
+    """
+    before = encoding.types or types
+    for name, count, then, now in zip(encoding.categories, unknown.tolist(), before, types, strict=True):
+        share = f"column {name!r}: {count / n_rows:.0%} of the rows have an unknown level, of which fit had no rows"
+        if count == n_rows and then != now:
+            raise InputError(f"{share}; its type is {now}, and was {then} in fit: convert it to the type of fit")
+        if 2 * count > n_rows:
+            warnings.warn(f"{share}; they count as none of the levels: check the column", UserWarning, stacklevel=5)
 
 
 def _fill(
@@ -233,6 +276,9 @@ def _settle(encoding: Encoding, codes: NDArray[np.uint16]) -> None:
     """Sort levels by name, and turn their numbers into positions of features."""
     if len(encoding.numbers) + sum(map(len, encoding.levels)) > MOST_FEATURES:
         raise InputError(f"the categories have more than {MOST_FEATURES} levels in all; drop columns or merge levels")
+    for name, own in zip(encoding.categories, encoding.levels, strict=True):
+        with value_errors():
+            intake.refuse_alike([text for text in own if text is not None], f"column {name!r}")
     before = [list(own) for own in encoding.levels]
     encoding.levels = [{value: j for j, value in enumerate(sorted(own, key=str))} for own in before]
     first, _ = _places(encoding)

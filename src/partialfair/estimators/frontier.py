@@ -23,6 +23,7 @@ from partialfair.estimators.inputs import (
     check_group_sizes,
     group_codes,
     random_of,
+    same_rows,
     stratified_rows,
     value_errors,
 )
@@ -165,6 +166,7 @@ def _prepare(
     """
     first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
     first._check_settings()
+    same_rows(X=X, y=y, sensitive_features=sensitive_features)
     classes, positive = binary_labels(to_pandas(y))
     if (rows := _num_samples(X)) != len(positive):
         raise InputError(f"y has {len(positive)} rows, X has {rows}; pass one label per row")

@@ -14,11 +14,10 @@ from sklearn.utils import check_random_state, get_tags
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import DataError, PartialFairError
+from partialfair.tables import intake
 from partialfair.tables.dataset import Dataset, Matrix
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import check_names, codes_for, columns_of, group_labels
 from partialfair.tables.intervals import bounds, for_groups, format_interval
-from partialfair.tables.masked import refuse_masked
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
 
@@ -252,24 +251,38 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
         finite: whether infinite ones are refused too; a map leaves them infinite.
 
     Raises:
-        InputError: more than one dimension, dates or complex numbers, or a score that is masked, missing or infinite.
+        InputError: more than one dimension, dates or complex numbers, or a score that is missing or infinite.
     """
     with value_errors():
-        refuse_masked(scores, "scores")
-    try:
-        given = np.asarray(scores)
-        found = given if given.dtype.kind in "cmM" else given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"scores are no numbers ({error}); pass one number per row") from error
-    if found.dtype.kind in "cmM":  # NumPy would turn them into some number or other
-        raise InputError(f"scores are of type {found.dtype}; pass one real number per row")
-    if found.ndim != 1:
-        raise InputError(f"scores have {found.ndim} dimensions; pass one number per row")
-    usable = np.isfinite(found) if finite else ~np.isnan(found)
-    if not usable.all():
-        row = int(np.flatnonzero(~usable)[0])
-        raise InputError(f"the score in row {row} is {found[row]}; pass numbers, or leave such rows out")
+        found, missing = intake.numbers(scores, "scores", finite=finite)
+        intake.refuse_missing(missing, "scores: column 'scores'", scores, "pass numbers, or leave such rows out")
     return found
+
+
+def features(X: Any) -> Any:
+    """Features as they are passed on: a dataframe of any library as one of pandas.
+
+    Raises:
+        InputError: two columns of one name, or a masked entry, whose mask scikit-learn would forget.
+    """
+    table = to_pandas(X)
+    if np.ma.is_masked(table):
+        row, column = np.argwhere(np.ma.getmaskarray(table))[0][:2].tolist() if np.ndim(table) > 1 else (0, 0)
+        raise InputError(f"X: column {column} has no value in row {row} (masked); fill it in, or drop such rows")
+    if hasattr(table, "columns"):
+        with value_errors():
+            intake.columns(table, "X")
+    return table
+
+
+def same_rows(**given: Any) -> None:
+    """Refuse features, labels, groups or weights whose rows are in another order, by their indexes.
+
+    Raises:
+        InputError: naming the first row.
+    """
+    with value_errors():
+        intake.in_one_order(**{name: values for name, values in given.items() if values is not None})
 
 
 def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -279,12 +292,11 @@ def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[N
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
     with value_errors():
-        codes, names = group_labels(sensitive_features, "sensitive_features")
-        check_names(names, "sensitive_features")
-    _one_per_row(codes, n_rows)
-    if len(names) < least:
-        raise InputError(f"sensitive_features: all rows are of one group, {names[0]!r}; check the column")
-    return codes, np.array(names, dtype=object)
+        found = intake.groups(sensitive_features, "sensitive_features")
+    _one_per_row(found.codes, n_rows)
+    if len(found.names) < least:
+        raise InputError(f"sensitive_features: all rows are of one group, {found.names[0]!r}; check the column")
+    return found.codes, np.array(found.names, dtype=object)
 
 
 def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
@@ -292,7 +304,7 @@ def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
     if not isinstance(sensitive_features, Mapping) and not hasattr(sensitive_features, "columns"):
         return None
     with value_errors():
-        found = tuple(columns_of(sensitive_features, "sensitive_features"))
+        found = tuple(intake.columns(sensitive_features, "sensitive_features"))
     return found if len(found) > 1 else None
 
 
@@ -317,11 +329,10 @@ def known_codes(
                 f"sensitive_features has the columns {', '.join(own)}, and those of fit were {', '.join(columns)}; "
                 "pass the columns of fit"
             )
-        with value_errors():
-            given = columns_of(sensitive_features, "sensitive_features")
+        given = intake.columns(sensitive_features, "sensitive_features")
         sensitive_features = {name: given[name] for name in columns}
     with value_errors():
-        codes = codes_for(sensitive_features, names.tolist(), "sensitive_features")
+        codes = intake.known_groups(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)
     return codes
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from partialfair.estimators.inputs import InputError
+from partialfair.estimators.inputs import InputError, value_errors
+from partialfair.tables import intake
 
 
 def plain_labels(y: Any) -> Any:
@@ -18,22 +19,34 @@ def plain_labels(y: Any) -> Any:
     Anything else, ``None`` too, is returned as it is.
 
     Raises:
-        InputError: a label is missing.
+        InputError: a label is missing, or two labels look alike.
     """
-    if np.ma.is_masked(y):  # NumPy forgets the mask, and what lies below would be read
-        raise InputError(f"y has {int(np.ma.getmaskarray(y).sum())} missing labels of {np.size(y)}; drop these rows")
-    entries = np.asarray(y)
-    if entries.dtype != object or not entries.ndim:
+    if y is None:
+        return y
+    rows = isinstance(y, list | tuple) and any(isinstance(row, list | tuple) for row in y)
+    entries, missing = intake.read(np.asarray(y) if rows else y)
+    if entries.ndim == 2 and entries.shape[1] == 1:
+        entries, missing = np.asarray(entries)[:, 0], missing[:, 0]
+    if entries.ndim != 1:
+        return y  # scikit-learn says what is wrong with it
+    if missing.any():
+        raise InputError(
+            f"y has {int(missing.sum())} missing labels of {missing.size}; drop these rows (the first is row "
+            f"{int(missing.argmax())})"
+        )
+    kind = getattr(entries.dtype, "kind", "O")
+    if kind in "biufcmM":
+        return y
+    with value_errors():
+        found = intake.levels("y", entries, "y")
+        intake.refuse_missing(found.missing, "y", entries, "drop such rows")
+    own = getattr(y, "dtype", None)
+    if own is not None and not isinstance(own, np.dtype):  # of pandas, which converts its own types
         return y
     import pandas as pd
 
-    if missing := int(pd.isna(entries).sum()):
-        raise InputError(f"y has {missing} missing labels of {entries.size}; drop these rows")
-    own = getattr(y, "dtype", None)
-    if not isinstance(own, np.dtype) or entries.ndim > 1:  # of pandas, which converts its own types
-        return y
-    found = pd.Series(entries).infer_objects().to_numpy()
-    return found if found.dtype.kind in "biuf" else y
+    plain = pd.Series(np.asarray(entries, object)).infer_objects().to_numpy()
+    return plain if plain.dtype.kind in "biuf" else y
 
 
 def weights_of_both(weights: NDArray[np.float64], positive: NDArray[np.bool_], classes: NDArray[Any]) -> None:

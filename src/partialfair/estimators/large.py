@@ -16,9 +16,9 @@ from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.linear.weighted import minimise_weighted
 from partialfair.algorithms.measure import OK
-from partialfair.estimators.coded_rows import CodedRows, Encoding, block, read_rows
+from partialfair.estimators.coded_rows import CodedRows, Encoding, block, check_levels, read_rows
 from partialfair.estimators.inputs import InputError, value_errors
-from partialfair.estimators.parquet_columns import batches, named_groups
+from partialfair.estimators.parquet_columns import batches, named_groups, opened
 from partialfair.estimators.threads import on_one_thread
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
@@ -80,11 +80,12 @@ class FromParquet:
     def decision_function_parquet(self, path: str | Path, *, sensitive_features: str) -> Vector:
         """Scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
 
-        A category's value of which ``fit_parquet`` had no rows counts as none of its levels.
+        A category's values are compared by their text, numbers by their value. One of which ``fit_parquet`` had no rows
+        counts as none of its levels; if most rows have such a value, a warning says so.
 
         Raises:
-            InputError: a file that cannot be read or has no rows, a column that is missing or cannot be used, or an
-                unknown group.
+            InputError: a file that cannot be read or has no rows, a column that is missing or cannot be used, an
+                unknown group, or a category of another type of which no row has a known level.
         """
         own: Any = self
         check_is_fitted(own, "encoding_", msg="%(name)s was not fitted on a file; call fit_parquet first")
@@ -159,6 +160,7 @@ def scores_of_file(
     """
     columns = (*encoding.numbers, *encoding.categories, sensitive_features)
     found, first = [], 0
+    counts, types = np.zeros(len(encoding.categories), np.int64), _types(path, encoding.categories)
     for batch in batches(path, columns, (*encoding.categories, sensitive_features)):
         codes, names = named_groups(batch.column(sensitive_features), sensitive_features, first)
         first += batch.num_rows
@@ -166,12 +168,20 @@ def scores_of_file(
         if unknown:
             raise InputError(f"column {sensitive_features!r} has the group {unknown[0]!r}, of which fit had no rows")
         group = np.array([classes.index(name) for name in names], np.int16)[codes]
-        design = block(batch, encoding, group)
+        design, strange = block(batch, encoding, group)
+        counts += strange
         design = replace(design, starts=_all_groups(design.starts, len(classes)), subset_group=np.arange(len(classes)))
         scores = np.empty(batch.num_rows)
         scores[design.order] = scores_of(design, model.linear)
         found.append(model.mapping.apply(scores, group))
+    check_levels(counts, first, encoding, types)
     return np.concatenate(found)
+
+
+def _types(path: str | Path, names: Sequence[str]) -> list[str]:
+    """Types of the columns of a file; "" of those that it lacks."""
+    schema = opened(path).schema_arrow
+    return [str(schema.field(name).type) if name in schema.names else "" for name in names]
 
 
 def _all_groups(starts: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.estimators.inputs import InputError
+from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.labels import binary_labels
-from partialfair.tables.groups import check_names, group_labels
+from partialfair.tables import intake
+from partialfair.tables.groups import text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,7 @@ def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile"
     """A Parquet file with rows, some of whose columns of texts come as codes.
 
     Raises:
-        InputError: there is no such file, it is none, or it has no rows.
+        InputError: there is no such file, it is none, it has no rows, or two columns of one name.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -39,6 +40,9 @@ def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile"
         raise InputError(f"{path} cannot be read as a Parquet file ({error}); write it anew") from error
     if not file.metadata.num_rows:
         raise InputError(f"{path} has no rows; give a file with at least one")
+    names = file.schema_arrow.names
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise InputError(f"{path}: column {twice[0]!r} occurs twice; rename one of them")
     return file
 
 
@@ -89,11 +93,17 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
     Raises:
         InputError: a missing label, or fewer or more than two values.
     """
+    import pyarrow.types as kinds
+
     found, first = [], 0
     known: dict[Any, int] = {}
     for batch in batches(path, [label], ()):
+        kind = batch.schema.types[0]
+        kind = kind.value_type if kinds.is_dictionary(kind) else kind
+        if not (is_text(kind) or kinds.is_boolean(kind) or kinds.is_integer(kind) or kinds.is_floating(kind)):
+            raise InputError(f"column {label!r} has type {kind}, and a label is a text, a number or a truth value")
         codes, values = encoded(batch.column(0))
-        _refuse_missing(codes, values, label, first)
+        _refuse_missing(codes, values, label, first, intake.MISSING_WORDS["label"])
         look = np.zeros(len(values), np.int32)
         for code in np.unique(codes):  # categories that do not occur are no labels
             look[code] = known.setdefault(values[code], len(known))
@@ -101,6 +111,8 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
         first += batch.num_rows
     if len(known) != 2:
         raise InputError(f"column {label!r} has {len(known)} values; a label has two and is never missing")
+    with value_errors():
+        intake.refuse_alike([text_of(value) for value in known], f"column {label!r}", list(known))
     values = sorted(known)
     sign = np.array([-1.0 if value == values[0] else 1.0 for value in known])
     return sign[np.concatenate(found)], binary_labels(np.array(values))[0]
@@ -122,7 +134,8 @@ def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str
         found.append(look[codes].astype(np.int16))
         first += batch.num_rows
     names = tuple(sorted(known))
-    check_names(names, f"column {name!r}")
+    with value_errors():
+        intake.refuse_alike(names, f"column {name!r}")
     if len(names) < 2:
         raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
     place = np.array([names.index(value) for value in known], np.int16)
@@ -141,29 +154,25 @@ def named_groups(column: "pa.Array", name: str, first: int) -> tuple[NDArray[np.
         InputError: a row without a group.
     """
     codes, values = encoded(column)
-    _refuse_missing(codes, values, name, first, blank=True)
-    occurs = np.bincount(codes, minlength=len(values)) > 0
+    _refuse_missing(codes, values, name, first, intake.MISSING_WORDS["group"])
+    occurring = np.flatnonzero(np.bincount(codes, minlength=len(values)))
     look = np.zeros(len(values), np.int64)
-    look[occurs], names = group_labels(np.array(values, object)[occurs], name)
-    return look[codes], names
+    look[occurring] = np.arange(occurring.size)
+    return look[codes], tuple(text_of(values[code]) for code in occurring)
 
 
-def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, first: int, blank: bool = False) -> None:
-    """Refuse a column with a missing value; empty text is one if ``blank``.
+def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, first: int, words: frozenset[str]) -> None:
+    """Refuse a column with a missing value, for which some texts stand.
 
     Raises:
         InputError: naming the first row without a value.
     """
-    missing = [j for j, value in enumerate(values) if _is_missing(value, blank)]
+    missing = [code for code, value in enumerate(values) if intake.is_missing(value, words)]
     rows = np.flatnonzero(np.isin(codes, missing)) if missing else np.zeros(0, np.int64)
     if rows.size:
         raise InputError(
             f"column {name!r} has no value in row {first + int(rows[0])}; drop such rows, or give them a value"
         )
-
-
-def _is_missing(value: Any, blank: bool) -> bool:
-    return value is None or (blank and isinstance(value, str) and not value.strip())
 
 
 def numbers_of(column: "pa.Array", name: str) -> Vector:

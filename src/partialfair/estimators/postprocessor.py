@@ -22,10 +22,12 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     check_parts,
+    features,
     group_codes,
     group_columns,
     known_codes,
     random_of,
+    same_rows,
     score_vector,
     stratified_rows,
     value_errors,
@@ -127,6 +129,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             InputError: data or settings that cannot be used; also a ValueError.
         """
         X, y = indexable(X, y)
+        same_rows(X=X, y=y, sensitive_features=sensitive_features)
+        features(X)
         codes, labels = self._prepared(X, y, sensitive_features)
         self.correction_ = self.group_estimator_ = None
         y = self.classes_[labels]
@@ -164,6 +168,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self._check_settings()
         if not self.uses_group:
             raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
+        same_rows(scores=scores, sensitive_features=sensitive_features)
         found = score_vector(scores)
         codes, self.groups_ = group_codes(sensitive_features, found.size)
         self.group_columns_ = group_columns(sensitive_features)
@@ -178,6 +183,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             InputError: scores that are missing or in several columns, or groups missing or not among those of the maps.
         """
         check_is_fitted(self, "status_")
+        same_rows(scores=scores, sensitive_features=sensitive_features)
         found = score_vector(scores, finite=False)
         if self.map_ is None:
             return found
@@ -189,7 +195,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
         """Mapped scores (n,): log-odds where the classifier gives probabilities."""
         check_is_fitted(self, "estimator_", msg="%(name)s has no classifier yet; call fit, or map_scores for scores")
-        scores = self._scores(X)
+        same_rows(X=X, sensitive_features=sensitive_features)
+        scores = self._scores(features(X))
         if self.correction_ is not None:
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)

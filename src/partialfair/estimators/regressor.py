@@ -18,11 +18,13 @@ from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_l
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
+    features,
     group_codes,
     group_columns,
     known_codes,
     named_texts,
     random_of,
+    same_rows,
     takes_missing,
     value_errors,
 )
@@ -30,6 +32,7 @@ from partialfair.estimators.parity_settings import check_number_of_groups, check
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.estimators.threads import on_one_thread
 from partialfair.models.row_lots import row_lots
+from partialfair.tables import intake
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import text_of
 from partialfair.tables.predictions import Predictions
@@ -152,8 +155,13 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             InputError: data or settings that cannot be used; also a ValueError.
         """
         check_settings(self, X_unlabeled)
+        same_rows(X=X, y=y, sensitive_features=sensitive_features)
+        if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind in "OUS"):
+            with value_errors():
+                y, missing = intake.numbers(y, "y", finite=False)
+                intake.refuse_missing(missing, "y", y, "drop such rows")
         with named_texts(X):
-            X, y = validate_data(self, to_pandas(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
+            X, y = validate_data(self, features(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
@@ -188,6 +196,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             if y is None:
                 raise NotFittedError("partial_fit goes on from a fitted model; call fit with labels first")
             return self.fit(X, y, sensitive_features=sensitive_features)
+        same_rows(X=X, sensitive_features=sensitive_features)
         rows = self._features(X)
         with value_errors():
             codes = self._codes_of(rows, sensitive_features)
@@ -208,6 +217,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                 default the features of a row decide.
         """
         check_is_fitted(self, "status_")
+        same_rows(X=X, sensitive_features=sensitive_features)
         rows = self._features(X)
         with value_errors():
             codes = self._codes_of(rows, sensitive_features)
@@ -239,7 +249,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     def _features(self, X: Any) -> Vector:
         with named_texts(X):
-            return np.asarray(validate_data(self, to_pandas(X), reset=False, **self._checks))
+            return np.asarray(validate_data(self, features(X), reset=False, **self._checks))
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are the regressor's to take."""

@@ -40,6 +40,10 @@ PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in _PLUMBING)
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
 
+GUARDS = frozenset((f"{PACKAGE}.tables.guards",))
+"""Modules whose decorators are left out, with what they import: a guard hands on what a job passes as it is, which its
+tests hold it to, and what it does to arguments of people changes no job's result."""
+
 LOOKS = frozenset(("label", "look", "paper"))
 """Attributes of an algorithm (a class derived from ``Algorithm[...]`` or the like) that say how exhibits show it."""
 
@@ -161,6 +165,7 @@ class _Text:
         self.imported: set[str] = set()
         self.words: set[str] = set()
         self._modules: dict[str, str] = {}
+        self._guards: set[str] = set()
 
     def of(self, node: Any) -> str:
         """Return a tree, or a list of them, as text; docstrings and the version number are left out."""
@@ -175,6 +180,8 @@ class _Text:
             node.body = []  # never runs
         if kind is ast.ClassDef and any(isinstance(base, ast.Subscript) for base in node.bases):
             node.body = [statement for statement in node.body if not _is_look(statement)]
+        if kind is ast.FunctionDef and self._guards:
+            node.decorator_list = [mark for mark in node.decorator_list if not self._is_guard(mark)]
         if kind is ast.Constant and isinstance(node.value, str):
             self.words.add(node.value)
         parts = []
@@ -186,10 +193,24 @@ class _Text:
 
     def _of_list(self, nodes: list[object]) -> str:
         """Return statements as text, what they import of this package first."""
+        nodes = [node for node in nodes if not self._imports_guards(node)]
         own = {number: self._imports(node) for number, node in enumerate(nodes)}
         parts = [part for found in own.values() for part in found]
         texts = [self.of(node) for number, node in enumerate(nodes) if not own[number]]
         return "[" + ",".join(["\x02" + "\n".join(parts) + "\x03"] * bool(parts) + texts) + "]"
+
+    def _imports_guards(self, node: object) -> bool:
+        """Tell ``from ...tables import guards``, and note the name that guards have in this module."""
+        if not isinstance(node, ast.ImportFrom) or len(node.names) != 1:
+            return False
+        (alias,) = node.names
+        found = f"{_base(node, self.package)}.{alias.name}" in GUARDS
+        self._guards |= {alias.asname or alias.name} if found else set()
+        return found
+
+    def _is_guard(self, mark: ast.expr) -> bool:
+        """Tell the decorator ``@guards.name``."""
+        return isinstance(mark, ast.Attribute) and isinstance(mark.value, ast.Name) and mark.value.id in self._guards
 
     def _imports(self, node: object) -> list[str]:
         """Return what a statement imports of this package, as words, a tab and a module; nothing for other statements.

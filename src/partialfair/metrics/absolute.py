@@ -12,20 +12,24 @@ from numpy.typing import NDArray
 from partialfair.metrics import ranks
 from partialfair.metrics.partial import parity_of_label, ranked
 from partialfair.metrics.registry import Metric
+from partialfair.tables import guards
 from partialfair.tables.intervals import GroupPairs, measure
 
 
+@guards.of_rows
 def gauc_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """GAUC^I times the lengths of both intervals: a share of all pairs of the two groups."""
     counts, unions = ranked(scores, group, interval)
     return float(_pairs_of_groups(counts.above, counts.sizes, unions))
 
 
+@guards.of_rows
 def eop_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """``dp_gap`` among the rows with label +1."""
     return parity_of_label(scores, y, group, interval, threshold, label=1, normalise=False)
 
 
+@guards.of_rows
 def eod_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Return the larger of ``dp_gap`` among the rows with label +1 and among those with label -1."""
     return max(parity_of_label(scores, y, group, interval, threshold, label, normalise=False) for label in (1, -1))

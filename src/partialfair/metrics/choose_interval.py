@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics.ranks import Counts, count_above, kept_set_auc, kept_set_distance, rank_distance
+from partialfair.tables import guards
 from partialfair.tables.groups import group_labels
 from partialfair.tables.intervals import Interval, require_rows
 from partialfair.tables.masked import refuse_masked
@@ -97,6 +98,7 @@ class Suggestion:
         return figure
 
 
+@guards.of_scored_groups
 def suggest_interval(
     scores: ArrayLike,
     group: Any,

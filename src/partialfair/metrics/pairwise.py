@@ -10,15 +10,18 @@ from partialfair.metrics import ranks
 from partialfair.metrics.partial import ranked
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables import guards
 from partialfair.tables.intervals import FULL
 
 
+@guards.of_rows
 def gauc(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """GAUC^I: |Pr(score of a kept row of k exceeds that of a kept row of k') - 1/2|, ties one half; O(n log n)."""
     counts, unions = ranked(scores, group, interval)
     return float(ranks.kept_set_auc(counts.above, counts.sizes, unions))
 
 
+@guards.of_rows
 def auc(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Probability that a row labelled +1 scores above one labelled -1, ties one half; O(n log n).
 

@@ -17,36 +17,43 @@ from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
+from partialfair.tables import guards
 from partialfair.tables.intervals import GroupPairs, Interval, require_rows
 
 
+@guards.of_rows
 def sp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """SP^I: Kolmogorov-Smirnov distance between the kept scores of two groups."""
     counts, unions = ranked(scores, group, interval)
     return float(ranks.kept_set_distance(counts.above, counts.sizes, unions))
 
 
+@guards.of_rows
 def rank_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Largest |F_k(theta) - F_k'(theta)| over observed theta with either rank in I; not divided by its length."""
     counts, unions = ranked(scores, group, interval)
     return float(ranks.rank_distance(counts.above, counts.sizes, unions))
 
 
+@guards.of_rows
 def dp(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """DP^I: difference of the shares of kept rows above the threshold, by the identity on empirical rates."""
     return _parity(scores, group, Interval.of(interval), threshold, normalise=True)
 
 
+@guards.of_rows
 def dp_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """|r_k - r_k'| with r = min(F(threshold), beta) - min(F(threshold), alpha); not divided by the length of I."""
     return _parity(scores, group, Interval.of(interval), threshold, normalise=False)
 
 
+@guards.of_rows
 def eop(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """EOP^I: DP^I among the rows with label +1."""
     return parity_of_label(scores, y, group, interval, threshold, label=1)
 
 
+@guards.of_rows
 def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """EOD^I: the larger of DP^I among the rows with label +1 and among those with label -1."""
     return max(parity_of_label(scores, y, group, interval, threshold, label) for label in (1, -1))
@@ -72,6 +79,7 @@ def _parity(
     return float(ranks.rate_distance(rates, unions, normalise))
 
 
+@guards.of_rows
 def parity_of_label(
     scores: NDArray,
     y: NDArray,

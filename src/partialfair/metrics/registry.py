@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from partialfair.errors import NotEstimableError, PluginError
 from partialfair.plugins import did_you_mean, run_plugin
+from partialfair.tables import guards
 
 if TYPE_CHECKING:
     from partialfair.metrics.resampling import Replicates
@@ -137,6 +138,7 @@ def get(name: str) -> Metric:
     return on_request()[name]
 
 
+@guards.of_rows
 def evaluate_all(
     scores: NDArray,
     y: NDArray,

@@ -116,7 +116,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             y: labels, positive where larger than 0.
 
         Raises:
-            DataError: lengths that differ, a code out of range, or labels missing.
+            DataError: groups or labels that are no tensor or missing, lengths that differ, or a code out of range.
         """
         convex, concave = self.parts(scores, group, y)
         return convex - concave
@@ -230,7 +230,17 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
     def _cells(self, scores: Tensor, group: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Group and label (n,) of every row as one number, and whether the label is positive."""
+        for name, given in (("group", group), ("y", y)):
+            if given is not None and not isinstance(given, Tensor):
+                raise DataError(
+                    f"{name} is a {type(given).__name__}; pass a tensor: codes 0..{self.n_groups - 1} for groups, "
+                    "numbers for labels"
+                )
         codes = group.reshape(-1)
+        if codes.is_complex() or (codes.is_floating_point() and bool((codes != codes.floor()).any())):
+            raise DataError("group holds numbers that are not whole or NaN; pass a code for every row")
+        if y is not None and (y.is_complex() or (y.is_floating_point() and bool(y.isnan().any()))):
+            raise DataError("y holds NaN, which is no label; pass a label for every row, or leave such rows out")
         if codes.shape != scores.shape or (y is not None and y.shape.numel() != scores.numel()):
             raise DataError(f"scores has {scores.numel()} rows; pass as many group codes and labels")
         cells = 2 * codes.long()

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from partialfair.errors import NotEstimableError
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
+from partialfair.tables import guards
 from partialfair.tables.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 
 
@@ -38,6 +39,7 @@ def auc_between(scores: NDArray, first: NDArray[np.bool_], second: NDArray[np.bo
     return float((ranks.sum() - a.size * (a.size + 1) / 2) / (a.size * b.size))
 
 
+@guards.of_rows
 def signed_gap(scores: NDArray, y: NDArray, group: NDArray, sets: FourSets, protected: int = 0) -> float:
     """``Delta = AUC(G1, G1') - AUC(G2, G2')``; see :class:`FourSets`.
 
@@ -57,6 +59,7 @@ def signed_gap(scores: NDArray, y: NDArray, group: NDArray, sets: FourSets, prot
     return first - second
 
 
+@guards.of_rows
 def gap(scores: NDArray, y: NDArray, group: NDArray, sets: FourSets) -> float:
     """``|Delta|``, the largest over the choice of the protected group."""
     codes = range(int(np.max(group)) + 1)

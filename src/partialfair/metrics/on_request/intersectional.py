@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
+from partialfair.tables import guards
 
 
+@guards.of_rows
 def group_error_excess(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Mean over the table's groups of the group's error minus the error of all rows; a score of 0 is an error.
 

@@ -16,17 +16,20 @@ from partialfair.errors import NotEstimableError
 from partialfair.metrics.pairwise import auc
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
+from partialfair.tables import guards
 from partialfair.tables.intervals import FULL
 
 BINS = 50
 Rates = Callable[[NDArray, NDArray], tuple[float, ...]]
 
 
+@guards.of_rows
 def independence(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """``Ind``: difference of the rates of positive decisions."""
     return _summed_gaps(scores, y, group, lambda s, _: (float(np.mean(s > threshold)),))
 
 
+@guards.of_rows
 def separation(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """``Sp``: difference of the true positive rates plus that of the false positive rates; between 0 and 2.
 
@@ -42,6 +45,7 @@ def separation(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL
     return _summed_gaps(scores, y, group, rates)
 
 
+@guards.of_rows
 def sufficiency(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """``Sf``: difference of the share of +1 among positive decisions plus that among negative ones.
 
@@ -57,6 +61,7 @@ def sufficiency(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FUL
     return _summed_gaps(scores, y, group, rates)
 
 
+@guards.of_rows
 def inaccuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """``Ina``: share of wrong decisions."""
     check_scores(scores, y)
@@ -64,6 +69,7 @@ def inaccuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL
     return float(np.mean((scores > threshold) != (y > 0)))
 
 
+@guards.of_rows
 def wasserstein_histogram(
     scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
 ) -> float:
@@ -89,11 +95,13 @@ def _binned(first: NDArray, second: NDArray) -> float:
     return _transport(edges[1:], shares[0], edges[1:], shares[1], 2)
 
 
+@guards.of_rows
 def wasserstein1(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """1-Wasserstein distance of the groups' p, not binned."""
     return _largest(scores, group, lambda p, q: _transport(*_uniform(p), *_uniform(q), 1))
 
 
+@guards.of_rows
 def wasserstein2_squared(
     scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
 ) -> float:
@@ -101,6 +109,7 @@ def wasserstein2_squared(
     return _largest(scores, group, lambda p, q: _transport(*_uniform(p), *_uniform(q), 2))
 
 
+@guards.of_rows
 def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Mean log loss ``log(1 + exp(-y score))``."""
     check_scores(scores, y)
@@ -108,6 +117,7 @@ def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
     return float(_row_losses(scores, y).mean())
 
 
+@guards.of_rows
 def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Mean log loss of group 0 minus that of group 1, with its sign.
 
@@ -123,11 +133,13 @@ def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any =
     return float(losses[group == codes[0]].mean() - losses[group == codes[1]].mean())
 
 
+@guards.of_rows
 def loss_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Largest difference of the groups' mean log losses."""
     return _loss_gaps(scores, y, group, (None,))
 
 
+@guards.of_rows
 def loss_gap_positive(
     scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
 ) -> float:
@@ -135,6 +147,7 @@ def loss_gap_positive(
     return _loss_gaps(scores, y, group, (1.0,))
 
 
+@guards.of_rows
 def loss_gap_odds(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Differences of the mean log losses on either label, added; the largest of any two groups."""
     return _loss_gaps(scores, y, group, (1.0, -1.0))
@@ -151,6 +164,7 @@ def _loss_gaps(scores: NDArray, y: NDArray, group: NDArray, labels: tuple[float 
     return _summed_gaps(scores, y, group, rates)
 
 
+@guards.of_rows
 def group_auc_mean(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """``AUC_M``: mean over groups of the area under the group's own ROC curve.
 

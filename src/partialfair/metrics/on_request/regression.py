@@ -17,6 +17,7 @@ from partialfair.metrics import partial
 from partialfair.metrics.ranks import check_groups, check_scores, n_groups_of
 from partialfair.metrics.registry import Metric
 from partialfair.seeding import generator
+from partialfair.tables import guards
 from partialfair.tables.intervals import for_groups
 from partialfair.tables.predictions import Predictions
 
@@ -27,16 +28,19 @@ POINTS = 100
 NAMED_GROUPS = 4
 
 
+@guards.of_rows
 def risk(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Mean squared error: ``mean_i sum_l P_il (atom_l - y_i)^2``, against the label."""
     return _expected_loss(scores, y, np.square)
 
 
+@guards.of_rows
 def mean_absolute_error(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Mean absolute error, in expectation over the predictor's randomness."""
     return _expected_loss(scores, y, np.abs)
 
 
+@guards.of_rows
 def ks_unfairness(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Largest Kolmogorov-Smirnov distance of a group's predictions from those of all rows, the group among them."""
     return float(_from_pooled(*_masses(scores, group, interval)).max())
@@ -54,12 +58,14 @@ def ks_group(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, 
     return float(distances[code])
 
 
+@guards.of_rows
 def ks_pairs(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Largest Kolmogorov-Smirnov distance between two groups: statistical parity on the whole range."""
     cdfs = np.cumsum(_masses(scores, group, interval)[0], axis=1)
     return max(float(np.abs(a - b).max()) for a, b in combinations(cdfs, 2))
 
 
+@guards.of_rows
 def ks_partial(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """Kolmogorov-Smirnov distance on an interval of ranks (rank 0 = largest prediction), largest over pairs.
 
@@ -99,6 +105,7 @@ def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any,
     return float(np.abs(np.cumsum(own / own.sum()) - np.cumsum(pooled)).max())
 
 
+@guards.of_rows
 def ks_noise_floor(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
     """What :func:`ks_unfairness` is on average after permuting the groups, at the same group sizes.
 
