@@ -135,11 +135,8 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
         default = f" (not given; the default where {why})"
     over = f" (not given; the default, rather than {result.chosen_over})" if result.chosen_over else ""
     intervals = "none were computed"
-    if result.replicates:
-        intervals = (
-            f"{result.level:.0%}; {result.replicates} bootstrap resamples within each group (rates of "
-            "groups: Wilson's score intervals)"
-        )
+    if result.confidence_intervals:
+        intervals = f"{result.level:.0%}, in closed form: exact ones of rates, and those of gaps and ratios made of them"
     facts = [
         ("Audit made by", record.get("by") or words.NOT_STATED),
         ("Date", record.get("date") or words.NOT_STATED),
@@ -147,13 +144,13 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
         ("Command that makes it again", record.get("command") or "none: it was made in Python"),
         ("File of scores", result.source),
         ("SHA-256 of the file", record.get("file_sha256") or "none: the scores were given in Python"),
-        ("Rows", f"{result.rows:,}"),
+        ("Rows", f"{result.rows:,}{', weighted' if result.weighted else ''}"),
         ("Groups", f"{len(result.groups)}, of which {len(result.curve.names)} are compared"),
         ("Interval I", f"{result.interval} (ranks; 0 is the highest score of a group)"),
         ("Decision threshold", f"{result.threshold:g}{default}"),
         ("Positive label", (result.positive_label or "no labels were given") + over),
         ("Confidence intervals", intervals),
-        ("Version, seed", f"partialfair {record.get('partialfair')}, seed {record.get('seed')}"),
+        ("Version", f"partialfair {record.get('partialfair')}"),
     ]
     return [(name, str(text)) for name, text in facts]
 

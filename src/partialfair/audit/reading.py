@@ -17,7 +17,13 @@ from partialfair.tables.files import sha256
 
 
 def audit_file(
-    path: str | Path, *, score: str, group: str | Sequence[str], label: str | None = None, **options: Any
+    path: str | Path,
+    *,
+    score: str,
+    group: str | Sequence[str],
+    label: str | None = None,
+    weight: str | None = None,
+    **options: Any,
 ) -> AuditResult:
     """Audit a score file.
 
@@ -26,13 +32,14 @@ def audit_file(
         score: name of the score column.
         group: names of the group columns; a text that is none may hold several, joined by commas.
         label: name of the label column.
+        weight: name of the column of weights.
         options: see :func:`partialfair.audit.audit_scores`.
 
     Raises:
         DataError: naming file, column and row.
     """
     groups = named_columns(path, group)
-    wanted = [score, *groups, *([label] if label else [])]
+    wanted = [score, *groups, *(name for name in (label, weight) if name)]
     repeated = {name for name in wanted if wanted.count(name) > 1}
     if repeated:
         raise DataError(f"{path}: column {repeated.pop()!r} is given for two purposes; name each column once")
@@ -43,12 +50,13 @@ def audit_file(
             scores_of(columns[score], score),
             {name: columns[name] for name in groups},
             columns[label] if label else None,
+            weights=numbers_of(columns[weight], weight, "weight") if weight else None,
             source=Path(path).name,
             **options,
         )
         return replace(result, record={**result.record, **record})
     except DataError as error:
-        raise DataError(f"{path}: {in_columns(str(error), score, groups, label)}") from None
+        raise DataError(f"{path}: {in_columns(str(error), score, groups, label, weight)}") from None
 
 
 def named_columns(path: str | Path, group: str | Sequence[str]) -> list[str]:
@@ -58,11 +66,13 @@ def named_columns(path: str | Path, group: str | Sequence[str]) -> list[str]:
     return [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
 
 
-def in_columns(text: str, score: str, groups: Sequence[str], label: str | None = None) -> str:
+def in_columns(
+    text: str, score: str, groups: Sequence[str], label: str | None = None, weight: str | None = None
+) -> str:
     """Say what is wrong with a sample in the words of its file: columns by name, rows from 1 after the header."""
     text = text.replace("labels: column 'labels'", f"column {label!r}")
     text = text.replace("labels: column", "column").replace("groups: column", "column")
-    prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"))
+    prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"), ("weights:", f"column {weight!r}:"))
     for prefix, replacement in (*prefixes, ("groups:", f"column {', '.join(groups)!r}:")):
         if text.startswith(prefix):
             text = replacement + text.removeprefix(prefix)
@@ -70,7 +80,17 @@ def in_columns(text: str, score: str, groups: Sequence[str], label: str | None =
 
 
 def scores_of(column: Any, name: str) -> Any:
+    """Scores of a column; see :func:`numbers_of`."""
+    return numbers_of(column, name, "score")
+
+
+def numbers_of(column: Any, name: str, what: str) -> Any:
     """Numbers of a text column.
+
+    Args:
+        column: as read.
+        name: of the column.
+        what: they are: a score, a weight.
 
     Raises:
         DataError: a text that is no finite number, with its row, counted from 1 after the header; dates or durations.
@@ -78,7 +98,7 @@ def scores_of(column: Any, name: str) -> Any:
     import pandas as pd
 
     if getattr(column.dtype, "kind", "O") in "mMc":  # pandas makes numbers of them: nanoseconds
-        raise DataError(f"column {name!r}: values of type {column.dtype} cannot be ranked as scores; pass real numbers")
+        raise DataError(f"column {name!r}: values of type {column.dtype} are no {what}s; pass real numbers")
     values = pd.to_numeric(column, errors="coerce").astype("float64")
     bad = values.isna() | values.isin([float("inf"), float("-inf")])
     if bad.any():
@@ -87,7 +107,7 @@ def scores_of(column: Any, name: str) -> Any:
         value = value.item() if isinstance(value, np.generic) else value
         shown = "a collection" if np.ndim(value) else repr(value)
         raise DataError(
-            f"column {name!r}, row {row + 1} after the header: score {shown} is not a finite number "
+            f"column {name!r}, row {row + 1} after the header: {what} {shown} is not a finite number "
             f"({int(bad.sum())} such rows); {_remedy(value)}"
         )
     return values.to_numpy()

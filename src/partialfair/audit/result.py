@@ -70,6 +70,8 @@ class AuditResult:
 
     Attributes:
         chosen_over: the other label, if nobody said which of the two is positive.
+        weighted: whether the rows have weights.
+        confidence_intervals: whether confidence intervals of violations were computed.
         groups: one entry per group.
         measured: metrics of all rows, per pair of groups, and the largest over pairs.
         ratio: the lowest selection rate divided by the highest.
@@ -77,7 +79,7 @@ class AuditResult:
         suggestion: a suggested interval.
         curve: what the figures are drawn from.
         unions: interval of each group.
-        record: what an auditor needs to repeat it: version, seed, who ran it and who answers for the model (``None`` if
+        record: what an auditor needs to repeat it: version, who ran it and who answers for the model (``None`` if
             not stated), and, of a file, its checksum, the date, the command.
     """
 
@@ -90,7 +92,8 @@ class AuditResult:
     chosen_over: str
     labelled: bool
     level: float
-    replicates: int
+    weighted: bool
+    confidence_intervals: bool
     min_group_size: int
     groups: list[GroupLine]
     measured: Measured
@@ -128,7 +131,8 @@ class AuditResult:
             "threshold": self.threshold if math.isfinite(self.threshold) else None,
             "positive_label": self.positive_label or None,
             "level": self.level,
-            "replicates": self.replicates,
+            "weighted": self.weighted,
+            "confidence_intervals": self.confidence_intervals,
             "min_group_size": self.min_group_size,
             "groups": [_group(line) for line in self.groups],
             "quality": {name: _number(found) for name, found in self.measured.quality.items()},
@@ -153,11 +157,11 @@ class AuditResult:
     def comparisons(self) -> str:
         """What the number of pairs means for their intervals."""
         n = len(self.measured.pairs)
-        if n < 2 or not self.replicates:
+        if n < 2 or not self.confidence_intervals:
             return ""
         return (
-            f"{n} pairs of groups are compared. The confidence interval of a largest violation is that of the largest "
-            f"over pairs. Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, "
+            f"{n} pairs of groups are compared. The confidence interval of a largest violation or lowest ratio is that "
+            f"of the largest or lowest over pairs. Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, "
             f"about {n * (1 - self.level):.1f} of {n} miss by chance."
         )
 

@@ -1,4 +1,4 @@
-"""The scored rows of an audit: checked, encoded, and counted per score."""
+"""The scored rows of an audit: checked and encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,137 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import DataError, NotEstimableError
+from partialfair.audit.tally import Tally, tally_of
+from partialfair.audit.weights import check_weights, effective_rows, whole_weights
+from partialfair.errors import DataError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
-from partialfair.metrics.ranks import blocks
-from partialfair.metrics.resampling import Replicates
 from partialfair.tables.groups import check_names, columns_of, group_labels
-from partialfair.tables.intervals import GroupPairs, require_rows
 from partialfair.tables.masked import refuse_masked
-
-Counts = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Resampled(Replicates):
-    """Samples drawn within each group, in which the number of rows of a label differs.
-
-    Attributes:
-        own_sizes: rows by group and label of every sample, (R, G, 2); ``sizes`` are those of the rows at hand.
-    """
-
-    own_sizes: NDArray[np.int64]
-
-    def rates(self, label: int | None = None) -> NDArray[np.float64]:
-        """Shares above the threshold, (R, G), of all rows or of one label's (index); 0 where a sample has none."""
-        if label is None:
-            return super().rates()
-        self.require_labels()
-        require_rows(self.interval, self.sizes[:, label])
-        return np.asarray(self.positive[..., label] / np.maximum(self.own_sizes[..., label], 1))
-
-    def accuracy(self) -> NDArray[np.float64]:
-        """Share of right decisions, (R,)."""
-        self.require_labels()
-        right = self.positive[..., 1] + self.own_sizes[..., 0] - self.positive[..., 0]
-        return np.asarray(right.sum(axis=1) / self.sizes.sum())
-
-    def auc(self) -> NDArray[np.float64]:
-        """Area under the curve of all rows, (R,); one half in a sample whose rows have one label.
-
-        Raises:
-            NotEstimableError: the rows at hand have one label.
-        """
-        self.require_labels()
-        if not self.sizes.sum(axis=0).all():
-            raise NotEstimableError("all rows have one label; AUC needs both")
-        sizes = self.own_sizes.sum(axis=1)
-        negatives, positives = (
-            np.diff(self.above_by_label[:, code], axis=1, append=sizes[:, [code]]) for code in (0, 1)
-        )
-        below_or_tied = sizes[:, [0]] - self.above_by_label[:, 0] - 0.5 * negatives
-        pairs = sizes.prod(axis=1)
-        return np.where(pairs > 0, (positives * below_or_tied).sum(axis=1) / np.maximum(pairs, 1), 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Rows by stratum and score; the stratum of group k and label index l is 2 k + l.
-
-    Attributes:
-        count: (2 G, B) rows of each stratum at each of B scores, from the highest score down.
-        edges: (B,) the lowest score of each column.
-        cut: number of columns that lie above the decision threshold.
-        labelled: whether there are labels; without them all rows have label index 1.
-    """
-
-    count: Counts
-    edges: NDArray[np.float64]
-    cut: int
-    labelled: bool
-
-    @cached_property
-    def sizes(self) -> Counts:
-        """Rows by group and label, (G, 2)."""
-        return np.asarray(self.count.sum(axis=1).reshape(-1, 2))
-
-    def replicates(self, count: Counts, interval: GroupPairs) -> Resampled:
-        """Counts (R, 2 G, B) of samples with this tally's rows per group, as the metrics read them."""
-        above = np.cumsum(count, axis=2)
-        above -= count
-        rows, strata, columns = above.shape
-        positive = above[:, :, self.cut] if self.cut < columns else above[:, :, -1] + count[:, :, -1]
-        grouped = above.reshape(rows, strata // 2, 2, columns)
-        return Resampled(
-            above=grouped.sum(axis=2),
-            above_by_label=grouped.sum(axis=1),
-            positive=positive.reshape(rows, strata // 2, 2),
-            sizes=self.sizes,
-            own_sizes=(above[:, :, -1] + count[:, :, -1]).reshape(rows, strata // 2, 2),
-            interval=interval,
-            labelled=self.labelled,
-        )
-
-    def of_groups(self, codes: Sequence[int]) -> "Tally":
-        """The rows of some groups, at the scores that one of them has; the cut stays between the same scores."""
-        count = self.count[[2 * code + label for code in codes for label in (0, 1)]]
-        used: NDArray[np.bool_] = np.asarray(count.any(axis=0))
-        return replace(self, count=count[:, used], edges=self.edges[used], cut=int(used[: self.cut].sum()))
-
-    def pooled(self) -> "Tally":
-        """All rows as one group."""
-        return replace(self, count=np.stack([self.count[0::2].sum(axis=0), self.count[1::2].sum(axis=0)]))
-
-    def starts(self, columns: int) -> NDArray[np.int64]:
-        """First of the neighbouring scores that become one when about ``columns`` are left.
-
-        A column then holds about G / columns of each group's rows, or one score: its ends are quantiles of every group.
-        No column spans the threshold.
-        """
-        n_columns = self.count.shape[1]
-        if n_columns <= columns:
-            return np.arange(n_columns)
-        groups = self.count[0::2] + self.count[1::2]
-        parts = [np.zeros(1, np.int64), np.array([self.cut])]
-        per_group = max(2, columns // len(groups))
-        for own in groups:
-            total = np.cumsum(own)
-            wanted = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
-            parts.append(np.searchsorted(total, wanted, side="left") + 1)
-        found = np.unique(np.concatenate(parts))
-        return found[found < n_columns]
-
-    def joined(self, starts: NDArray[np.int64]) -> "Tally":
-        """Join neighbouring scores: a column begins at each of ``starts``."""
-        count = np.add.reduceat(self.count, starts, axis=1)
-        last = np.append(starts[1:], self.count.shape[1]) - 1
-        return replace(self, count=count, edges=self.edges[last], cut=int(np.searchsorted(starts, self.cut)))
-
-    def binned(self, columns: int) -> "Tally":
-        """Join neighbouring scores until about ``columns`` are left; see :meth:`starts`."""
-        return self if self.count.shape[1] <= columns else self.joined(self.starts(columns))
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -152,6 +28,7 @@ class Sample:
         threshold: rows with a higher score are positive decisions.
         positive_label: text of the label that counts as +1; empty without labels.
         chosen_over: the other label, if nobody said which of the two is positive.
+        weights: (n,) whole numbers, at least 1; ``None`` for one each.
     """
 
     scores: NDArray[np.float64]
@@ -161,6 +38,7 @@ class Sample:
     threshold: float
     positive_label: str = ""
     chosen_over: str = ""
+    weights: NDArray[np.int64] | None = None
 
     @cached_property
     def probabilities(self) -> bool:
@@ -176,17 +54,37 @@ class Sample:
 
     @cached_property
     def tally(self) -> Tally:
-        """Rows by stratum and distinct score; one sort."""
-        order, starts = blocks(self.scores)
-        column = np.zeros(len(order), np.int64)
-        column[starts[1:]] = 1
-        np.cumsum(column, out=column)
-        stratum = (2 * self.group + (1 if self.y is None else self.y > 0))[order]
-        shape = 2 * len(self.names), len(starts)
-        count = np.bincount(stratum * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape)
-        edges = self.scores[order[starts]]
-        cut = int(np.count_nonzero(edges > self.threshold))
-        return Tally(count, edges, cut, self.y is not None)
+        """Rows, or their weights, by group, label and distinct score; one sort."""
+        return tally_of(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
+
+    @cached_property
+    def _stratum(self) -> NDArray[np.int64]:
+        """Group and label of each row, (n,): 2 k + l."""
+        return np.asarray(2 * self.group + (1 if self.y is None else self.y > 0), np.int64)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows by group and label, (G, 2), whatever their weights."""
+        return np.bincount(self._stratum, minlength=2 * len(self.names)).reshape(-1, 2)
+
+    @cached_property
+    def effective(self) -> NDArray[np.float64]:
+        """Effective rows of each group, (G, 3): with the negative label, with the positive one, and in all."""
+        groups = len(self.names)
+        by_label = effective_rows(self.weights, self._stratum, 2 * groups).reshape(-1, 2)
+        return np.column_stack([by_label, effective_rows(self.weights, self.group, groups)])
+
+    @property
+    def effective_of_all(self) -> NDArray[np.float64]:
+        """Effective rows with the negative label, with the positive one, and in all, (3,)."""
+        everyone = np.zeros(len(self.group), np.int64)
+        by_label = effective_rows(self.weights, self._stratum % 2, 2)
+        return np.append(by_label, effective_rows(self.weights, everyone, 1))
+
+    @property
+    def decided(self) -> float:
+        """Share of positive decisions of all rows."""
+        return float(np.average(self.scores > self.threshold, weights=self.weights))
 
 
 EXACT = 1 << 22
@@ -198,15 +96,20 @@ def counts_above(tally: Tally, groups: int) -> ranks.Counts:
 
     Of very many, neighbouring scores are joined.
     """
-    fine = tally if groups * tally.count.shape[1] <= EXACT else tally.binned(max(1, EXACT // groups))
+    fine = tally.binned(max(1, EXACT // groups))
     count = (fine.count[0::2] + fine.count[1::2])[:groups]
     return ranks.Counts(np.cumsum(count, axis=1) - count, count.sum(axis=1))
 
 
 def build_sample(
-    scores: Any, groups: Any, labels: Any = None, threshold: float | None = None, positive: Any = None
+    scores: Any,
+    groups: Any,
+    labels: Any = None,
+    threshold: float | None = None,
+    positive: Any = None,
+    weights: Any = None,
 ) -> Sample:
-    """Check and encode the rows.
+    """Check and encode the rows; a row of weight 0 is left out.
 
     Raises:
         DataError: scores that are not finite numbers, missing groups, lists as groups, a single group, labels without
@@ -221,7 +124,31 @@ def build_sample(
         raise DataError(f"groups: all rows are of one group, {names[0]!r}; an audit compares at least two")
     y, label, other = (None, "", "") if labels is None else check_labels(labels, positive, len(values))
     threshold = default_threshold(values) if threshold is None else float(threshold)
-    return Sample(values, y, codes, names, threshold, label, other if positive is None else "")
+    sample = Sample(values, y, codes, names, threshold, label, other if positive is None else "")
+    return sample if weights is None else _weighted(sample, check_weights(weights, len(values)))
+
+
+def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
+    """Give the rows their weights; rows of weight 0, and groups that have no others, are left out.
+
+    Raises:
+        DataError: fewer than two groups are left.
+    """
+    kept = weights > 0
+    codes, group = np.unique(sample.group[kept], return_inverse=True)
+    if len(codes) < 2:
+        raise DataError(
+            f"weights: all rows of positive weight are of one group, {sample.names[codes[0]]!r}; an audit compares at "
+            "least two"
+        )
+    return replace(
+        sample,
+        scores=sample.scores[kept],
+        y=None if sample.y is None else sample.y[kept],
+        group=group.astype(np.int64),
+        names=tuple(sample.names[code] for code in codes),
+        weights=whole_weights(weights[kept]),
+    )
 
 
 def check_scores(scores: Any) -> NDArray[np.float64]:

@@ -217,7 +217,7 @@ def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
     )
     many = (
         (result.comparisons or once)
-        if result.replicates
+        if result.confidence_intervals
         else "No confidence intervals were computed: chance may explain any gap."
     )
     small = f"fewer than {result.min_group_size} rows"

@@ -22,6 +22,7 @@ def audit(
     score: Annotated[str, typer.Option(help="Column of the scores.")],
     group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
     label: Annotated[str | None, typer.Option(help="Column of the labels; two values.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of weights: a row counts as often.")] = None,
     interval: Annotated[
         list[str] | None,
         typer.Option(metavar="ALPHA BETA", help="Ranks, 0 = highest score; repeat it for a union. By default 0 1."),
@@ -33,8 +34,7 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html and audit.json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the summary.")] = False,
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
-    replicates: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    confidence_intervals: Annotated[bool, typer.Option(help="Compute confidence intervals of violations.")] = True,
     by: Annotated[
         str | None, typer.Option(help="Who runs the audit, for its page; by default the name of the user.")
     ] = None,
@@ -67,9 +67,9 @@ def audit(
 
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
     limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
-    options: dict[str, Any] = {"score": score, "group": group, "label": label, "threshold": threshold}
+    options: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight, "threshold": threshold}
     options |= {"positive": positive, "by": by}
-    options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed, "owner": owner}
+    options |= {"min_group_size": min_group_size, "confidence_intervals": confidence_intervals, "owner": owner}
     status = run(
         source,
         limits=limits,
