@@ -11,7 +11,7 @@ from partialfair.errors import ConfigError, DataError
 def test_a_group_of_just_the_smallest_size_is_compared_in_every_measure():
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b"], [200, 30])
-    found = audit_scores(random.normal(size=230), group, gates={"selection_ratio": 0.0, "sp": 1.0}, replicates=0)
+    found = audit_scores(random.normal(size=230), group, gates={"selection_ratio": 0.0, "sp": 1.0}, confidence_intervals=False)
     assert [line.reason for line in found.groups] == ["", ""]
     assert found.metric("selection_ratio") is not None and found.passed
 
@@ -21,7 +21,7 @@ def test_the_groups_of_equalised_odds_are_those_of_the_larger_gap():
     group, y = np.repeat(["a", "b"], 200), np.tile(np.repeat([1, 0], 100), 2)
     above = np.concatenate([np.arange(100) < count for count in (60, 20, 50, 70)])
     scores = np.where(above, 1.0, -1.0) + np.arange(400) / 1e4
-    found = audit_scores(scores, group, y, threshold=0.0, gates={"eod_full": 0.1}, replicates=0)
+    found = audit_scores(scores, group, y, threshold=0.0, gates={"eod_full": 0.1}, confidence_intervals=False)
     assert found.gates[0].groups == ("a", "b")
 
 
@@ -79,7 +79,7 @@ def test_labels_with_a_column_per_class_are_refused():
         audit_scores(scores, group, pd.DataFrame({"no": ~y, "yes": y}))
     with pytest.raises(DataError, match="labels: there are 2 columns"):
         audit_scores(scores, group, np.column_stack([~y, y]).astype(int))
-    one = audit_scores(scores, group, y[:, None], threshold=50.0, replicates=0)
+    one = audit_scores(scores, group, y[:, None], threshold=50.0, confidence_intervals=False)
     assert one.metric("accuracy") == 1 and one.positive_label == "True"
 
 
@@ -87,12 +87,12 @@ def test_labels_with_a_column_per_class_are_refused():
 def test_masked_values_are_missing(what):
     """NumPy forgets the mask, and what lies below would be audited."""
     rows = {"scores": np.arange(100.0), "groups": np.arange(100) % 2, "labels": np.arange(100) // 50}
-    plain = audit_scores(*rows.values(), replicates=0)
+    plain = audit_scores(*rows.values(), confidence_intervals=False)
     rows[what] = np.ma.masked_array(rows[what], np.arange(100) == 7)
     with pytest.raises(DataError, match=f"{what}.*: the value in row 7 is masked; drop such rows"):
         audit_scores(*rows.values())
     rows[what] = np.ma.masked_array(rows[what].data, np.zeros(100, bool))
-    assert audit_scores(*rows.values(), replicates=0).to_json() == plain.to_json()
+    assert audit_scores(*rows.values(), confidence_intervals=False).to_json() == plain.to_json()
 
 
 def test_values_that_are_no_real_numbers_are_no_scores():

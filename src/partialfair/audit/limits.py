@@ -17,15 +17,18 @@ value, and as many have the upper limit below it. All functions take any leading
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.tables.intervals import GroupPairs, Pairs, measure, part_above
+from partialfair.tables.intervals import FULL, GroupPairs, Pairs, measure, part_above
 
 Floats = NDArray[np.float64]
+ANGLES = 9  # of an ellipse; those between them change a limit by less than 0.5% of its distance
 GRID = 512  # nodes between which limits of very many shares are interpolated
 
 
@@ -138,11 +141,36 @@ def decision_gap(
         normalise: divide by the length of the interval, as DP^I does.
     """
     low, high = share_limits(shares, rows, tail)
-    ends = [
-        tuple(part_above(at[..., k], pairs) * (1.0 if normalise else measure(pairs)) for at in (shares, low, high))
-        for k, pairs in enumerate(unions)
-    ]
-    return folded(*joined(ends[0], ends[1]))  # type: ignore[arg-type]
+    first, second = ((shares[..., k], low[..., k], high[..., k]) for k in (0, 1))
+    scale = [1.0 if normalise else measure(pairs) for pairs in unions]
+    return folded(*kept_gap(first, second, unions, scale))
+
+
+def kept_gap(
+    first: tuple[Floats, Floats, Floats],
+    second: tuple[Floats, Floats, Floats],
+    unions: GroupPairs,
+    scale: Sequence[float] = (1.0, 1.0),
+) -> tuple[Floats, Floats]:
+    """Limits of the difference of the kept parts of two shares, each given with its limits (value, low, high).
+
+    The limits of a difference are its extremes on an ellipse around both shares, whose axes are their distances from
+    their limits. Of the shares themselves that is :func:`joined`. The kept part of a share has kinks at the ends of an
+    interval, so that it is searched along the ellipse.
+    """
+    if all(pairs == FULL for pairs in unions):
+        return joined(first, second)
+    (p, p_low, p_high), (q, q_low, q_high) = first, second
+    lows, highs = [], []
+    for angle in np.linspace(0.0, np.pi / 2, ANGLES):
+        one, other = math.sin(angle), math.cos(angle)
+        ends = (p - (p - p_low) * one, q + (q_high - q) * other), (p + (p_high - p) * one, q - (q - q_low) * other)
+        low, high = (
+            scale[0] * part_above(a, unions[0]) - scale[1] * part_above(b, unions[1]) for a, b in ends
+        )
+        lows.append(low)
+        highs.append(high)
+    return np.minimum.reduce(lows), np.maximum.reduce(highs)
 
 
 def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
@@ -157,6 +185,20 @@ def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floa
         above = p / q * np.exp(np.hypot(np.log(p_high / p), np.log(q / q_low)))
         above = np.where(p > 0, above, p_high / q_low)
     return np.where((p_low > 0) & (q > 0), below, 0.0), np.where(q_low > 0, above, np.inf)
+
+
+def lowest_ratio(shares: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of the interval of the lowest share by the highest, (..., G); at most 1.
+
+    The upper end is the lowest of the upper limits of all pairs, each with its part of the chance of a miss. The lower
+    end is the lowest of their lower limits, which need no such correction.
+    """
+    pairs = np.array(list(combinations(range(shares.shape[-1]), 2)))
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    tail = (1 - level) / 2
+    low, _ = share_ratio(shares[..., both], rows[both], tail)
+    _, high = share_ratio(shares[..., both], rows[both], tail / len(pairs))
+    return low.min(axis=-1), np.minimum(high.min(axis=-1), 1.0)
 
 
 def critical_process(rows: Any, tail: float) -> Floats:
@@ -184,15 +226,10 @@ def largest_high(
         inside: (..., B) which thresholds count; by default all.
     """
 
-    def read(values: Floats, k: int) -> Floats:
-        return values if unions is None else part_above(values, unions[k])
-
-    ends = []
-    for k in (0, 1):
-        own = ranks[..., k, :]
-        ends.append(tuple(read(at, k) for at in (own, *curve_limits(own, float(rows[k]), tail))))
-    high = folded(*joined(ends[0], ends[1]))[1]  # type: ignore[arg-type]
-    gaps = np.abs(ends[0][0] - ends[1][0])
+    own = (FULL, FULL) if unions is None else unions
+    ends = [(ranks[..., k, :], *curve_limits(ranks[..., k, :], float(rows[k]), tail)) for k in (0, 1)]
+    high = folded(*kept_gap(ends[0], ends[1], own))[1]
+    gaps = np.abs(part_above(ends[0][0], own[0]) - part_above(ends[1][0], own[1]))
     if inside is not None:
         high, gaps = np.where(inside, high, 0.0), np.where(inside, gaps, 0.0)
     return high.max(axis=-1), gaps.max(axis=-1)

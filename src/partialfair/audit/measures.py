@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit import limits
+from partialfair.audit.ends import thinned, violation_ends
 from partialfair.audit.sample import Sample
 from partialfair.audit.tally import whole
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import GroupPairs, decides_nothing, measure as length, part_above, require_rows
+from partialfair.tables.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
 WHOLE = ("sp_full", "dp_full", "gauc_full", "eop_full", "eod_full")
@@ -28,13 +29,9 @@ QUALITY = ("accuracy", "auc", "positive_rate")
 LABELLED = frozenset({"eop", "eod", "eop_full", "eod_full", "accuracy", "auc"})
 DECIDED = frozenset({"dp", "dp_gap", "eop", "eod", "dp_full", "eop_full", "eod_full", "accuracy", "positive_rate"})
 """Metrics of decisions, which the threshold makes."""
-THRESHOLDS = 1000
-"""Thresholds at which the upper end of a largest difference is taken; what this misses of the estimate is added."""
 _ROUNDING = 1e-12
 
 Pair = tuple[int, int]
-Ends = tuple[float, float, float]
-"""Lower and upper end of an interval, and the lower end corrected for the number of pairs."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,8 @@ def _of_pair(
     two = sample.tally.of_groups(pair).counted(own)
     both = replace(two, interval=whole(2))
     rows, effective = sample.rows[list(pair)], sample.effective[list(pair)]
-    lower, widest = _lower(two, pair), _widest(two)
+    widest = _widest(two)
+    lower = _lower(two, pair, widest)
     found: dict[str, Measurement] = {}
     corrected: dict[str, float] = {}
     for name in (*PARTIAL, *WHOLE):
@@ -142,7 +140,8 @@ def _of_pair(
             continue
         measurement = Measurement(value, pair=lower[name])
         if intervals:
-            low, high, corrected[name] = _ends(kernel, part, value, effective, (1 - level) / 2, comparisons)
+            ends = violation_ends(kernel, part, np.array([value]), effective, (1 - level) / 2, comparisons)
+            low, high, corrected[name] = (float(end[0]) for end in ends)
             measurement = replace(measurement, low=low, high=high)
         if name == "rank_gap" and measurement.pair is not None:
             measurement = replace(measurement, shares=widest if measurement.pair == pair else widest[::-1])
@@ -173,76 +172,6 @@ def _require(name: str, sample: Replicates, rows: NDArray[np.int64]) -> None:
     require_rows(sample.interval, rows.sum(axis=1))
 
 
-def _ends(
-    name: str,
-    two: Replicates,
-    value: float,
-    effective: NDArray[np.float64],
-    tail: float,
-    comparisons: int,
-) -> Ends:
-    """Ends of the interval of a violation of two groups, see :mod:`partialfair.audit.limits`.
-
-    Args:
-        name: of the metric, without the ending of the whole range.
-        two: rows of the two groups.
-        value: the estimate.
-        effective: (2, 3) rows of each group with the negative label, with the positive one, and in all.
-        tail: chance of a miss on one side.
-        comparisons: number of pairs among which the largest violation is taken.
-    """
-    tails = (tail, tail / comparisons)
-    if name in ("sp", "rank_gap"):
-        lows, high = _rank_ends(name, two, value, effective[:, 2], tails)
-    elif name == "gauc":
-        ranks = _thinned(two.above[0] / two.group_sizes[:, None])
-        found = [limits.area_limits(ranks, effective[:, 2], two.interval, each) for each in tails]
-        ends = [limits.folded(low - 0.5, high - 0.5) for low, high in found]
-        lows, high = [float(low) for low, _ in ends], float(ends[0][1])
-    else:
-        labels: tuple[int | None, ...] = {"eop": (1,), "eod": (1, 0)}.get(name, (None,))
-        by_label = []
-        for label in labels:
-            rates, column = two.rates(label)[0], 2 if label is None else label
-            by_label.append(
-                [
-                    limits.decision_gap(rates, effective[:, column], two.interval, each, name != "dp_gap")
-                    for each in (*tails, *(each / len(labels) for each in tails))
-                ]
-            )
-        # The larger of two gaps is a largest one of twice as many.
-        lows = [max(float(ends[place][0]) for ends in by_label) for place in (2, 3)]
-        high = max(float(ends[0][1]) for ends in by_label)
-    low, corrected = (min(each, value) for each in lows)
-    return low, max(high, value), corrected
-
-
-def _rank_ends(
-    name: str, two: Replicates, value: float, rows: NDArray[np.float64], tails: tuple[float, float]
-) -> tuple[list[float], float]:
-    """Lower ends, one for each tail, and the upper end of a largest difference over thresholds."""
-    shortest = min(length(pairs) for pairs in two.interval) if name == "sp" else 1.0
-    lows = [max(0.0, value - float(limits.critical_process(rows, each)) / shortest) for each in tails]
-    ranks = two.above[0] / two.group_sizes[:, None]
-    if name == "sp":
-        high, seen = limits.largest_high(_thinned(ranks), rows, two.interval, tails[0])
-    else:
-        few = _thinned(ranks)
-        inside = limits.may_lie_inside(few, rows, two.interval, tails[0])
-        few = np.concatenate([few[:, inside], _thinned(compared_ranks(two.above[0], two.group_sizes, two.interval))], 1)
-        high, seen = limits.largest_high(few, rows, None, tails[0])
-    return lows, min(1.0, float(high) + max(0.0, value - float(seen)))
-
-
-def _thinned(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """About as many of the thresholds (2, B) as are needed, evenly over both groups' rows."""
-    if ranks.shape[1] <= 2 * THRESHOLDS:
-        return ranks
-    joint = np.maximum.accumulate(ranks.sum(axis=0))
-    kept = np.searchsorted(joint, np.linspace(joint[0], joint[-1], THRESHOLDS))
-    return ranks[:, np.unique(np.minimum(kept, ranks.shape[1] - 1))]
-
-
 def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measurement]:
     """Accuracy, area under the curve and rate of positive decisions of all rows."""
     one = sample.tally.pooled().counted(whole(1))
@@ -262,7 +191,7 @@ def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measure
             continue
         ends: tuple[float | None, float | None] = (None, None)
         if intervals and name == "auc":
-            ranks = _thinned(one.above_by_label[0] / one.sizes[0][:, None])
+            ranks = thinned(one.above_by_label[0] / one.sizes[0][:, None])
             low, high = limits.area_limits(ranks, effective[:2], whole(2), tail)
             ends = min(float(low), value), max(float(high), value)
         elif intervals:
@@ -304,18 +233,18 @@ def _no_decision(name: str, two: Replicates, threshold: float) -> str | None:
     return None
 
 
-def _lower(two: Replicates, pair: Pair) -> dict[str, Pair | None]:
+def _lower(two: Replicates, pair: Pair, widest: tuple[float, float]) -> dict[str, Pair | None]:
     """By metric, the two codes with the group first whose scores or rates are lower where the violation is measured."""
 
     def ordered(difference: float) -> Pair | None:
         """Of the first group's scores or rates to the second's."""
         return None if abs(difference) < _ROUNDING else pair if difference < 0 else (pair[1], pair[0])
 
-    first, second = _widest(two)
-    found = {"rank_gap": ordered(first - second)}
+    found = {"rank_gap": ordered(widest[0] - widest[1])}
     for ending, union in (("", two.interval), ("_full", two.whole)):
         ranks = [two.above[0, k] / size for k, size in enumerate(two.group_sizes)]
-        kept = [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
+        whole_range = all(pairs == FULL for pairs in union)
+        kept = ranks if whole_range else [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
         gaps = kept[0] - kept[1]
         found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
         mass = [np.diff(share, append=1.0) for share in kept]

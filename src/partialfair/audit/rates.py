@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.limits import mean_gap_limits, share_limits, share_ratio
+from partialfair.audit.limits import lowest_ratio, mean_gap_limits, share_limits
 from partialfair.audit.measures import Measurement
 from partialfair.audit.sample import Sample
 from partialfair.audit.weights import effective_rows
@@ -75,8 +74,7 @@ def ratio(lines: list[GroupLine], level: float, effective: NDArray[np.float64] |
     """Return the lowest selection rate of the compared groups divided by the highest.
 
     Below 0.8 it fails the four-fifths rule of the US guidelines on employee selection. Its interval allows for the
-    choice of the two groups. The upper end is the lowest of the upper ends of the ratios of all pairs, each with its
-    part of the chance of a miss. The lower end is the lowest of their lower ends, which need no such correction.
+    choice of the two groups, see :func:`partialfair.audit.limits.lowest_ratio`.
 
     Args:
         lines: the groups.
@@ -94,15 +92,9 @@ def ratio(lines: list[GroupLine], level: float, effective: NDArray[np.float64] |
         return Measurement(None, reason="every row of the compared groups gets a positive decision")
     value = rates[low] / rates[high]
     pair = (low, high) if rates[low] < rates[high] else None
-    codes = np.array(list(combinations(compared, 2)))
-    both = np.concatenate([codes, codes[:, ::-1]])
-    shares = np.array([rates.get(code, 0.0) for code in range(len(lines))])[both]
     sizes = np.array([line.rows for line in lines], np.float64) if effective is None else effective
-    tail = (1 - level) / 2
-    lower, _ = share_ratio(shares, sizes[both], tail)
-    _, upper = share_ratio(shares, sizes[both], tail / len(codes))
-    # The lowest rate by the highest is at most 1, and so is its interval.
-    return Measurement(value, min(float(lower.min()), value), min(max(float(upper.min()), value), 1.0), pair=pair)
+    ends = lowest_ratio(np.array([rates[code] for code in compared]), sizes[compared], level)
+    return Measurement(value, min(float(ends[0]), value), max(float(ends[1]), value), pair=pair)
 
 
 def group_lines(sample: Sample, unions: GroupPairs, min_group_size: int, level: float) -> list[GroupLine]:
