@@ -17,14 +17,6 @@ def test_the_critical_gap_is_that_of_kolmogorov_and_smirnov():
     assert critical_gap((100, 100), 0.95, 10) == pytest.approx(critical_gap((100, 100), 0.995))
 
 
-def test_the_lower_ends_of_several_differences_are_lower():
-    one, ten = (lower_end(0.3, 0.05, 0.95, number) for number in (1, 10))
-    assert one == pytest.approx(0.3 - 1.96 * 0.05, abs=1e-3)
-    assert ten == pytest.approx(0.3 - stats.norm.isf(0.05 / 20) * 0.05)
-    assert lower_end(0.1, 0.2, 0.95, 1) == 0.0
-    assert lower_end(0.3, 0.01, 0.95, 1, critical=0.3) == 0.0
-
-
 @pytest.mark.parametrize(("groups", "rows", "shift"), [(2, 400, 0.0), (5, 1000, 0.0), (5, 1000, 0.25)])
 def test_intervals_of_a_largest_gap_hold_the_true_one(groups: int, rows: int, shift: float):
     random, held, runs = np.random.default_rng(0), 0, 60

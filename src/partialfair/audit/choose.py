@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.audit.reading import in_columns, named_columns, scores_of
+from partialfair.audit.reading import in_columns, named_columns, numbers_of, scores_of
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
@@ -28,6 +28,7 @@ def suggest_for_file(
     *,
     score: str,
     group: str | Sequence[str],
+    weight: str | None = None,
     threshold: float | None = None,
     measure: str = "sp",
     lengths: Sequence[float] = LENGTHS,
@@ -40,6 +41,7 @@ def suggest_for_file(
         path: CSV with a header line, or parquet.
         score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
             joined by commas.
+        weight: column of weights: a row counts as so many.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
@@ -53,14 +55,16 @@ def suggest_for_file(
     if min_group_size < 2:
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
     names = named_columns(path, group)
-    if score in names or len(set(names)) < len(names):
+    wanted = [score, *names, *([weight] if weight else [])]
+    if len(set(wanted)) < len(wanted):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
-    columns = read_columns(Path(path), [score, *names])
+    columns = read_columns(Path(path), wanted)
     try:
         groups = {name: columns[name] for name in names}
-        sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None)
+        weights = numbers_of(columns[weight], weight, "weight") if weight else None
+        sample = build_sample(scores_of(columns[score], score), groups, None, threshold, None, weights)
     except DataError as error:
-        raise DataError(f"{path}: {in_columns(str(error), score, names)}") from None
+        raise DataError(f"{path}: {in_columns(str(error), score, names, weight=weight)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:
@@ -72,7 +76,7 @@ def suggest_for_file(
     if not math.isfinite(sample.threshold):
         raise ConfigError(f"threshold is {sample.threshold}, by which nothing is decided; use a finite number")
     counts = counts_above(sample.of_groups(np.flatnonzero(kept)).tally, int(kept.sum()))
-    rate = float(np.mean(sample.scores > sample.threshold))
+    rate = sample.decided
     if rate in (0.0, 1.0):
         raise ConfigError(
             f"threshold is {sample.threshold:g}{' (the default)' if threshold is None else ''}: every row gets the "

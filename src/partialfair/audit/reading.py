@@ -97,8 +97,9 @@ def numbers_of(column: Any, name: str, what: str) -> Any:
     """
     import pandas as pd
 
+    use = "ranked as scores" if what == "score" else f"{what}s"
     if getattr(column.dtype, "kind", "O") in "mMc":  # pandas makes numbers of them: nanoseconds
-        raise DataError(f"column {name!r}: values of type {column.dtype} are no {what}s; pass real numbers")
+        raise DataError(f"column {name!r}: values of type {column.dtype} cannot be {use}; pass real numbers")
     values = pd.to_numeric(column, errors="coerce").astype("float64")
     bad = values.isna() | values.isin([float("inf"), float("-inf")])
     if bad.any():

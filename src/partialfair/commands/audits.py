@@ -87,6 +87,7 @@ def choose_interval(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
     group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    weight: Annotated[str | None, typer.Option(help="Column of weights: a row counts as often.")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
     ] = None,
@@ -106,5 +107,5 @@ def choose_interval(
     from partialfair.audit.choose import run
     from partialfair.metrics.choose_interval import LENGTHS
 
-    options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
+    options = {"score": score, "group": group, "weight": weight, "threshold": threshold, "measure": measure, "step": step}
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)
