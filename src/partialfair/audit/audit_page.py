@@ -37,13 +37,15 @@ class Item:
 
     Attributes:
         text: what it says.
-        small: lines below it in small print: an interval, a code, a note.
+        small: lines below it in small print: a code, a note, which break anywhere if they have to.
         kind: class names: ``text``, ``number``, ``none``, ``good``, ``bad``.
+        ends: numbers below it in small print, none of which a line break parts.
     """
 
     text: str
     small: Sequence[str] = ()
     kind: str = "number"
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,23 @@ def page(result: "AuditResult") -> str:
             chosen_by=chosen_by(result.suggestion, "statistical parity violation") if result.suggestion else "",
             not_suggested=_not_suggested(result),
             facts=_facts(result),
+        )
+    )
+
+
+def summary(result: "AuditResult") -> str:
+    """Return sentences, gates, groups and violations as a part of a page, for a notebook."""
+    notes: list[str] = []
+    return str(
+        environment()
+        .get_template("summary.html.j2")
+        .render(
+            result=result,
+            gate_sentence=words.gate_sentence(result.gates),
+            headline=words.headline(result),
+            tables=[table for table in (_gate_table(result), _group_table(result)) if table],
+            metrics=_metric_table(result, notes),
+            notes=notes,
         )
     )
 
@@ -174,7 +193,7 @@ def _gate_row(gate: "Gate", found: "Measurement") -> list[Item]:
     notes += [text for text in (gate.reason, words.near_limit(gate, found)) if text]
     measured = Item("not measured", (), "none")
     if gate.value is not None:
-        measured = Item(words.beside(gate.value, gate.limit), _lines(words.ends(found)))
+        measured = Item(words.beside(gate.value, gate.limit), ends=words.ends(found))
     return [
         Item(words.title(gate.metric), (gate.metric,), "text"),
         Item(f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"),
@@ -194,7 +213,7 @@ def _item(found: "Measurement", notes: list[str], between: str = "") -> Item:
     left_out = (
         f"leaves out {words.counted(found.left_out, 'pair')}, {_note(found.reason, notes)}" if found.left_out else ""
     )
-    return Item(words.fixed(found.value), _lines(words.ends(found), between, left_out))
+    return Item(words.fixed(found.value), _lines(between, left_out), ends=words.ends(found))
 
 
 def _note(reason: str, notes: list[str]) -> str:
@@ -246,13 +265,15 @@ def _group_table(result: "AuditResult") -> Grid:
     rates, whole = _measured_rates(result), words.is_whole(result)
     rows = []
     for line in result.groups:
-        kept = () if whole else (f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I",)
-        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", kept)]
+        kept = "" if whole else f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I"
+        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", ends=kept)]
         row.append(Item(f"{line.median_score:.3g}"))
         for name in rates:
             found = getattr(line, name)
             row.append(
-                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), [words.ends(found)])
+                Item("–", (), "none")
+                if found.value is None
+                else Item(words.fixed(found.value), ends=words.ends(found))
             )
         rows.append(row)
     named = [(RATE_TITLES.get(name, name.replace("_", " ")), "") for name in rates]
@@ -286,7 +307,7 @@ def _pair_table(result: "AuditResult") -> Grid:
             line.append(
                 Item("–", (), "none")
                 if value.value is None
-                else Item(words.fixed(value.value), _lines(words.ends(value)))
+                else Item(words.fixed(value.value), ends=words.ends(value))
             )
         rows.append(line)
     return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in shown)], rows)

@@ -32,6 +32,8 @@ def audit(
     ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive label; by default the larger one.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html and audit.json.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="File for the gates as a JUnit test suite.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="File for the gates that failed as SARIF 2.1.0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the summary.")] = False,
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
     confidence_intervals: Annotated[bool, typer.Option(help="Compute confidence intervals of violations.")] = True,
@@ -76,6 +78,8 @@ def audit(
         others=max_other or (),
         intervals=interval or (),
         out=out,
+        junit=junit,
+        sarif=sarif,
         as_json=as_json,
         **options,
     )
