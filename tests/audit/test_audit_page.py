@@ -204,3 +204,34 @@ def test_the_lowest_rate_by_the_highest_is_at_most_1_at_either_end() -> None:
     group, decided = np.repeat(["a", "b"], 100), np.tile([1.0, 0.0], 100)
     found = audit_scores(decided, group, interval=[(0.0, 1.0)], confidence_intervals=False).ratio
     assert found.value == found.high == 1.0 and found.low is not None and 0.5 < found.low < 1.0
+
+
+BROKEN = """
+const broken = [];
+for (const cell of document.querySelectorAll("table td, table th, dd, p")) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    for (const word of walker.currentNode.data.matchAll(/-?[0-9][0-9.,]*[0-9%]|rows/g)) {
+      const range = document.createRange();
+      range.setStart(walker.currentNode, word.index);
+      range.setEnd(walker.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+    }
+  }
+}
+return broken;
+"""
+
+
+@pytest.mark.parametrize("name", ["two", "six"])
+@pytest.mark.parametrize(("width", "media"), [(1000, "screen"), (1280, "screen"), (1440, "screen"), (695, "print")])
+def test_no_number_is_broken_in_two(browser: Any, pages: dict[str, Path], name: str, width: int, media: str) -> None:
+    """A confidence interval of .371 to .397 was read as .371 to .39; 695 pixels are a sheet of A4 within its margins."""
+    page = opened(browser, pages[name], width=width)
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+    try:
+        assert len(page.find_elements("css selector", "small.ends")) > 20
+        assert page.execute_script(BROKEN) == []
+        assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

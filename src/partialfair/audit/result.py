@@ -182,7 +182,7 @@ class AuditResult:
             f"interval {self.interval}, {threshold_text(self)}",
             words.headline(self),
             words.gate_sentence(self.gates),
-            *(textwrap.shorten(line, LINE, placeholder=" ...", break_on_hyphens=False) for line in shown_gates),
+            *("  " + textwrap.shorten(line, LINE - 2, placeholder=" ...") for line in shown_gates),
             *(f"  {name:16} {shown(found[name])}" for name in names),
             "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
         ]
