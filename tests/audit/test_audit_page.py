@@ -167,7 +167,9 @@ def test_groups_are_told_apart_in_pictures(names: list[str]) -> None:
     """Cut at their ends, the two groups of the headline had the same name."""
     random = np.random.default_rng(0)
     group = random.integers(0, 2, 800)
-    result = audit_scores(random.random(800) + 0.1 * group, np.array(names)[group], interval=[(0.0, 0.5)], confidence_intervals=False)
+    result = audit_scores(
+        random.random(800) + 0.1 * group, np.array(names)[group], interval=[(0.0, 0.5)], confidence_intervals=False
+    )
     told = pictures.short(names, 34)
     assert len({*told}) == 2 and max(map(len, told)) <= 40
     picture = html.unescape(re.sub(r"<!--.*?-->", "", pictures.curve(result)))
@@ -185,7 +187,9 @@ def test_captions_speak_of_what_is_drawn(pages: dict[str, Path]) -> None:
     group, scores = np.tile(["a", "b"], 400), np.repeat(np.arange(400.0), 2)
     equal = audit_scores(scores, group, interval=[(0.1, 0.5)], confidence_intervals=False)
     assert equal.metric("rank_gap") == 0 and "The red line" not in equal.to_html()
-    wide = audit_scores(np.where(np.arange(800) % 2, 1e300, -1e300), group, interval=[(0.1, 0.5)], confidence_intervals=False)
+    wide = audit_scores(
+        np.where(np.arange(800) % 2, 1e300, -1e300), group, interval=[(0.1, 0.5)], confidence_intervals=False
+    )
     text = wide.to_html()
     assert "too wide or too narrow a range" in text and "encloses the same area" not in text
 

@@ -27,7 +27,7 @@ def test_intervals_of_a_largest_gap_hold_the_true_one(groups: int, rows: int, sh
         found = audit_scores(scores, group).measured.overall["sp"]
         assert found.low is not None and found.high is not None
         held += found.low - 1e-12 <= truth <= found.high
-    assert held >= 0.85 * runs, "of five groups that do not differ, fewer than half did before"
+    assert held >= 0.93 * runs, "of five groups that do not differ, fewer than half did before"
 
 
 def test_a_small_group_does_not_hide_the_gap_of_two_large_ones():

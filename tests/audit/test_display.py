@@ -93,7 +93,11 @@ def test_pictures_draw_what_was_measured() -> None:
 def test_junit_tells_failed_gates_from_those_that_were_not_measured() -> None:
     result = audited(2, labelled=False)
     (suite,) = ElementTree.fromstring(result.to_junit())
-    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {"tests": "4", "failures": "2", "errors": "1"}
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": "4",
+        "failures": "2",
+        "errors": "1",
+    }
     outcomes = {case.get("name"): [child.tag for child in case] for case in suite}
     assert {str(gate): outcomes[str(gate)] for gate in result.gates} == outcomes
     by_metric = {gate.metric: outcomes[str(gate)] for gate in result.gates}
@@ -137,7 +141,13 @@ def test_the_verb_writes_both_files_whatever_the_outcome(scores: Path, tmp_path:
 def test_the_step_of_the_action_audits_a_file(scores: Path, tmp_path: Path, limit: str, status: int) -> None:
     action = yaml.safe_load((ROOT / ".github" / "actions" / "audit" / "action.yml").read_text())
     (step,) = [step for step in action["runs"]["steps"] if step.get("id") == "audit"]
-    names = {"scores": str(scores), "score": "s", "group": "g", "options": f"--max-sp {limit}", "out": str(tmp_path / "o")}
+    names = {
+        "scores": str(scores),
+        "score": "s",
+        "group": "g",
+        "options": f"--max-sp {limit}",
+        "out": str(tmp_path / "o"),
+    }
     assert {*names, "label"} == {*action["inputs"]} and action["runs"]["using"] == "composite"
     values = {key: names.get(text.split("inputs.")[1].split(" ")[0], "") for key, text in step["env"].items()}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -146,4 +156,9 @@ def test_the_step_of_the_action_audits_a_file(scores: Path, tmp_path: Path, limi
         env={**os.environ, **values, "PATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
-    assert {path.name for path in (tmp_path / "o").iterdir()} == {"audit.html", "audit.json", "junit.xml", "audit.sarif"}
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {
+        "audit.html",
+        "audit.json",
+        "junit.xml",
+        "audit.sarif",
+    }

@@ -11,7 +11,9 @@ from partialfair.errors import ConfigError, DataError
 def test_a_group_of_just_the_smallest_size_is_compared_in_every_measure():
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b"], [200, 30])
-    found = audit_scores(random.normal(size=230), group, gates={"selection_ratio": 0.0, "sp": 1.0}, confidence_intervals=False)
+    found = audit_scores(
+        random.normal(size=230), group, gates={"selection_ratio": 0.0, "sp": 1.0}, confidence_intervals=False
+    )
     assert [line.reason for line in found.groups] == ["", ""]
     assert found.metric("selection_ratio") is not None and found.passed
 

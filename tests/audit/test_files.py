@@ -138,7 +138,9 @@ def test_a_positive_label_that_nobody_named_is_said_to_be_the_default(tmp_path: 
 
 def test_a_folder_in_place_of_one_of_the_files_stops_both(tmp_path: Path, write: Callable[[str], Path]) -> None:
     (tmp_path / "out/audit.json").mkdir(parents=True)
-    out = run(str(write(GOOD)), "--score", "s", "--group", "g", "--no-confidence-intervals", "--out", str(tmp_path / "out"))
+    out = run(
+        str(write(GOOD)), "--score", "s", "--group", "g", "--no-confidence-intervals", "--out", str(tmp_path / "out")
+    )
     assert "audit.json is a folder where a file has to be written" in str(out.exception)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["audit.json"]
 

@@ -131,7 +131,9 @@ def test_one_pair_that_is_not_estimable_fails_the_gate_that_the_others_pass() ->
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b", "c"], [1000, 1000, 40])
     labels = np.where((group == "c") | (random.random(2040) < 0.5), 0, 1)
-    result = audit_scores(random.normal(size=2040), group, labels, gates={"eop": 0.9, "sp": 0.9}, confidence_intervals=False)
+    result = audit_scores(
+        random.normal(size=2040), group, labels, gates={"eop": 0.9, "sp": 0.9}, confidence_intervals=False
+    )
     passed = {gate.metric: gate.passed for gate in result.gates}
     assert passed == {"eop": False, "sp": True}
     gate = result.gates[0]

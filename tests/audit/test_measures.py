@@ -55,7 +55,9 @@ def test_pairs_of_intersectional_groups_are_audits_of_two_groups_and_the_largest
     joined = frame["sex"] + " & " + frame["race"]
     for a, b in itertools.combinations(compared, 2):
         part = joined.isin([a, b])
-        alone = audit_scores(frame["s"][part], joined[part], frame["y"][part], interval=I, confidence_intervals=False, threshold=0.0)
+        alone = audit_scores(
+            frame["s"][part], joined[part], frame["y"][part], interval=I, confidence_intervals=False, threshold=0.0
+        )
         found = result.measured.pairs[names.index(a), names.index(b)]
         for name in (*PARTIAL, *WHOLE):
             assert found[name].value == pytest.approx(alone.metric(name), abs=1e-12), (a, b, name)
@@ -98,7 +100,9 @@ def test_parity_where_one_groups_decision_lies_inside_is_measured() -> None:
     group = np.repeat(["a", "b"], 100)
     scores = np.where(np.r_[np.arange(100) < 10, np.arange(100) < 15], 1.0, -1.0) + np.tile(np.arange(100) / 1e3, 2)
     intervals = [[(0.0, 0.2)], [(0.0, 0.1), (0.2, 0.3)]]
-    found = audit_scores(scores, group, interval=intervals, threshold=0.0, confidence_intervals=False, gates={"dp": 0.05})
+    found = audit_scores(
+        scores, group, interval=intervals, threshold=0.0, confidence_intervals=False, gates={"dp": 0.05}
+    )
     assert found.metric("dp") == pytest.approx(0, abs=1e-12) and found.passed
 
 
@@ -132,7 +136,9 @@ def test_a_pair_that_is_not_estimable_has_a_reason_and_fails_its_gate() -> None:
     group = np.repeat(["big", "small"], [1000, 30])
     scores = random.normal(size=1030)
     labels = np.where((group == "small") | (random.random(1030) < 0.5), 0, 1)
-    result = audit_scores(scores, group, labels, interval=[(0, 0.05)], gates={"eop": 0.5, "sp": 1.0}, confidence_intervals=False)
+    result = audit_scores(
+        scores, group, labels, interval=[(0, 0.05)], gates={"eop": 0.5, "sp": 1.0}, confidence_intervals=False
+    )
     assert result.metric("eop") is None
     reason = result.measured.overall["eop"].reason
     assert "group 'small': interval 0-0.05 keeps 0 of its 0 rows with the positive label" in reason
@@ -182,7 +188,9 @@ def test_on_the_whole_range_a_rate_of_one_is_a_rate_like_any_other() -> None:
     group, y = np.repeat([0, 1], 400), np.tile(np.repeat([1, 0], 200), 2)
     scores = np.where(y == 1, 1.0, -1.0)
     scores[200:220] = scores[600:680] = 1.0
-    found = audit_scores(scores, group, y, confidence_intervals=False, gates={"eop": 0.1, "eod": 0.35, "eod_full": 0.35})
+    found = audit_scores(
+        scores, group, y, confidence_intervals=False, gates={"eop": 0.1, "eod": 0.35, "eod_full": 0.35}
+    )
     assert found.metric("eod") == found.metric("eod_full") == pytest.approx(0.3)
     assert found.metric("eop") == 0 and found.passed
 
@@ -200,7 +208,7 @@ def test_intervals_hold_the_true_rate_where_scores_tell_the_labels_apart() -> No
         ):  # fmt: skip
             assert measured.low is not None and measured.high is not None
             held[name] += measured.low <= truth <= measured.high
-    assert min(held.values()) >= 0.85 * runs, held
+    assert min(held.values()) >= 0.9 * runs, held
 
 
 def test_the_pair_is_named_where_a_small_group_comes_first():

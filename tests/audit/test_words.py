@@ -113,7 +113,9 @@ def test_a_gap_that_may_be_chance_is_called_so() -> None:
 def test_groups_that_do_not_differ_are_said_to_differ_in_few_samples(groups: int) -> None:
     random, said = np.random.default_rng(0), 0
     for _ in range(200):
-        result = audit_scores(random.normal(size=150 * groups), np.arange(150 * groups) % groups, confidence_intervals=False)
+        result = audit_scores(
+            random.normal(size=150 * groups), np.arange(150 * groups) % groups, confidence_intervals=False
+        )
         said += "hance" not in words.headline(result)
     assert said <= 16, "at 95%, about 10 of 200, and no more"
 

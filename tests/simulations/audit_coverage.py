@@ -135,7 +135,9 @@ def quality(draws: NDArray, truth: NDArray, by_label: NDArray, cut: int) -> Iter
 
 
 def line(metric: str, truth: float, low: NDArray, high: NDArray) -> dict[str, object]:
-    """One row of the table."""
+    """One row of the table; without numbers where there is no interval."""
+    if np.isnan(low).any():
+        return {"metric": metric, "truth": round(float(truth), 4), "samples": len(low)}
     held = (low <= truth + 1e-9) & (high >= truth - 1e-9)
     return {
         "metric": metric,
@@ -183,7 +185,9 @@ def markdown(found: pd.DataFrame) -> str:
     lowest = lowest.loc[[*order, "calibration"], list(SIZES)]
     header = "| lowest of 100 | " + " | ".join(lowest.columns) + " |\n|---|" + "---|" * len(lowest.columns)
     lines = [
-        f"| {f'`{name}`' if ' ' not in name else name} | " + " | ".join(f"{value:.1f}" for value in row) + " |"
+        f"| {f'`{name}`' if ' ' not in name else name} | "
+        + " | ".join("none" if np.isnan(value) else f"{value:.1f}" for value in row)
+        + " |"
         for name, row in zip(lowest.index, lowest.to_numpy(), strict=True)
     ]
     return "\n".join([header, *lines])

@@ -155,7 +155,9 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     over = f" (not given; the default, rather than {result.chosen_over})" if result.chosen_over else ""
     intervals = "none were computed"
     if result.confidence_intervals:
-        intervals = f"{result.level:.0%}, in closed form: exact ones of rates, and those of gaps and ratios made of them"
+        intervals = (
+            f"{result.level:.0%}, in closed form: exact ones of rates, and those of gaps and ratios made of them"
+        )
     facts = [
         ("Audit made by", record.get("by") or words.NOT_STATED),
         ("Date", record.get("date") or words.NOT_STATED),
@@ -271,9 +273,7 @@ def _group_table(result: "AuditResult") -> Grid:
         for name in rates:
             found = getattr(line, name)
             row.append(
-                Item("–", (), "none")
-                if found.value is None
-                else Item(words.fixed(found.value), ends=words.ends(found))
+                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), ends=words.ends(found))
             )
         rows.append(row)
     named = [(RATE_TITLES.get(name, name.replace("_", " ")), "") for name in rates]
@@ -305,9 +305,7 @@ def _pair_table(result: "AuditResult") -> Grid:
         for name in shown:
             value = found[name]
             line.append(
-                Item("–", (), "none")
-                if value.value is None
-                else Item(words.fixed(value.value), ends=words.ends(value))
+                Item("–", (), "none") if value.value is None else Item(words.fixed(value.value), ends=words.ends(value))
             )
         rows.append(line)
     return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in shown)], rows)

@@ -6,11 +6,17 @@ from numpy.typing import NDArray
 from partialfair.audit import limits
 from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import measure
+from partialfair.tables.intervals import FULL, GroupPairs, measure
 
 Floats = NDArray[np.float64]
 THRESHOLDS = 1000
 """Thresholds at which the upper end of a largest difference is taken; what this misses of the estimate is added."""
+LEAST_KEPT = 18
+"""Rows of a group that a part of the ranks has to keep for an interval of an area there.
+
+Of two kept sets of 9 or 12 rows that lie apart in the population, 89 to 93 of 100 intervals held the true value; of 18
+rows, 96.
+"""
 LABELS: dict[str, tuple[int | None, ...]] = {"eop": (1,), "eod": (1, 0)}
 """Labels (indexes) among whose rows decisions are compared; of other metrics, all rows."""
 
@@ -19,6 +25,8 @@ def violation_ends(
     name: str, two: Replicates, value: Floats, effective: Floats, tail: float, comparisons: int
 ) -> tuple[Floats, Floats, Floats]:
     """Lower and upper end, and the lower end corrected for the number of pairs, each (R,).
+
+    All are NaN where too few rows are left to say anything.
 
     Args:
         name: of the metric, without the ending of the whole range.
@@ -31,6 +39,9 @@ def violation_ends(
     tails = (tail, tail / comparisons)
     if name in ("sp", "rank_gap"):
         lows, high = _rank_ends(name, two, value, effective[:, 2], tails)
+    elif name == "gauc" and _too_few(two.interval, effective):
+        none = np.full(len(value), np.nan)
+        return none, none, none
     elif name == "gauc":
         ranks = thinned(two.above / two.group_sizes[:, None])
         ends = [
@@ -41,15 +52,22 @@ def violation_ends(
     else:
         labels = LABELS.get(name, (None,))
         # The larger of two gaps is a largest one of twice as many.
-        lows = [np.maximum.reduce([_decision(name, two, effective, k, each / len(labels))[0] for k in labels]) for each in tails]
+        lows = [
+            np.maximum.reduce([_decision(name, two, effective, k, each / len(labels))[0] for k in labels])
+            for each in tails
+        ]
         high = np.maximum.reduce([_decision(name, two, effective, k, tail)[1] for k in labels])
     low, corrected = (np.minimum(each, value) for each in lows)
     return low, np.maximum(high, value), corrected
 
 
-def _decision(
-    name: str, two: Replicates, effective: Floats, label: int | None, tail: float
-) -> tuple[Floats, Floats]:
+def _too_few(interval: GroupPairs, effective: Floats) -> bool:
+    """Tell whether a part of the ranks keeps too few rows of a group for the interval of an area."""
+    kept = [measure(pairs) * rows for pairs, rows in zip(interval, effective[:, 2], strict=True)]
+    return any(pairs != FULL for pairs in interval) and min(kept) < LEAST_KEPT - 1e-9
+
+
+def _decision(name: str, two: Replicates, effective: Floats, label: int | None, tail: float) -> tuple[Floats, Floats]:
     """Ends of the gap of decisions among all rows or those of a label."""
     rows = effective[:, 2 if label is None else label]
     return limits.decision_gap(two.rates(label), rows, two.interval, tail, normalise=name != "dp_gap")

@@ -97,7 +97,9 @@ def mean_gap_limits(
         return math.sqrt(max(first**2 + second**2 - 2.0 * correlation * first * second, 0.0))
 
     gap = mean - share
-    return gap - width(mean - float(mean_low), float(high) - share), gap + width(float(mean_high) - mean, share - float(low))
+    return gap - width(mean - float(mean_low), float(high) - share), gap + width(
+        float(mean_high) - mean, share - float(low)
+    )
 
 
 def spread_limits(value: Any, variance: Any, rows: float, freedom: Any, tail: float) -> tuple[Floats, Floats]:
@@ -165,9 +167,7 @@ def kept_gap(
     for angle in np.linspace(0.0, np.pi / 2, ANGLES):
         one, other = math.sin(angle), math.cos(angle)
         ends = (p - (p - p_low) * one, q + (q_high - q) * other), (p + (p_high - p) * one, q - (q - q_low) * other)
-        low, high = (
-            scale[0] * part_above(a, unions[0]) - scale[1] * part_above(b, unions[1]) for a, b in ends
-        )
+        low, high = (scale[0] * part_above(a, unions[0]) - scale[1] * part_above(b, unions[1]) for a, b in ends)
         lows.append(low)
         highs.append(high)
     return np.minimum.reduce(lows), np.maximum.reduce(highs)
@@ -225,7 +225,6 @@ def largest_high(
         tail: of the signed difference at one threshold.
         inside: (..., B) which thresholds count; by default all.
     """
-
     own = (FULL, FULL) if unions is None else unions
     ends = [(ranks[..., k, :], *curve_limits(ranks[..., k, :], float(rows[k]), tail)) for k in (0, 1)]
     high = folded(*kept_gap(ends[0], ends[1], own))[1]
@@ -282,4 +281,3 @@ def _slope(ranks: Floats, pairs: Pairs) -> Floats:
     """Share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
     inside = np.logical_or.reduce([(ranks >= low) & (ranks < high) for low, high in pairs])
     return np.where(inside, 1.0 / measure(pairs), 0.0)
-

@@ -6,7 +6,7 @@ time grows with the number of groups.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit import limits
-from partialfair.audit.ends import thinned, violation_ends
+from partialfair.audit.ends import LEAST_KEPT, thinned, violation_ends
 from partialfair.audit.sample import Sample
 from partialfair.audit.tally import whole
 from partialfair.errors import NotEstimableError
@@ -29,6 +29,7 @@ QUALITY = ("accuracy", "auc", "positive_rate")
 LABELLED = frozenset({"eop", "eod", "eop_full", "eod_full", "accuracy", "auc"})
 DECIDED = frozenset({"dp", "dp_gap", "eop", "eod", "dp_full", "eop_full", "eod_full", "accuracy", "positive_rate"})
 """Metrics of decisions, which the threshold makes."""
+TOO_FEW = f"no interval: too few, the ranks keep fewer than {LEAST_KEPT} rows of a group"
 _ROUNDING = 1e-12
 
 Pair = tuple[int, int]
@@ -44,6 +45,7 @@ class Measurement:
         reason: why there is no value, or what it leaves out.
         left_out: number of pairs of groups that a largest violation leaves out.
         pair: codes of the two groups that a violation is between, the one with the lower scores or rates first.
+        no_interval: why there is a value without an interval, although intervals were asked for.
         shares: of ``rank_gap``, shares of these two groups above the threshold at which they differ most.
     """
 
@@ -54,6 +56,7 @@ class Measurement:
     left_out: int = 0
     pair: tuple[int, int] | None = None
     shares: tuple[float, float] | None = None
+    no_interval: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +110,9 @@ def _largest(
         return Measurement(None, reason=note, left_out=len(left_out))
     worst = max(usable.values(), key=lambda found: found.value or 0.0)
     worst = replace(worst, reason=note, left_out=len(left_out))
-    if worst.low is None:
-        return worst
+    without = next((found.no_interval for found in usable.values() if found.no_interval), "")
+    if worst.low is None or without:
+        return replace(worst, low=None, high=None, no_interval=without)
     low = max(corrected[pair][name] for pair in usable)
     return replace(worst, low=low, high=max(found.high or 0.0 for found in usable.values()))
 
@@ -142,7 +146,10 @@ def _of_pair(
         if intervals:
             ends = violation_ends(kernel, part, np.array([value]), effective, (1 - level) / 2, comparisons)
             low, high, corrected[name] = (float(end[0]) for end in ends)
-            measurement = replace(measurement, low=low, high=high)
+            if math.isnan(low):
+                measurement = replace(measurement, no_interval=TOO_FEW)
+            else:
+                measurement = replace(measurement, low=low, high=high)
         if name == "rank_gap" and measurement.pair is not None:
             measurement = replace(measurement, shares=widest if measurement.pair == pair else widest[::-1])
         found[name] = measurement

@@ -72,7 +72,11 @@ def in_columns(
     """Say what is wrong with a sample in the words of its file: columns by name, rows from 1 after the header."""
     text = text.replace("labels: column 'labels'", f"column {label!r}")
     text = text.replace("labels: column", "column").replace("groups: column", "column")
-    prefixes = (("scores:", f"column {score!r}:"), ("labels:", f"column {label!r}:"), ("weights:", f"column {weight!r}:"))
+    prefixes = (
+        ("scores:", f"column {score!r}:"),
+        ("labels:", f"column {label!r}:"),
+        ("weights:", f"column {weight!r}:"),
+    )
     for prefix, replacement in (*prefixes, ("groups:", f"column {', '.join(groups)!r}:")):
         if text.startswith(prefix):
             text = replacement + text.removeprefix(prefix)

@@ -186,7 +186,9 @@ class AuditResult:
             *(f"  {name:16} {shown(found[name])}" for name in names),
             "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
         ]
-        return "\n".join(textwrap.fill(line, LINE, subsequent_indent="  ") if len(line) > LINE else line for line in lines)
+        return "\n".join(
+            textwrap.fill(line, LINE, subsequent_indent="  ") if len(line) > LINE else line for line in lines
+        )
 
     def _repr_html_(self) -> str:
         """What was found, the gates, groups and violations, as a notebook shows it."""
@@ -195,7 +197,8 @@ class AuditResult:
         return summary(self)
 
     def to_frame(self, of: str = "violations") -> "pd.DataFrame":
-        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason`` (why there is no value).
+        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason`` (why there is no value or no
+        interval).
 
         Args:
             of: "violations": the largest over pairs, the ratio, and the quality of all rows, indexed by metric, with
@@ -225,7 +228,7 @@ class AuditResult:
             line = dict(zip(keys, key, strict=True)) | {"value": one.value, "low": one.low, "high": one.high}
             if of != "groups":
                 line |= {f"{end}er": names[one.pair[k]] if one.pair else None for k, end in enumerate(("low", "high"))}
-            lines.append(line | {"reason": one.reason})
+            lines.append(line | {"reason": one.reason or one.no_interval})
         frame = pd.DataFrame(lines)
         return frame.astype(dict.fromkeys(("value", "low", "high"), "float64")).set_index(keys)
 
@@ -345,7 +348,7 @@ def shown(found: Measurement, digits: int = 4) -> str:
     if found.value is None:
         return "not estimable"
     if found.low is None:
-        return f"{found.value:.{digits}f}"
+        return f"{found.value:.{digits}f}" + (f" [{found.no_interval.partition(',')[0]}]" if found.no_interval else "")
     return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
@@ -354,6 +357,8 @@ def _number(found: Measurement, names: Sequence[str] = (), pair: tuple[int, int]
     out: dict[str, Any] = {"value": found.value}
     if found.low is not None:
         out["ci"] = [found.low, found.high]
+    if found.no_interval:
+        out["no_interval"] = found.no_interval
     if found.pair is not None:
         out |= {"lower": names[found.pair[0]], "higher": names[found.pair[1]]}
     if pair is not None and found.value is not None:

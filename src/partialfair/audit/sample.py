@@ -16,6 +16,7 @@ from partialfair.metrics.choose_interval import default_threshold
 from partialfair.tables.groups import check_names, columns_of, group_labels
 from partialfair.tables.masked import refuse_masked
 
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Rows of an audit.

@@ -65,7 +65,7 @@ def fixed(value: float, digits: int = 3) -> str:
 def ends(found: "Measurement") -> str:
     """Return the ends of an interval, between which a line may break; nothing if there is none."""
     if found.low is None or found.high is None:
-        return ""
+        return found.no_interval.partition(",")[0]
     return f"{fixed(found.low)} to\N{NO-BREAK SPACE}{fixed(found.high)}"
 
 

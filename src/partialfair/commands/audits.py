@@ -111,5 +111,12 @@ def choose_interval(
     from partialfair.audit.choose import run
     from partialfair.metrics.choose_interval import LENGTHS
 
-    options = {"score": score, "group": group, "weight": weight, "threshold": threshold, "measure": measure, "step": step}
+    options = {
+        "score": score,
+        "group": group,
+        "weight": weight,
+        "threshold": threshold,
+        "measure": measure,
+        "step": step,
+    }
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)
