@@ -230,7 +230,7 @@ return broken;
 @pytest.mark.parametrize("name", ["two", "six"])
 @pytest.mark.parametrize(("width", "media"), [(1000, "screen"), (1280, "screen"), (1440, "screen"), (695, "print")])
 def test_no_number_is_broken_in_two(browser: Any, pages: dict[str, Path], name: str, width: int, media: str) -> None:
-    """A confidence interval of .371 to .397 was read as .371 to .39; 695 pixels are a sheet of A4 within its margins."""
+    """An interval of .371 to .397 was read as .371 to .39; 695 pixels are a sheet of A4 within its margins."""
     page = opened(browser, pages[name], width=width)
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
     try:

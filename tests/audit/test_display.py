@@ -1,4 +1,4 @@
-"""An audit in a notebook and on a build server: repr, HTML, frames, pictures, JUnit, SARIF and the step of an action."""
+"""An audit in a notebook and on a build server: repr, HTML, frames, pictures, JUnit, SARIF, the step of an action."""
 
 import json
 import os

@@ -72,7 +72,7 @@ def test_five_positive_rows_do_not_prove_a_gap() -> None:
 
 
 def test_kept_parts_of_shares_on_the_ellipse_have_the_known_extremes() -> None:
-    """Inside the interval a kept part is the share, moved and scaled; where it is flat, the other share alone counts."""
+    """Inside the interval a kept part is the share, moved and scaled; where it is flat, the other alone counts."""
     inner = ((0.0, 0.5),), ((0.0, 0.5),)
     p, q = (np.array(0.2), np.array(0.15), np.array(0.26)), (np.array(0.3), np.array(0.27), np.array(0.34))
     linear = [float(end) for end in limits.kept_gap(p, q, inner)]
@@ -148,9 +148,14 @@ def test_an_audit_has_the_ends_that_the_simulation_counts() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "rate", "gap"),
-    [("2,000 and 30", 0.05, 0.0), ("2,000 and 40, 5 positive", 0.3, 0.0), ("ten of 200", 0.3, 0.0), ("30 and 30", 0.1, 1.0),
-     ("300 and 300", 0.05, 0.2)],
-)  # fmt: skip
+    [
+        ("2,000 and 30", 0.05, 0.0),
+        ("2,000 and 40, 5 positive", 0.3, 0.0),
+        ("ten of 200", 0.3, 0.0),
+        ("30 and 30", 0.1, 1.0),
+        ("300 and 300", 0.05, 0.2),
+    ],
+)
 def test_intervals_of_every_metric_hold_the_true_value(sizes: str, rate: float, gap: float) -> None:
     """A small version of the table of the documentation: .93 less three standard errors of 500 samples."""
     assert sizes in SIZES

@@ -155,9 +155,7 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     over = f" (not given; the default, rather than {result.chosen_over})" if result.chosen_over else ""
     intervals = "none were computed"
     if result.confidence_intervals:
-        intervals = (
-            f"{result.level:.0%}, in closed form: exact ones of rates, and those of gaps and ratios made of them"
-        )
+        intervals = f"{result.level:.0%}, in closed form: exact ones of rates, those of gaps made of them"
     facts = [
         ("Audit made by", record.get("by") or words.NOT_STATED),
         ("Date", record.get("date") or words.NOT_STATED),

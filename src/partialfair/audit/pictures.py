@@ -66,7 +66,7 @@ def _violations_figure(result: "AuditResult") -> Any:
     for place, (name, one) in enumerate(reversed(found.items())):
         if one.low is not None and one.high is not None:
             axis.plot([one.low, one.high], [place, place], color=COLOURS[0], lw=2.0, zorder=2)
-        axis.plot([one.value], [place], color=COLOURS[0], marker="o", ms=5, ls="", zorder=3)
+        axis.plot([float(one.value or 0.0)], [place], color=COLOURS[0], marker="o", ms=5, ls="", zorder=3)
         if name in limits:
             axis.plot([limits[name]] * 2, [place - 0.35, place + 0.35], color=INTERVAL, lw=2.0, zorder=4)
     axis.set_yticks(range(len(found)), list(reversed(found)), fontsize=TEXT)

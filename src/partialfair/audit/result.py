@@ -167,8 +167,8 @@ class AuditResult:
             return ""
         return (
             f"{n} pairs of groups are compared. The confidence interval of a largest violation or lowest ratio is that "
-            f"of the largest or lowest over pairs. Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, "
-            f"about {n * (1 - self.level):.1f} of {n} miss by chance."
+            "of the largest or lowest over pairs. Those of single pairs and groups are not corrected for their number: "
+            f"at {self.level:.0%}, about {n * (1 - self.level):.1f} of {n} miss by chance."
         )
 
     def __repr__(self) -> str:
@@ -197,8 +197,9 @@ class AuditResult:
         return summary(self)
 
     def to_frame(self, of: str = "violations") -> "pd.DataFrame":
-        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason`` (why there is no value or no
-        interval).
+        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
+
+        The reason is why there is no value, or no interval.
 
         Args:
             of: "violations": the largest over pairs, the ratio, and the quality of all rows, indexed by metric, with
@@ -211,6 +212,7 @@ class AuditResult:
         import pandas as pd
 
         names = [line.name for line in self.groups]
+        found: list[tuple[tuple[str, ...], Measurement]]
         if of == "violations":
             keys, rows = ["metric"], {**self.measured.overall, RATIO: self.ratio, **self.measured.quality}.items()
             found = [((name,), one) for name, one in rows]

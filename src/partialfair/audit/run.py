@@ -75,7 +75,8 @@ def audit_scores(
             rows, (sum w)^2 / sum w^2. Groups of few rows are told by their rows, whatever the weights.
         confidence_intervals: whether to compute those of violations and of the quality of all rows.
         level: level of the intervals.
-        replicates, seed: deprecated. Intervals are no longer from resamples; ``replicates=0`` is ``confidence_intervals=False``.
+        replicates, seed: deprecated, as intervals are no longer from resamples; ``replicates=0`` is
+            ``confidence_intervals=False``.
         source: what to call the data in the result.
         by: who runs the audit.
         owner: who answers for the model.
@@ -85,7 +86,8 @@ def audit_scores(
     """
     if replicates is not None or seed is not None:
         warnings.warn(
-            "replicates and seed have no effect: intervals are computed in closed form; pass confidence_intervals=False for none",
+            "replicates and seed have no effect, as intervals are computed in closed form; for none, pass "
+            "confidence_intervals=False",
             DeprecationWarning,
             stacklevel=2,
         )
