@@ -101,7 +101,6 @@ def suggest_interval(
     scores: ArrayLike,
     group: Any,
     *,
-    weights: ArrayLike | None = None,
     threshold: float | None = None,
     lengths: Sequence[float] = LENGTHS,
     step: float = STEP,
@@ -111,7 +110,6 @@ def suggest_interval(
 
     Args:
         scores: (n,) scores; group: (n,) groups of any kind, see :func:`partialfair.tables.groups.columns_of`.
-        weights: (n,) whole numbers, at least 0: each row counts as so many; ``None`` for one each.
         threshold: decision threshold of the model; by default see :func:`default_threshold`.
         lengths: lengths of the candidates; step: distance of their ends' grid.
         measure: "sp" (default), "rank_gap" or "gauc": what "least fair" means. Ties take the shorter candidate,
@@ -123,32 +121,11 @@ def suggest_interval(
         NotEstimableError: fewer than two groups, or every candidate keeps fewer than 2 rows of some group.
     """
     values, (codes, _) = _ranked(scores), group_labels(group)
-    if weights is not None:
-        repeated = np.repeat(np.arange(len(values)), _repeats(weights, len(values)))
-        values, codes = values[repeated], codes[repeated]
     counts = count_above(values, codes)
     threshold = default_threshold(values) if threshold is None else threshold
     if not math.isfinite(threshold):
         raise ConfigError(f"threshold is {threshold}, by which nothing is decided; use a finite number")
     return suggest_from_counts(counts, float(np.mean(values > threshold)), lengths, step, measure)
-
-
-def _repeats(weights: ArrayLike, n_rows: int) -> NDArray[np.int64]:
-    """How often each row counts, (n,).
-
-    Raises:
-        DataError: naming the first weight that is no whole number.
-    """
-    found = np.asarray(weights, np.float64)
-    if found.shape != (n_rows,):
-        raise DataError(f"weights: shape {found.shape}, scores have {n_rows} rows; pass one weight per row")
-    bad = np.flatnonzero(~((found >= 0) & (found == np.rint(found)) & np.isfinite(found)))
-    if bad.size:
-        raise DataError(
-            f"weights: {found[bad[0]]:g} in row {bad[0]} is no whole number of rows; round the weights, or choose an "
-            "interval from a file"
-        )
-    return found.astype(np.int64)
 
 
 def _ranked(scores: ArrayLike) -> NDArray[np.floating]:
