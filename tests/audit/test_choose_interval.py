@@ -49,7 +49,7 @@ def test_of_several_with_the_largest_violation_the_chosen_one_is_said_to_be_one(
 
 @pytest.mark.parametrize(("threshold", "why"), [(9e9, "every row gets the same decision"), (0.0, ""), (None, "")])
 def test_a_page_says_why_it_suggests_no_interval(frame: pd.DataFrame, threshold: float | None, why: str) -> None:
-    result = audit_scores(frame["s"], frame["sex"], threshold=threshold, replicates=0)
+    result = audit_scores(frame["s"], frame["sex"], threshold=threshold, confidence_intervals=False)
     text = result.to_html()
     assert ("None: every row gets the same decision" in text) == bool(why)
     assert "keeps enough rows of every group" not in text and "is not a finite number" not in text
@@ -228,7 +228,7 @@ def test_an_audit_suggests_what_choose_interval_does_on_the_same_file(tmp_path: 
     score = random.normal(size=9000) + 0.4 * (sex == "M")
     pd.DataFrame({"s": score, "sex": sex}).to_csv(tmp_path / "scores.csv", index=False)
     found, _ = suggest_for_file(tmp_path / "scores.csv", score="s", group="sex")
-    audit = audit_file(tmp_path / "scores.csv", score="s", group="sex", replicates=0).suggestion
+    audit = audit_file(tmp_path / "scores.csv", score="s", group="sex", confidence_intervals=False).suggestion
     assert audit is not None
     pd.testing.assert_frame_equal(audit.table, found.table)
 

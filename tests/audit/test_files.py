@@ -23,7 +23,7 @@ from partialfair.commands.cli import app
 from partialfair.commands.options import joined_pairs
 from partialfair.errors import DataError, PartialFairError
 
-BASE = ("--score", "s", "--group", "sex", "--label", "y", "--replicates", "20")
+BASE = ("--score", "s", "--group", "sex", "--label", "y")
 
 
 def run(*arguments: str) -> Any:
@@ -35,9 +35,9 @@ def test_csv_parquet_and_arrays_give_the_same_numbers(frame: pd.DataFrame, csv: 
     frame.to_parquet(parquet)
     semicolon = tmp_path / "semicolon.csv"
     frame.to_csv(semicolon, index=False, sep=";")
-    expected = audit_scores(frame["s"], frame["sex"], frame["y"], replicates=10).to_dict()
+    expected = audit_scores(frame["s"], frame["sex"], frame["y"]).to_dict()
     for path in (csv, parquet, semicolon):
-        found = audit_file(path, score="s", group="sex", label="y", replicates=10).to_dict()
+        found = audit_file(path, score="s", group="sex", label="y").to_dict()
         assert len(found.pop("file_sha256")) == 64 and found.pop("date").endswith("+00:00")
         assert found | {"source": ""} == expected | {"source": ""}, path.name
 
@@ -49,7 +49,7 @@ def test_gates_set_the_exit_status(csv: Path) -> None:
     exceeded = run(str(csv), *BASE, *interval, "--max-sp", "0.1")
     assert exceeded.exit_code == 1 and "gate partial statistical parity (sp) <= 0.1: exceeded" in exceeded.stdout
     assert run(str(csv), *BASE, *interval, "--max", "dp_full=0.01").exit_code == 1
-    unlabelled = run(str(csv), "--score", "s", "--group", "sex", "--replicates", "0", "--max-eop", "1")
+    unlabelled = run(str(csv), "--score", "s", "--group", "sex", "--no-confidence-intervals", "--max-eop", "1")
     assert unlabelled.exit_code == 1 and "no labels were given" in unlabelled.stdout
 
 
@@ -129,7 +129,7 @@ def test_a_positive_label_that_nobody_named_is_said_to_be_the_default(tmp_path: 
     path = tmp_path / "scores.csv"
     frame = pd.read_csv(io.StringIO(GOOD))
     frame.assign(y=frame["y"].map({0: "approved", 1: "denied"}), z=frame["y"] * 1.0).to_csv(path, index=False)
-    options = ("--score", "s", "--group", "g", "--replicates", "0")
+    options = ("--score", "s", "--group", "g", "--no-confidence-intervals")
     default = run(str(path), *options, "--label", "y", "--out", str(tmp_path / "audit"))
     assert "positive label 'denied' (default, rather than 'approved')" in default.stdout
     page = (tmp_path / "audit/audit.html").read_text()
@@ -142,7 +142,9 @@ def test_a_positive_label_that_nobody_named_is_said_to_be_the_default(tmp_path: 
 
 def test_a_folder_in_place_of_one_of_the_files_stops_both(tmp_path: Path, write: Callable[[str], Path]) -> None:
     (tmp_path / "out/audit.json").mkdir(parents=True)
-    out = run(str(write(GOOD)), "--score", "s", "--group", "g", "--replicates", "0", "--out", str(tmp_path / "out"))
+    out = run(
+        str(write(GOOD)), "--score", "s", "--group", "g", "--no-confidence-intervals", "--out", str(tmp_path / "out")
+    )
     assert "audit.json is a folder where a file has to be written" in str(out.exception)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["audit.json"]
 
@@ -198,7 +200,7 @@ class Resources(HTMLParser):
 @pytest.mark.parametrize("group", ["sex", "sex,race"])
 def test_the_page_is_self_contained(csv: Path, tmp_path: Path, group: str) -> None:
     result = run(str(csv), "--score", "s", "--group", group, "--label", "y", "--interval", "0.05", "0.3",
-                 "--max-sp", "0.1", "--out", str(tmp_path / "out"), "--replicates", "10")  # fmt: skip
+                 "--max-sp", "0.1", "--out", str(tmp_path / "out"))  # fmt: skip
     assert result.exit_code == 1
     text = (tmp_path / "out" / "audit.html").read_text(encoding="utf-8")
     page = Resources()
@@ -215,14 +217,14 @@ def test_the_page_is_self_contained(csv: Path, tmp_path: Path, group: str) -> No
 
 def test_names_of_groups_are_escaped() -> None:
     frame = pd.DataFrame({"s": range(200), "g": ["<b>x</b>", r"y & $\bad$"] * 100})
-    text = audit_scores(frame["s"], frame["g"], replicates=0).to_html()
+    text = audit_scores(frame["s"], frame["g"], confidence_intervals=False).to_html()
     assert "<b>x</b>" not in text and "&lt;b&gt;x&lt;/b&gt;" in text
 
 
 def test_the_verb_takes_several_groups_and_names_with_commas(frame: pd.DataFrame, tmp_path: Path) -> None:
     given = frame.assign(race=np.arange(len(frame)) % 2).rename(columns={"sex": "sex, at birth"})
     given.to_csv(tmp_path / "t.csv", index=False)
-    usual = ["audit", str(tmp_path / "t.csv"), "--score", "s", "--replicates", "0", "--json"]
+    usual = ["audit", str(tmp_path / "t.csv"), "--score", "s", "--no-confidence-intervals", "--json"]
     both = CliRunner().invoke(app, [*usual, "--group", "sex, at birth", "--group", "race"])
     assert len(json.loads(both.stdout)["groups"]) == 4, "both columns are used"
     one = CliRunner().invoke(app, [*usual, "--group", "sex, at birth"])
@@ -248,10 +250,10 @@ def test_a_doubtful_positive_label_is_asked_for(frame: pd.DataFrame, labels: tup
     y = np.where(frame["y"] > 0, *labels)
     if doubtful:
         with pytest.raises(DataError, match="is positive is doubtful"):
-            audit_scores(frame["s"], frame["sex"], y, replicates=0)
-    found = audit_scores(frame["s"], frame["sex"], y, replicates=0, positive=labels[0])
+            audit_scores(frame["s"], frame["sex"], y, confidence_intervals=False)
+    found = audit_scores(frame["s"], frame["sex"], y, confidence_intervals=False, positive=labels[0])
     assert found.positive_label == labels[0]
-    numbers = audit_scores(frame["s"], frame["sex"], np.where(frame["y"] > 0, 10, 9), replicates=0)
+    numbers = audit_scores(frame["s"], frame["sex"], np.where(frame["y"] > 0, 10, 9), confidence_intervals=False)
     assert numbers.positive_label == "10"
 
 
@@ -284,7 +286,7 @@ def test_a_file_that_is_named_in_another_encoding_is_audited(tmp_path: Path) -> 
     path.write_text(GOOD)
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe4"))
     names = ["--by", os.fsdecode(b"Zo\xeb"), "--owner", os.fsdecode(b"Zo\xeb")]
-    done = run(str(path), "--score", "s", "--group", "g", "--replicates", "0", "--out", str(out), *names)
+    done = run(str(path), "--score", "s", "--group", "g", "--no-confidence-intervals", "--out", str(out), *names)
     assert done.exit_code == 0, done.output
     page = (out / "audit.html").read_text(encoding="utf-8")
     assert "m\\xe4nner.csv" in page and "Zo\\xeb" in page
@@ -296,7 +298,7 @@ def test_a_file_that_is_named_in_another_encoding_is_audited(tmp_path: Path) -> 
 @pytest.mark.parametrize("verb", ["audit", "choose-interval"])
 def test_what_comes_through_a_pipe_is_read(verb: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text(GOOD)
-    options = ["--score", "s", "--group", "g", "--json", *(["--replicates", "0"] if verb == "audit" else [])]
+    options = ["--score", "s", "--group", "g", "--json", *(["--no-confidence-intervals"] if verb == "audit" else [])]
 
     def told(source: str, **given: Any) -> Any:
         command = [sys.executable, "-m", "partialfair", verb, source, *options]
@@ -324,10 +326,12 @@ def test_an_error_of_decoding_names_column_and_row(tmp_path: Path) -> None:
 
 
 def test_excels_line_tells_the_separator(tmp_path: Path) -> None:
-    wanted = audit_scores(*(pd.read_csv(io.StringIO(GOOD))[name] for name in "sg"), replicates=0).to_dict()
+    wanted = audit_scores(
+        *(pd.read_csv(io.StringIO(GOOD))[name] for name in "sg"), confidence_intervals=False
+    ).to_dict()
     for first, mark in (("sep=;", ";"), ("SEP=\t", "\t"), ('"sep=,"', ",")):
         (tmp_path / "s.csv").write_text(f"{first}\n{GOOD.replace(',', mark)}")
-        found = audit_file(tmp_path / "s.csv", score="s", group="g", replicates=0).to_dict()
+        found = audit_file(tmp_path / "s.csv", score="s", group="g", confidence_intervals=False).to_dict()
         assert found["overall"] == wanted["overall"]
     (tmp_path / "s.csv").write_text("sep=;\n")
     with pytest.raises(DataError, match="line 2 is empty; write the names of the columns there"):

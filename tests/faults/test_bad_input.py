@@ -42,7 +42,7 @@ from tests.faults.spoil import (
 
 SPLITTING = ("data", "split", "loans", "--seed", "0")
 CHECK, COLLECT, REPORT = ("check",), ("collect", "demo"), ("report", "tradeoff")
-AUDIT = ("audit", RAW, "--score", "income", "--group", "sex", "--label", "paid", "--replicates", "0")
+AUDIT = ("audit", RAW, "--score", "income", "--group", "sex", "--label", "paid", "--no-confidence-intervals")
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def test_score_files_are_audited_or_refused_in_a_sentence(
     path = Path(tmp_path_factory.getbasetemp() / "scores.csv")
     path.write_text(start + text, encoding="utf-8", newline="")
     try:
-        audit_file(path, score="s", group="g", label="y", replicates=0, min_group_size=2)
+        audit_file(path, score="s", group="g", label="y", confidence_intervals=False, min_group_size=2)
     except PartialFairError as error:
         assert len(str(error)) > 20
 
@@ -113,7 +113,7 @@ def test_a_score_file_with_some_wrong_cells_is_audited_or_refused_in_a_sentence(
     path = Path(tmp_path_factory.getbasetemp() / "nearly.csv")
     path.write_text("\n".join(["s,g,y", *map(",".join, rows), ""]), encoding="utf-8", newline="")
     try:
-        found = audit_file(path, score="s", group="g", label="y", replicates=0, min_group_size=2)
+        found = audit_file(path, score="s", group="g", label="y", confidence_intervals=False, min_group_size=2)
     except PartialFairError as error:
         assert spoilt and len(str(error)) > 20
     else:

@@ -72,7 +72,7 @@ def batch(groups: Any) -> Any:
 
 
 OF_GROUPS: dict[str, Callable[[Any], Any]] = {
-    "audit_scores": lambda groups: audit_scores(SCORES, groups, replicates=0),
+    "audit_scores": lambda groups: audit_scores(SCORES, groups, confidence_intervals=False),
     "suggest_interval": lambda groups: suggest_interval(SCORES, groups),
     **{f"{name}.fit": partial(fit, name) for name in MODELS},
     **{
@@ -219,8 +219,8 @@ def series(values: Any, index: Any = None) -> pd.Series:
 
 
 IN_ORDER: dict[str, Callable[[Any, Any], Any]] = {
-    "audit_scores": lambda one, other: audit_scores(one(SCORES), other(GROUPS), replicates=0),
-    "labels of an audit": lambda one, other: audit_scores(one(SCORES), GROUPS, other(Y), replicates=0),
+    "audit_scores": lambda one, other: audit_scores(one(SCORES), other(GROUPS), confidence_intervals=False),
+    "labels of an audit": lambda one, other: audit_scores(one(SCORES), GROUPS, other(Y), confidence_intervals=False),
     "suggest_interval": lambda one, other: suggest_interval(one(SCORES), other(GROUPS)),
     "evaluate_all": lambda one, other: evaluate_all(one(SCORES), 2 * Y - 1, other(np.arange(ROWS) % 2), INTERVAL),
     "a metric": lambda one, other: get("accuracy")(SCORES, one(2 * Y - 1), other(np.arange(ROWS) % 2), INTERVAL),
@@ -266,7 +266,7 @@ def test_rows_in_another_order_are_refused(entry: str) -> None:
 
 
 LABELLED: dict[str, Callable[[Any], Any]] = {
-    "audit_scores": lambda y: audit_scores(SCORES, GROUPS, y, replicates=0),
+    "audit_scores": lambda y: audit_scores(SCORES, GROUPS, y, confidence_intervals=False),
     **{f"{name}.fit": lambda y, name=name: fit(name, y=y) for name in MODELS if name != "regressor"},
     "frontier": lambda y: frontier(MODELS["classifier"](), X, y, sensitive_features=GROUPS, kappas=[0.3]),
     "score": lambda y: fitted("classifier").score(X, y, sensitive_features=GROUPS),
@@ -304,7 +304,7 @@ def test_two_labels_that_look_alike_are_refused(pair: tuple[Any, Any], entry: st
 
 
 SCORED: dict[str, Callable[[Any], Any]] = {
-    "audit_scores": lambda scores: audit_scores(scores, GROUPS, replicates=0),
+    "audit_scores": lambda scores: audit_scores(scores, GROUPS, confidence_intervals=False),
     "suggest_interval": lambda scores: suggest_interval(scores, GROUPS),
     "evaluate_all": lambda scores: evaluate_all(scores, 2 * Y - 1, np.arange(ROWS) % 2, INTERVAL, only=["sp"]),
     "a metric": lambda scores: get("sp")(scores, 2 * Y - 1, np.arange(ROWS) % 2, INTERVAL),
@@ -348,7 +348,9 @@ def test_scores_of_another_kind_are_read_or_refused(entry: str) -> None:
 # Files.
 
 FILED: dict[str, Callable[[Path], Any]] = {
-    "audit_file": lambda path: audit_file(path, score="s", group="sex", label="y", positive="yes", replicates=0),
+    "audit_file": lambda path: audit_file(
+        path, score="s", group="sex", label="y", positive="yes", confidence_intervals=False
+    ),
     "choose-interval": lambda path: suggest_for_file(path, score="s", group="sex", threshold=0.0),
     "own table": lambda path: csv_table.load(None, str(path), "y", "sex", positive="yes", minimum_group_size=5),
 }
@@ -507,10 +509,12 @@ def test_rows_with_missing_values_are_left_out_or_a_group_of_their_own(tmp_path:
     path = tmp_path / "t.csv"
     few = list(range(0, 120, 3))
     table(s=changed("?", 5, SCORES), sex=changed("", few), y=changed("NA", 7, LABELS)).to_csv(path, index=False)
-    audit = partial(audit_file, path, score="s", group="sex", label="y", positive="yes", replicates=0)
+    audit = partial(audit_file, path, score="s", group="sex", label="y", positive="yes", confidence_intervals=False)
     dropped = audit(missing="drop")
     kept = np.setdiff1d(np.arange(ROWS), [*few, 5, 7])
-    expected = audit_scores(SCORES.round(4)[kept], np.array(GROUPS)[kept], np.array(LABELS)[kept], replicates=0)
+    expected = audit_scores(
+        SCORES.round(4)[kept], np.array(GROUPS)[kept], np.array(LABELS)[kept], confidence_intervals=False
+    )
     assert dropped.rows == len(kept) and dropped.metric("sp") == expected.metric("sp")
     assert dropped.record["rows left out"] == "42 (1 without score, 40 without group, 1 without label)"
     with pytest.raises(PartialFairError, match="2 faults: column 's' has no value .*column 'y' has no value"):

@@ -37,13 +37,15 @@ class Item:
 
     Attributes:
         text: what it says.
-        small: lines below it in small print: an interval, a code, a note.
+        small: lines below it in small print: a code, a note, which break anywhere if they have to.
         kind: class names: ``text``, ``number``, ``none``, ``good``, ``bad``.
+        ends: numbers below it in small print, none of which a line break parts.
     """
 
     text: str
     small: Sequence[str] = ()
     kind: str = "number"
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,23 @@ def page(result: "AuditResult") -> str:
     )
 
 
+def summary(result: "AuditResult") -> str:
+    """Return sentences, gates, groups and violations as a part of a page, for a notebook."""
+    notes: list[str] = []
+    return str(
+        environment()
+        .get_template("summary.html.j2")
+        .render(
+            result=result,
+            gate_sentence=words.gate_sentence(result.gates),
+            headline=words.headline(result),
+            tables=[table for table in (_gate_table(result), _group_table(result)) if table],
+            metrics=_metric_table(result, notes),
+            notes=notes,
+        )
+    )
+
+
 def _not_suggested(result: "AuditResult") -> str:
     """Why no interval is suggested, where none is."""
     if not math.isfinite(result.threshold):
@@ -135,11 +154,8 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
         default = f" (not given; the default where {why})"
     over = f" (not given; the default, rather than {result.chosen_over})" if result.chosen_over else ""
     intervals = "none were computed"
-    if result.replicates:
-        intervals = (
-            f"{result.level:.0%}; {result.replicates} bootstrap resamples within each group (rates of "
-            "groups: Wilson's score intervals)"
-        )
+    if result.confidence_intervals:
+        intervals = f"{result.level:.0%}, in closed form: exact ones of rates, those of gaps made of them"
     facts = [
         ("Audit made by", record.get("by") or words.NOT_STATED),
         ("Date", record.get("date") or words.NOT_STATED),
@@ -147,13 +163,13 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
         ("Command that makes it again", record.get("command") or "none: it was made in Python"),
         ("File of scores", result.source),
         ("SHA-256 of the file", record.get("file_sha256") or "none: the scores were given in Python"),
-        ("Rows", f"{result.rows:,}"),
+        ("Rows", f"{result.rows:,}{', weighted' if result.weighted else ''}"),
         ("Groups", f"{len(result.groups)}, of which {len(result.curve.names)} are compared"),
         ("Interval I", f"{result.interval} (ranks; 0 is the highest score of a group)"),
         ("Decision threshold", f"{result.threshold:g}{default}"),
         ("Positive label", (result.positive_label or "no labels were given") + over),
         ("Confidence intervals", intervals),
-        ("Version, seed", f"partialfair {record.get('partialfair')}, seed {record.get('seed')}"),
+        ("Version", f"partialfair {record.get('partialfair')}"),
     ]
     return [(name, str(text)) for name, text in facts]
 
@@ -177,7 +193,7 @@ def _gate_row(gate: "Gate", found: "Measurement") -> list[Item]:
     notes += [text for text in (gate.reason, words.near_limit(gate, found)) if text]
     measured = Item("not measured", (), "none")
     if gate.value is not None:
-        measured = Item(words.beside(gate.value, gate.limit), _lines(words.ends(found)))
+        measured = Item(words.beside(gate.value, gate.limit), ends=words.ends(found))
     return [
         Item(words.title(gate.metric), (gate.metric,), "text"),
         Item(f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"),
@@ -197,7 +213,7 @@ def _item(found: "Measurement", notes: list[str], between: str = "") -> Item:
     left_out = (
         f"leaves out {words.counted(found.left_out, 'pair')}, {_note(found.reason, notes)}" if found.left_out else ""
     )
-    return Item(words.fixed(found.value), _lines(words.ends(found), between, left_out))
+    return Item(words.fixed(found.value), _lines(between, left_out), ends=words.ends(found))
 
 
 def _note(reason: str, notes: list[str]) -> str:
@@ -249,13 +265,13 @@ def _group_table(result: "AuditResult") -> Grid:
     rates, whole = _measured_rates(result), words.is_whole(result)
     rows = []
     for line in result.groups:
-        kept = () if whole else (f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I",)
-        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", kept)]
+        kept = "" if whole else f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I"
+        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", ends=kept)]
         row.append(Item(f"{line.median_score:.3g}"))
         for name in rates:
             found = getattr(line, name)
             row.append(
-                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), [words.ends(found)])
+                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), ends=words.ends(found))
             )
         rows.append(row)
     named = [(RATE_TITLES.get(name, name.replace("_", " ")), "") for name in rates]
@@ -287,9 +303,7 @@ def _pair_table(result: "AuditResult") -> Grid:
         for name in shown:
             value = found[name]
             line.append(
-                Item("–", (), "none")
-                if value.value is None
-                else Item(words.fixed(value.value), _lines(words.ends(value)))
+                Item("–", (), "none") if value.value is None else Item(words.fixed(value.value), ends=words.ends(value))
             )
         rows.append(line)
     return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in shown)], rows)

@@ -29,6 +29,7 @@ def suggest_for_file(
     *,
     score: str,
     group: str | Sequence[str],
+    weight: str | None = None,
     threshold: float | None = None,
     measure: str = "sp",
     lengths: Sequence[float] = LENGTHS,
@@ -42,6 +43,7 @@ def suggest_for_file(
         path: see :class:`partialfair.tables.columns.TableFile`.
         score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
             joined by commas.
+        weight: column of weights: a row counts as so many.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0.
         measure, lengths, step: see :func:`partialfair.metrics.choose_interval.suggest_interval`.
         min_group_size: smaller groups are left out.
@@ -57,14 +59,18 @@ def suggest_for_file(
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
     file = TableFile(path)
     names = named_columns(file, group)
-    if score in names or len(set(names)) < len(names):
+    wanted = [score, *names, *([weight] if weight else [])]
+    if len(set(wanted)) < len(wanted):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
-    columns = file.columns([score, *names])
+    columns = file.columns(wanted)
     try:
         groups = {name: columns[name] for name in names}
-        sample = build_sample(columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS)
+        weights = columns[weight] if weight else None
+        sample = build_sample(
+            columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS, weights=weights
+        )
     except DataError as error:
-        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, names)}") from None
+        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, names, weight=weight)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     kept = sizes >= min_group_size
     if kept.sum() < 2:
@@ -76,7 +82,7 @@ def suggest_for_file(
     if not math.isfinite(sample.threshold):
         raise ConfigError(f"threshold is {sample.threshold}, by which nothing is decided; use a finite number")
     counts = counts_above(sample.of_groups(np.flatnonzero(kept)).tally, int(kept.sum()))
-    rate = float(np.mean(sample.scores > sample.threshold))
+    rate = sample.decided
     if rate in (0.0, 1.0):
         raise ConfigError(
             f"threshold is {sample.threshold:g}{' (the default)' if threshold is None else ''}: every row gets the "

@@ -12,6 +12,7 @@ from partialfair.audit.rates import RATIO
 from partialfair.audit.reading import printable
 from partialfair.audit.words import NOT_STATED, user
 from partialfair.errors import ConfigError
+from partialfair.tables.files import atomic_path
 
 EXCEEDED = 1
 
@@ -23,6 +24,8 @@ def run(
     others: Sequence[str] = (),
     intervals: Sequence[str] = (),
     out: Path | None = None,
+    junit: Path | None = None,
+    sarif: Path | None = None,
     as_json: bool = False,
     by: str | None = None,
     **options: Any,
@@ -35,6 +38,7 @@ def run(
         others: further gates as texts ``metric=limit``.
         intervals: texts ``alpha,beta``, whose union is audited; none for the whole range.
         out: folder for the page and the JSON file.
+        junit, sarif: files for the gates in these formats.
         as_json: print JSON in place of the summary.
         by: who runs the audit; by default the name of the user.
         options: see :func:`partialfair.audit.audit_file`.
@@ -54,6 +58,11 @@ def run(
     result = replace(result, record={**result.record, "command": command})
     print(result.to_json() if as_json else result.to_text(), end="" if as_json else "\n")
     written = result.write(out) if out is not None else []
+    for path, text in ((junit, result.to_junit()), (sarif, result.to_sarif(printable(source.as_posix())))):
+        if path is not None:
+            with atomic_path(path) as part:
+                part.write_text(text, encoding="utf-8")
+            written.append(path)
     if not as_json:
         for path in written:
             print("\n" * (path == written[0]) + printable(str(path)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partialfair.audit import words
+from partialfair.errors import ConfigError
 from partialfair.pages import palette
 
 if TYPE_CHECKING:
@@ -40,6 +41,40 @@ def all_of(result: "AuditResult") -> dict[str, str]:
     if result.suggestion is not None:
         found["suggestion"] = suggestion(result.suggestion)
     return found
+
+
+def plot(result: "AuditResult", kind: str) -> Any:
+    """Return a picture as a matplotlib figure; see :meth:`partialfair.audit.AuditResult.plot`."""
+    draw = {
+        "violations": lambda: _violations_figure(result),
+        "ranks": lambda: _curve_figure(result, largest(result.curve)),
+        "densities": lambda: _density_figure(result, largest(result.curve)),
+    }
+    if kind not in draw:
+        raise ConfigError(f"kind is {kind!r}; use one of {', '.join(draw)}")
+    with palette.applied():
+        return draw[kind]()
+
+
+def _violations_figure(result: "AuditResult") -> Any:
+    """Every violation that was measured with its interval, and the limit of its gate as a tick."""
+    from matplotlib import pyplot as plt
+
+    found = {name: one for name, one in result.measured.overall.items() if one.value is not None}
+    limits = {gate.metric: gate.limit for gate in result.gates}
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.9 + 0.24 * max(1, len(found))))
+    for place, (name, one) in enumerate(reversed(found.items())):
+        if one.low is not None and one.high is not None:
+            axis.plot([one.low, one.high], [place, place], color=COLOURS[0], lw=2.0, zorder=2)
+        axis.plot([float(one.value or 0.0)], [place], color=COLOURS[0], marker="o", ms=5, ls="", zorder=3)
+        if name in limits:
+            axis.plot([limits[name]] * 2, [place - 0.35, place + 0.35], color=INTERVAL, lw=2.0, zorder=4)
+    axis.set_yticks(range(len(found)), list(reversed(found)), fontsize=TEXT)
+    axis.set(xlim=(-0.02, 1.02), ylim=(-0.7, max(1, len(found)) - 0.3))
+    note = f", {result.level:.0%} confidence intervals" if result.confidence_intervals else ""
+    axis.set_xlabel(f"violation (0 is parity){note}{'; red: limit' if limits else ''}", fontsize=TEXT)
+    figure.tight_layout()
+    return figure
 
 
 def curve(result: "AuditResult") -> str:

@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist  # scipy.stats takes half a second to import
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.audit.limits import lowest_ratio, mean_gap_limits, share_limits
 from partialfair.audit.measures import Measurement
 from partialfair.audit.sample import Sample
-from partialfair.tables.intervals import GroupPairs, bounds
+from partialfair.audit.weights import effective_rows
+from partialfair.tables.intervals import GroupPairs, Pairs, bounds
 
 
 @dataclass(frozen=True)
@@ -55,29 +55,31 @@ RATIO = "selection_ratio"
 """The lowest selection rate divided by the highest; its limit is a smallest value."""
 
 
-def _quantile(level: float) -> float:
-    """Standard normal quantile of the upper end of a two-sided interval."""
-    return NormalDist().inv_cdf((1 + level) / 2)
+def share(hits: float, total: float, level: float, rows: float | None = None) -> Measurement:
+    """Return a proportion with its exact interval (Clopper and Pearson, 1934).
 
-
-def share(count: float, total: float, level: float) -> Measurement:
-    """Return a proportion with its score interval (Wilson, 1927)."""
+    Args:
+        hits, total: rows, or sums of their weights.
+        level: of the interval.
+        rows: effective number of rows, if they are weighted.
+    """
     if not total:
         return Measurement(None, reason="there are no such rows")
-    z, p = _quantile(level), count / total
-    middle, scale = p + z * z / (2 * total), 1 + z * z / total
-    half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))
-    # The ends at no row and at all rows are 0 and 1 but for rounding.
-    low = max(0.0, (middle - half) / scale) if count else 0.0
-    high = min(1.0, (middle + half) / scale) if count < total else 1.0
-    return Measurement(p, low, high)
+    value = hits / total
+    low, high = share_limits(value, total if rows is None else rows, (1 - level) / 2)
+    return Measurement(value, float(low), float(high))
 
 
-def ratio(lines: list[GroupLine], level: float) -> Measurement:
+def ratio(lines: list[GroupLine], level: float, effective: NDArray[np.float64] | None = None) -> Measurement:
     """Return the lowest selection rate of the compared groups divided by the highest.
 
-    Below 0.8 it fails the four-fifths rule of the US guidelines on employee selection. The interval is that of a ratio
-    of two proportions (Katz et al., 1978), for the two groups that were found to be the extreme ones.
+    Below 0.8 it fails the four-fifths rule of the US guidelines on employee selection. Its interval allows for the
+    choice of the two groups, see :func:`partialfair.audit.limits.lowest_ratio`.
+
+    Args:
+        lines: the groups.
+        level: of the interval.
+        effective: (G,) effective rows of the groups, if they are weighted.
     """
     compared = [code for code, line in enumerate(lines) if not line.reason and line.positive_rate.value is not None]
     if len(compared) < 2:
@@ -90,15 +92,9 @@ def ratio(lines: list[GroupLine], level: float) -> Measurement:
         return Measurement(None, reason="every row of the compared groups gets a positive decision")
     value = rates[low] / rates[high]
     pair = (low, high) if rates[low] < rates[high] else None
-    # Half a row more where a rate is 0, so that the logarithm exists.
-    (x, n), (y, m) = (
-        (rates[code] * lines[code].rows + 0.5 * (not rates[low]), lines[code].rows + 0.5 * (not rates[low]))
-        for code in (low, high)
-    )
-    spread = _quantile(level) * math.sqrt(max(1 / x - 1 / n + 1 / y - 1 / m, 0.0))
-    middle = math.log((x / n) / (y / m))
-    # For the two groups in their order the ends may lie on either side of 1; the lowest rate by the highest does not.
-    return Measurement(value, value and math.exp(middle - spread), min(math.exp(middle + spread), 1.0), pair=pair)
+    sizes = np.array([line.rows for line in lines], np.float64) if effective is None else effective
+    ends = lowest_ratio(np.array([rates[code] for code in compared]), sizes[compared], level)
+    return Measurement(value, min(float(ends[0]), value), max(float(ends[1]), value), pair=pair)
 
 
 def group_lines(sample: Sample, unions: GroupPairs, min_group_size: int, level: float) -> list[GroupLine]:
@@ -111,8 +107,9 @@ def group_lines(sample: Sample, unions: GroupPairs, min_group_size: int, level: 
     ]
 
 
-def _line(sample: Sample, rows: NDArray, code: int, pairs: Any, min_group_size: int, level: float) -> GroupLine:
+def _line(sample: Sample, rows: NDArray, code: int, pairs: Pairs, min_group_size: int, level: float) -> GroupLine:
     scores, size = sample.scores[rows], len(rows)
+    weights = None if sample.weights is None else sample.weights[rows]
     decided, undecided = (
         scores > sample.threshold,
         f"the decision threshold {sample.threshold:g} is not a finite number",
@@ -124,34 +121,63 @@ def _line(sample: Sample, rows: NDArray, code: int, pairs: Any, min_group_size: 
             return Measurement(None, reason="no labels were given")
         if decision and not finite:
             return Measurement(None, reason=undecided)
-        return share(int((hits & among).sum()), int(among.sum()), level)
+        if weights is None:
+            return share(int((hits & among).sum()), int(among.sum()), level)
+        part = weights[among]
+        return share(int(weights[hits & among].sum()), int(part.sum()), level, _effective(part))
 
-    every, y = np.ones(size, bool), None if sample.y is None else sample.y[rows] > 0
+    everyone, y = np.ones(size, bool), None if sample.y is None else sample.y[rows] > 0
     wrong = None if y is None else ~y
     return GroupLine(
         name=sample.names[code],
         rows=size,
-        kept=int(np.diff(bounds(pairs, size)).sum()),
+        kept=_kept(scores, weights, pairs),
         reason="" if size >= min_group_size else f"not compared: fewer than {min_group_size} rows",
-        median_score=float(np.median(scores)),
-        positive_rate=of(decided, every),
-        base_rate=of(y, every, decision=False),
-        accuracy=of(None if y is None else decided == y, every),
+        median_score=_median(scores, weights),
+        positive_rate=of(decided, everyone),
+        base_rate=of(y, everyone, decision=False),
+        accuracy=of(None if y is None else decided == y, everyone),
         true_positive_rate=of(decided, y),
         false_positive_rate=of(decided, wrong),
         precision=of(y, decided),
-        calibration=_calibration(sample, scores, y, level),
+        calibration=_calibration(sample, scores, y, level, weights),
     )
 
 
-def _calibration(sample: Sample, scores: NDArray, y: NDArray | None, level: float) -> Measurement:
-    """Return mean score minus base rate with a normal interval."""
+def _effective(weights: NDArray[np.int64]) -> float:
+    """Effective number of some rows."""
+    return float(effective_rows(weights, np.zeros(len(weights), np.int64), 1)[0]) if len(weights) else 0.0
+
+
+def _kept(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
+    """Rows of a group that an interval of its ranks keeps."""
+    if weights is None:
+        return int(np.diff(bounds(pairs, len(scores))).sum())
+    ranked = weights[np.argsort(-scores, kind="stable")]
+    above = np.cumsum(ranked) - ranked
+    return int(sum(np.count_nonzero((above >= low) & (above < high)) for low, high in bounds(pairs, int(ranked.sum()))))
+
+
+def _median(scores: NDArray[np.float64], weights: NDArray[np.int64] | None) -> float:
+    """Median score, of weighted rows that of the rows repeated."""
+    if weights is None:
+        return float(np.median(scores))
+    order = np.argsort(scores, kind="stable")
+    upto = np.cumsum(weights[order])
+    middle = [(upto[-1] - 1) // 2, upto[-1] // 2]
+    return float(scores[order[np.searchsorted(upto, middle, side="right")]].mean())
+
+
+def _calibration(
+    sample: Sample, scores: NDArray, y: NDArray | None, level: float, weights: NDArray[np.int64] | None
+) -> Measurement:
+    """Return mean score minus base rate, with the interval of a difference of two correlated values."""
     if y is None:
         return Measurement(None, reason="no labels were given")
     if not sample.probabilities:
         return Measurement(None, reason="scores outside [0, 1] are no probabilities")
     if len(scores) < 2:
         return Measurement(None, reason="there is one row")
-    gaps = scores - y
-    half = _quantile(level) * float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    return Measurement(float(gaps.mean()), float(gaps.mean()) - half, float(gaps.mean()) + half)
+    rows = float(len(scores)) if weights is None else _effective(weights)
+    low, high = mean_gap_limits(scores, y, weights, rows, (1 - level) / 2)
+    return Measurement(float(np.average(scores - y, weights=weights)), low, high)

@@ -15,7 +15,13 @@ from partialfair.tables.intake import MISSING_WORDS
 
 
 def audit_file(
-    path: str | Path, *, score: str, group: str | Sequence[str], label: str | None = None, **options: Any
+    path: str | Path,
+    *,
+    score: str,
+    group: str | Sequence[str],
+    label: str | None = None,
+    weight: str | None = None,
+    **options: Any,
 ) -> AuditResult:
     """Audit a score file.
 
@@ -24,6 +30,7 @@ def audit_file(
         score: name of the score column.
         group: names of the group columns; a text that is none may hold several, joined by commas.
         label: name of the label column.
+        weight: name of the column of weights.
         options: see :func:`partialfair.audit.audit_scores`.
 
     Raises:
@@ -31,7 +38,7 @@ def audit_file(
     """
     file = TableFile(path)
     groups = named_columns(file, group)
-    wanted = [score, *groups, *([label] if label else [])]
+    wanted = [score, *groups, *(name for name in (label, weight) if name)]
     repeated = {name for name in wanted if wanted.count(name) > 1}
     if repeated:
         raise DataError(f"{path}: column {repeated.pop()!r} is given for two purposes; name each column once")
@@ -42,13 +49,14 @@ def audit_file(
             columns[score],
             {name: columns[name] for name in groups},
             columns[label] if label else None,
+            weights=columns[weight] if weight else None,
             source=printable(Path(path).name),
             words=MISSING_WORDS,
             **options,
         )
         return replace(result, record={**result.record, **record})
     except DataError as error:
-        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, groups, label)}") from None
+        raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, groups, label, weight)}") from None
 
 
 def named_columns(file: TableFile, group: str | Sequence[str]) -> list[str]:
@@ -58,9 +66,12 @@ def named_columns(file: TableFile, group: str | Sequence[str]) -> list[str]:
     return [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
 
 
-def in_columns(text: str, score: str, groups: Sequence[str], label: str | None = None) -> str:
+def in_columns(
+    text: str, score: str, groups: Sequence[str], label: str | None = None, weight: str | None = None
+) -> str:
     """Say what is wrong with a sample in the words of its file: columns by name, rows from 1 after the header."""
-    for argument, column in (("scores", repr(score)), ("labels", repr(label)), ("groups", repr(", ".join(groups)))):
+    columns = {"scores": score, "labels": label, "weights": weight, "groups": ", ".join(groups)}
+    for argument, column in ((argument, repr(name)) for argument, name in columns.items()):
         text = text.replace(f"{argument}: column '{argument}'", f"column {column}")
         text = text.replace(f"{argument}: column", "column").replace(f"{argument}: ", f"column {column}: ")
     return re.sub(r"in row (\d+)", lambda match: f"in row {int(match[1]) + 1} after the header", text)

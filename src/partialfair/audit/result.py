@@ -2,10 +2,11 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,13 @@ from partialfair.plugins import did_you_mean
 from partialfair.tables.files import atomic_path
 from partialfair.tables.intervals import GroupPairs
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HTML_NAME, JSON_NAME = "audit.html", "audit.json"
 SHOWN_GROUPS = 30
+SHOWN_GATES = 8  # of a repr
+LINE = 110  # letters of its lines
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,14 @@ class Curve:
     count: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditResult:
     """Result of an audit; see :func:`partialfair.audit.audit_scores` for the settings it repeats.
 
     Attributes:
         chosen_over: the other label, if nobody said which of the two is positive.
+        weighted: whether the rows have weights.
+        confidence_intervals: whether confidence intervals of violations were computed.
         groups: one entry per group.
         measured: metrics of all rows, per pair of groups, and the largest over pairs.
         ratio: the lowest selection rate divided by the highest.
@@ -77,7 +85,7 @@ class AuditResult:
         suggestion: a suggested interval.
         curve: what the figures are drawn from.
         unions: interval of each group.
-        record: what an auditor needs to repeat it: version, seed, who ran it and who answers for the model (``None`` if
+        record: what an auditor needs to repeat it: version, who ran it and who answers for the model (``None`` if
             not stated), and, of a file, its checksum, the date, the command.
     """
 
@@ -90,7 +98,8 @@ class AuditResult:
     chosen_over: str
     labelled: bool
     level: float
-    replicates: int
+    weighted: bool
+    confidence_intervals: bool
     min_group_size: int
     groups: list[GroupLine]
     measured: Measured
@@ -128,7 +137,8 @@ class AuditResult:
             "threshold": self.threshold if math.isfinite(self.threshold) else None,
             "positive_label": self.positive_label or None,
             "level": self.level,
-            "replicates": self.replicates,
+            "weighted": self.weighted,
+            "confidence_intervals": self.confidence_intervals,
             "min_group_size": self.min_group_size,
             "groups": [_group(line) for line in self.groups],
             "quality": {name: _number(found) for name, found in self.measured.quality.items()},
@@ -153,13 +163,102 @@ class AuditResult:
     def comparisons(self) -> str:
         """What the number of pairs means for their intervals."""
         n = len(self.measured.pairs)
-        if n < 2 or not self.replicates:
+        if n < 2 or not self.confidence_intervals:
             return ""
         return (
-            f"{n} pairs of groups are compared. The confidence interval of a largest violation is that of the largest "
-            f"over pairs. Those of single pairs and groups are not corrected for their number: at {self.level:.0%}, "
-            f"about {n * (1 - self.level):.1f} of {n} miss by chance."
+            f"{n} pairs of groups are compared. The confidence interval of a largest violation or lowest ratio is that "
+            "of the largest or lowest over pairs. Those of single pairs and groups are not corrected for their number: "
+            f"at {self.level:.0%}, about {n * (1 - self.level):.1f} of {n} miss by chance."
         )
+
+    def __repr__(self) -> str:
+        """What was found, the gates and the violations, on one screen."""
+        names = (*PARTIAL, *(() if words.is_whole(self) else WHOLE), RATIO)
+        found = {**self.measured.overall, RATIO: self.ratio}
+        shown_gates = [f"  gate {gate}: {verdict(gate)}" for gate in self.gates[:SHOWN_GATES]]
+        shown_gates += [f"  ... {len(self.gates) - SHOWN_GATES} more gates"] * (len(self.gates) > SHOWN_GATES)
+        lines = [
+            f"Audit of {self.source}: {words.counted(self.rows, 'row')}, {len(self.curve.names)} groups compared, "
+            f"interval {self.interval}, {threshold_text(self)}",
+            words.headline(self),
+            words.gate_sentence(self.gates),
+            *("  " + textwrap.shorten(line, LINE - 2, placeholder=" ...") for line in shown_gates),
+            *(f"  {name:16} {shown(found[name])}" for name in names),
+            "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
+        ]
+        return "\n".join(
+            textwrap.fill(line, LINE, subsequent_indent="  ") if len(line) > LINE else line for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        """What was found, the gates, groups and violations, as a notebook shows it."""
+        from partialfair.audit.audit_page import summary
+
+        return summary(self)
+
+    def to_frame(self, of: str = "violations") -> "pd.DataFrame":
+        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
+
+        The reason is why there is no value, or no interval.
+
+        Args:
+            of: "violations": the largest over pairs, the ratio, and the quality of all rows, indexed by metric, with
+                the names of the two groups (``lower``, ``higher``). "pairs": indexed by both groups and the metric.
+                "groups": rates, indexed by group and rate.
+
+        Raises:
+            ConfigError: another text.
+        """
+        import pandas as pd
+
+        names = [line.name for line in self.groups]
+        found: list[tuple[tuple[str, ...], Measurement]]
+        if of == "violations":
+            keys, rows = ["metric"], {**self.measured.overall, RATIO: self.ratio, **self.measured.quality}.items()
+            found = [((name,), one) for name, one in rows]
+        elif of == "pairs":
+            keys = ["group", "other", "metric"]
+            pairs = self.measured.pairs.items()
+            found = [((names[a], names[b], name), one) for (a, b), metrics in pairs for name, one in metrics.items()]
+        elif of == "groups":
+            keys = ["group", "rate"]
+            found = [((line.name, name), getattr(line, name)) for line in self.groups for name in RATES]
+        else:
+            raise ConfigError(f"of is {of!r}; use 'violations', 'pairs' or 'groups'")
+        lines = []
+        for key, one in found:
+            line = dict(zip(keys, key, strict=True)) | {"value": one.value, "low": one.low, "high": one.high}
+            if of != "groups":
+                line |= {f"{end}er": names[one.pair[k]] if one.pair else None for k, end in enumerate(("low", "high"))}
+            lines.append(line | {"reason": one.reason or one.no_interval})
+        frame = pd.DataFrame(lines)
+        return frame.astype(dict.fromkeys(("value", "low", "high"), "float64")).set_index(keys)
+
+    def plot(self, kind: str = "violations") -> Any:
+        """Draw a picture; return the matplotlib figure.
+
+        Args:
+            kind: "violations" with their confidence intervals and limits, "ranks" (share of each group above a falling
+                threshold), or "densities" of the scores.
+
+        Raises:
+            ConfigError: another text.
+        """
+        from partialfair.audit import pictures
+
+        return pictures.plot(self, kind)
+
+    def to_junit(self) -> str:
+        """The gates as a JUnit test suite (XML text), which build servers show."""
+        from partialfair.audit.reports import junit
+
+        return junit(self)
+
+    def to_sarif(self, path: str | None = None) -> str:
+        """The gates as SARIF 2.1.0 (JSON text), which code hosts show beside the file ``path``."""
+        from partialfair.audit.reports import sarif
+
+        return sarif(self, path or self.source)
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON text."""
@@ -251,7 +350,7 @@ def shown(found: Measurement, digits: int = 4) -> str:
     if found.value is None:
         return "not estimable"
     if found.low is None:
-        return f"{found.value:.{digits}f}"
+        return f"{found.value:.{digits}f}" + (f" [{found.no_interval.partition(',')[0]}]" if found.no_interval else "")
     return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
 
 
@@ -260,6 +359,8 @@ def _number(found: Measurement, names: Sequence[str] = (), pair: tuple[int, int]
     out: dict[str, Any] = {"value": found.value}
     if found.low is not None:
         out["ci"] = [found.low, found.high]
+    if found.no_interval:
+        out["no_interval"] = found.no_interval
     if found.pair is not None:
         out |= {"lower": names[found.pair[0]], "higher": names[found.pair[1]]}
     if pair is not None and found.value is not None:

@@ -1,5 +1,6 @@
 """The audit itself: rows in, result out."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -19,11 +20,9 @@ from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
 from partialfair.metrics.ranks import Counts
 from partialfair.metrics.uncertainty import check_level
 from partialfair.plugins import did_you_mean
-from partialfair.seeding import generator
 from partialfair.tables.intervals import FULL, GroupPairs, for_groups, format_interval
 
 MIN_GROUP_SIZE = 30
-REPLICATES = 200
 CURVE_COLUMNS = 2000
 MOST_GROUPS = 50
 """Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
@@ -41,9 +40,11 @@ def audit_scores(
     positive: Any = None,
     gates: Mapping[str, float] | None = None,
     min_group_size: int = MIN_GROUP_SIZE,
-    replicates: int = REPLICATES,
+    weights: Any = None,
+    confidence_intervals: bool = True,
     level: float = 0.95,
-    seed: int = 0,
+    replicates: int | None = None,
+    seed: int | None = None,
     source: str = "scores",
     by: str | None = None,
     owner: str | None = None,
@@ -71,9 +72,13 @@ def audit_scores(
             smallest allowed ratio of selection rates. A metric that is not estimable for every pair that is compared
             fails its gate.
         min_group_size: see above; at least 2.
-        replicates: bootstrap resamples; 0 for no intervals.
+        weights: (n,) weight of each row, at least 0; by default 1 each. A weight is as many equal rows in every number
+            of the audit but the intervals, which take the rows as a sample: their size is Kish's effective number of
+            rows, (sum w)^2 / sum w^2. Groups of few rows are told by their rows, whatever the weights.
+        confidence_intervals: whether to compute those of violations and of the quality of all rows.
         level: level of the intervals.
-        seed: names the random stream of the bootstrap.
+        replicates, seed: deprecated, as intervals are no longer from resamples; ``replicates=0`` is
+            ``confidence_intervals=False``.
         source: what to call the data in the result.
         by: who runs the audit.
         owner: who answers for the model.
@@ -85,29 +90,38 @@ def audit_scores(
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.
     """
-    check_settings({} if gates is None else gates, min_group_size, replicates, level, seed)
+    if replicates is not None or seed is not None:
+        warnings.warn(
+            "replicates and seed have no effect, as intervals are computed in closed form; for none, pass "
+            "confidence_intervals=False",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        confidence_intervals = confidence_intervals and replicates != 0
+    check_settings({} if gates is None else gates, min_group_size, level)
     # Plain numbers, whatever the library that they are from: JSON knows no others.
     gates = {name: float(limit) for name, limit in (gates or {}).items()}
-    min_group_size, replicates, level, seed = int(min_group_size), int(replicates), float(level), int(seed)
+    min_group_size, level = int(min_group_size), float(level)
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
         raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
     if positive is not None and labels is None:
         raise ConfigError(f"positive is {positive!r}, but no labels are given; pass them, or drop it")
-    sample = build_sample(scores, groups, labels, threshold, positive, missing, words)
+    sample = build_sample(scores, groups, labels, threshold, positive, missing, words, weights)
     unions = for_groups(interval, len(sample.names))
     sizes = np.bincount(sample.group, minlength=len(sample.names))
     compared = _compared(sample, sizes, min_group_size)
     lines = group_lines(sample, unions, min_group_size, level)
     pooled = sample.of_groups(compared)
-    measured = _measured(pooled, unions, compared, seed, replicates, level)
-    found = ratio(lines, level)
+    measured = _measured(pooled, unions, compared, level, confidence_intervals)
+    found = ratio(lines, level, None if sample.weights is None else sample.effective[:, 2])
     return AuditResult(
         source=source,
         rows=len(sample.scores),
         interval=format_interval(interval),
         default_threshold=threshold is None,
         level=level,
-        replicates=replicates,
+        weighted=sample.weights is not None,
+        confidence_intervals=confidence_intervals,
         min_group_size=min_group_size,
         groups=lines,
         measured=measured,
@@ -117,8 +131,7 @@ def audit_scores(
             for name, limit in gates.items()
         ],
         unions=unions,
-        record={"partialfair": __version__, "seed": seed, "by": by or None, "owner": owner or None}
-        | left_out(sample, missing),
+        record={"partialfair": __version__, "by": by or None, "owner": owner or None} | left_out(sample, missing),
         **_of_sample(sample, pooled, compared),
     )
 
@@ -132,11 +145,11 @@ def left_out(sample: Sample, missing: str) -> dict[str, str]:
 
 
 def _measured(
-    pooled: Sample, unions: GroupPairs, compared: NDArray[np.int64], seed: int, replicates: int, level: float
+    pooled: Sample, unions: GroupPairs, compared: NDArray[np.int64], level: float, intervals: bool
 ) -> Measured:
     """Measure the groups that are compared; all others count as one in the quality of all rows."""
     own = (*(unions[code] for code in compared), *[FULL] * (len(pooled.names) - len(compared)))
-    found = measure(pooled, own, range(len(compared)), generator("audit", seed), replicates, level)
+    found = measure(pooled, own, range(len(compared)), level, intervals)
 
     def named(of: Measurement) -> Measurement:
         return of if of.pair is None else replace(of, pair=(int(compared[of.pair[0]]), int(compared[of.pair[1]])))
@@ -154,7 +167,7 @@ def _of_sample(sample: Sample, own: Sample, compared: NDArray[np.int64]) -> dict
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
     names, ranks = [sample.names[code] for code in compared], above / above[:, -1:]
-    rate = float(np.mean(sample.scores > sample.threshold))
+    rate = sample.decided
     return {
         "threshold": sample.threshold,
         "positive_label": sample.positive_label,
@@ -189,9 +202,7 @@ def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> 
     return compared
 
 
-def check_settings(
-    gates: Mapping[str, float], min_group_size: int, replicates: int, level: float, seed: int = 0
-) -> None:
+def check_settings(gates: Mapping[str, float], min_group_size: int, level: float) -> None:
     """Refuse settings that cannot be used.
 
     Raises:
@@ -200,15 +211,13 @@ def check_settings(
     known = (*PARTIAL, *WHOLE, RATIO)
     if not isinstance(gates, Mapping):
         raise ConfigError(f"gates: {gates!r} names no metric; pass a limit by metric, for instance {{'sp': 0.1}}")
-    numbers: dict[str, Any] = {"level": level, "minimum group size": min_group_size, "bootstrap replicates": replicates}
+    numbers: dict[str, Any] = {"level": level, "minimum group size": min_group_size}
     numbers |= {f"gate on {name}": limit for name, limit in gates.items()}
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ConfigError(f"{name}: {value!r} is no number")
-    wholes = {"minimum group size": min_group_size, "bootstrap replicates": replicates, "seed": seed}
-    for name, value in wholes.items():
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise ConfigError(f"{name}: {value!r} is no whole number")
+    if not isinstance(min_group_size, Integral):
+        raise ConfigError(f"minimum group size: {min_group_size!r} is no whole number")
     check_level(level)
     for name, limit in gates.items():
         if name not in known:
@@ -219,10 +228,6 @@ def check_settings(
             raise ConfigError(f"gate on {name}: {limit} is no violation; use a number between 0 (parity) and 1")
     if min_group_size < 2:
         raise ConfigError(f"minimum group size: {min_group_size} is too small; use at least 2")
-    if replicates == 1 or replicates < 0:
-        raise ConfigError(
-            f"bootstrap replicates: {replicates} is too few; use 0 for none, or at least 2 (200 is usual)"
-        )
 
 
 def _gate(name: str, limit: float, found: Measurement, lines: list[GroupLine]) -> Gate:

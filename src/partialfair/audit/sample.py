@@ -1,6 +1,6 @@
-"""The scored rows of an audit: checked, encoded, and counted per score."""
+"""The scored rows of an audit: checked and encoded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,139 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.errors import ConfigError, DataError, NotEstimableError
+from partialfair.audit.tally import Tally, tally_of
+from partialfair.audit.weights import check_weights, effective_rows, whole_weights
+from partialfair.errors import ConfigError, DataError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
-from partialfair.metrics.ranks import blocks
-from partialfair.metrics.resampling import Replicates
 from partialfair.plugins import did_you_mean
 from partialfair.tables import intake
-from partialfair.tables.intervals import GroupPairs, require_rows
-
-Counts = NDArray[np.int64]
 
 IN_MEMORY = dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS)
 """What texts stand for a missing value in columns that are no file's, by what a column is for."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Resampled(Replicates):
-    """Samples drawn within each group, in which the number of rows of a label differs.
-
-    Attributes:
-        own_sizes: rows by group and label of every sample, (R, G, 2); ``sizes`` are those of the rows at hand.
-    """
-
-    own_sizes: NDArray[np.int64]
-
-    def rates(self, label: int | None = None) -> NDArray[np.float64]:
-        """Shares above the threshold, (R, G), of all rows or of one label's (index); 0 where a sample has none."""
-        if label is None:
-            return super().rates()
-        self.require_labels()
-        require_rows(self.interval, self.sizes[:, label])
-        return np.asarray(self.positive[..., label] / np.maximum(self.own_sizes[..., label], 1))
-
-    def accuracy(self) -> NDArray[np.float64]:
-        """Share of right decisions, (R,)."""
-        self.require_labels()
-        right = self.positive[..., 1] + self.own_sizes[..., 0] - self.positive[..., 0]
-        return np.asarray(right.sum(axis=1) / self.sizes.sum())
-
-    def auc(self) -> NDArray[np.float64]:
-        """Area under the curve of all rows, (R,); one half in a sample whose rows have one label.
-
-        Raises:
-            NotEstimableError: the rows at hand have one label.
-        """
-        self.require_labels()
-        if not self.sizes.sum(axis=0).all():
-            raise NotEstimableError("all rows have one label; AUC needs both")
-        sizes = self.own_sizes.sum(axis=1)
-        negatives, positives = (
-            np.diff(self.above_by_label[:, code], axis=1, append=sizes[:, [code]]) for code in (0, 1)
-        )
-        below_or_tied = sizes[:, [0]] - self.above_by_label[:, 0] - 0.5 * negatives
-        pairs = sizes.prod(axis=1)
-        return np.where(pairs > 0, (positives * below_or_tied).sum(axis=1) / np.maximum(pairs, 1), 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Rows by stratum and score; the stratum of group k and label index l is 2 k + l.
-
-    Attributes:
-        count: (2 G, B) rows of each stratum at each of B scores, from the highest score down.
-        edges: (B,) the lowest score of each column.
-        cut: number of columns that lie above the decision threshold.
-        labelled: whether there are labels; without them all rows have label index 1.
-    """
-
-    count: Counts
-    edges: NDArray[np.float64]
-    cut: int
-    labelled: bool
-
-    @cached_property
-    def sizes(self) -> Counts:
-        """Rows by group and label, (G, 2)."""
-        return np.asarray(self.count.sum(axis=1).reshape(-1, 2))
-
-    def replicates(self, count: Counts, interval: GroupPairs) -> Resampled:
-        """Counts (R, 2 G, B) of samples with this tally's rows per group, as the metrics read them."""
-        above = np.cumsum(count, axis=2)
-        above -= count
-        rows, strata, columns = above.shape
-        positive = above[:, :, self.cut] if self.cut < columns else above[:, :, -1] + count[:, :, -1]
-        grouped = above.reshape(rows, strata // 2, 2, columns)
-        return Resampled(
-            above=grouped.sum(axis=2),
-            above_by_label=grouped.sum(axis=1),
-            positive=positive.reshape(rows, strata // 2, 2),
-            sizes=self.sizes,
-            own_sizes=(above[:, :, -1] + count[:, :, -1]).reshape(rows, strata // 2, 2),
-            interval=interval,
-            labelled=self.labelled,
-        )
-
-    def of_groups(self, codes: Sequence[int]) -> "Tally":
-        """The rows of some groups, at the scores that one of them has; the cut stays between the same scores."""
-        count = self.count[[2 * code + label for code in codes for label in (0, 1)]]
-        used: NDArray[np.bool_] = np.asarray(count.any(axis=0))
-        return replace(self, count=count[:, used], edges=self.edges[used], cut=int(used[: self.cut].sum()))
-
-    def pooled(self) -> "Tally":
-        """All rows as one group."""
-        return replace(self, count=np.stack([self.count[0::2].sum(axis=0), self.count[1::2].sum(axis=0)]))
-
-    def starts(self, columns: int) -> NDArray[np.int64]:
-        """First of the neighbouring scores that become one when about ``columns`` are left.
-
-        A column then holds about G / columns of each group's rows, or one score: its ends are quantiles of every group.
-        No column spans the threshold.
-        """
-        n_columns = self.count.shape[1]
-        if n_columns <= columns:
-            return np.arange(n_columns)
-        groups = self.count[0::2] + self.count[1::2]
-        parts = [np.zeros(1, np.int64), np.array([self.cut])]
-        per_group = max(2, columns // len(groups))
-        for own in groups:
-            total = np.cumsum(own)
-            wanted = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
-            parts.append(np.searchsorted(total, wanted, side="left") + 1)
-        found = np.unique(np.concatenate(parts))
-        return found[found < n_columns]
-
-    def joined(self, starts: NDArray[np.int64]) -> "Tally":
-        """Join neighbouring scores: a column begins at each of ``starts``."""
-        count = np.add.reduceat(self.count, starts, axis=1)
-        last = np.append(starts[1:], self.count.shape[1]) - 1
-        return replace(self, count=count, edges=self.edges[last], cut=int(np.searchsorted(starts, self.cut)))
-
-    def binned(self, columns: int) -> "Tally":
-        """Join neighbouring scores until about ``columns`` are left; see :meth:`starts`."""
-        return self if self.count.shape[1] <= columns else self.joined(self.starts(columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +32,9 @@ class Sample:
         threshold: rows with a higher score are positive decisions.
         positive_label: text of the label that counts as +1; empty without labels.
         chosen_over: the other label, if nobody said which of the two is positive.
-        lacking: rows without a score, a group or a label that were left out, by what they lack.
+        lacking: rows without a score, a group, a label or a weight that were left out, by what they lack.
         left_out: number of rows that were left out.
+        weights: (n,) whole numbers, at least 1; ``None`` for one each.
     """
 
     scores: NDArray[np.float64]
@@ -168,6 +46,7 @@ class Sample:
     chosen_over: str = ""
     lacking: Mapping[str, int] = field(default_factory=dict)
     left_out: int = 0
+    weights: NDArray[np.int64] | None = None
 
     @cached_property
     def probabilities(self) -> bool:
@@ -183,17 +62,37 @@ class Sample:
 
     @cached_property
     def tally(self) -> Tally:
-        """Rows by stratum and distinct score; one sort."""
-        order, starts = blocks(self.scores)
-        column = np.zeros(len(order), np.int64)
-        column[starts[1:]] = 1
-        np.cumsum(column, out=column)
-        stratum = (2 * self.group + (1 if self.y is None else self.y > 0))[order]
-        shape = 2 * len(self.names), len(starts)
-        count = np.bincount(stratum * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape)
-        edges = self.scores[order[starts]]
-        cut = int(np.count_nonzero(edges > self.threshold))
-        return Tally(count, edges, cut, self.y is not None)
+        """Rows, or their weights, by group, label and distinct score; one sort."""
+        return tally_of(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
+
+    @cached_property
+    def _stratum(self) -> NDArray[np.int64]:
+        """Group and label of each row, (n,): 2 k + l."""
+        return np.asarray(2 * self.group + (1 if self.y is None else self.y > 0), np.int64)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows by group and label, (G, 2), whatever their weights."""
+        return np.bincount(self._stratum, minlength=2 * len(self.names)).reshape(-1, 2)
+
+    @cached_property
+    def effective(self) -> NDArray[np.float64]:
+        """Effective rows of each group, (G, 3): with the negative label, with the positive one, and in all."""
+        groups = len(self.names)
+        by_label = effective_rows(self.weights, self._stratum, 2 * groups).reshape(-1, 2)
+        return np.column_stack([by_label, effective_rows(self.weights, self.group, groups)])
+
+    @property
+    def effective_of_all(self) -> NDArray[np.float64]:
+        """Effective rows with the negative label, with the positive one, and in all, (3,)."""
+        everyone = np.zeros(len(self.group), np.int64)
+        by_label = effective_rows(self.weights, self._stratum % 2, 2)
+        return np.append(by_label, effective_rows(self.weights, everyone, 1))
+
+    @property
+    def decided(self) -> float:
+        """Share of positive decisions of all rows."""
+        return float(np.average(self.scores > self.threshold, weights=self.weights))
 
 
 EXACT = 1 << 22
@@ -205,7 +104,7 @@ def counts_above(tally: Tally, groups: int) -> ranks.Counts:
 
     Of very many, neighbouring scores are joined.
     """
-    fine = tally if groups * tally.count.shape[1] <= EXACT else tally.binned(max(1, EXACT // groups))
+    fine = tally.binned(max(1, EXACT // groups))
     count = (fine.count[0::2] + fine.count[1::2])[:groups]
     return ranks.Counts(np.cumsum(count, axis=1) - count, count.sum(axis=1))
 
@@ -218,12 +117,14 @@ def build_sample(
     positive: Any = None,
     missing: str = "refuse",
     words: Mapping[str, frozenset[str]] = IN_MEMORY,
+    weights: Any = None,
 ) -> Sample:
-    """Check and encode the rows.
+    """Check and encode the rows; a row of weight 0 is left out.
 
     Args:
-        scores, groups, labels, threshold, positive: see :func:`partialfair.audit.audit_scores`.
-        missing: "refuse" rows without a score, group or label, "drop" them, or make a "group" of rows without a group.
+        scores, groups, labels, threshold, positive, weights: see :func:`partialfair.audit.audit_scores`.
+        missing: "refuse" rows without a score, group, label or weight, "drop" them, or make a "group" of rows that lack
+            a group.
         words: texts that stand for a missing value in columns of groups, labels and numbers.
 
     Raises:
@@ -233,7 +134,8 @@ def build_sample(
     """
     if missing not in intake.MISSING:
         raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
-    given = {"scores": scores, "groups": groups} | ({} if labels is None else {"labels": labels})
+    given = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
+    given = {name: column for name, column in given.items() if column is not None}
     faults = intake.Faults()
     with faults.noted():
         intake.in_one_order(**given)
@@ -252,9 +154,16 @@ def build_sample(
                 labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", words["label"],
                 "drop such rows or leave the labels out",
             )  # fmt: skip
+    weighed = unweighed = None
+    if weights is not None:
+        with faults.noted():
+            weighed, unweighed = intake.numbers(weights, "weights", words["number"], use="weights of rows")
+            if missing != "drop":
+                intake.refuse_missing(unweighed, "weights: column 'weights'", weights, "drop such rows")
     for name, size in (
         ("groups", None if found is None else len(found.codes)),
         ("labels", None if outcome is None else len(outcome.y)),
+        ("weights", None if weighed is None else len(weighed)),
     ):
         if values is not None and size is not None and size != len(values):
             faults.append(f"{name}: {size} rows, scores have {len(values)}; pass equal lengths")
@@ -262,13 +171,38 @@ def build_sample(
     assert values is not None and found is not None
     y, other = (None, "") if outcome is None else (outcome.y, "".join(outcome.negative) if positive is None else "")
     lacking = {"score": np.isnan(values), "group": found.missing} | ({} if y is None else {"label": np.isnan(y)})
+    lacking |= {} if unweighed is None else {"weight": unweighed}
     kept = ~np.any(list(lacking.values()), axis=0)
     codes, names = _of_kept(found, kept)
     values, y = values[kept], None if y is None else y[kept]
     threshold = default_threshold(values) if threshold is None else float(threshold)
     left_out = {name: int(rows.sum()) for name, rows in lacking.items() if rows.any()}
     label = "" if outcome is None else outcome.positive
-    return Sample(values, y, codes, names, threshold, label, other, left_out, int((~kept).sum()))
+    sample = Sample(values, y, codes, names, threshold, label, other, left_out, int((~kept).sum()))
+    return sample if weighed is None else _weighted(sample, check_weights(weighed[kept]))
+
+
+def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
+    """Give the rows their weights; rows of weight 0, and groups that have no others, are left out.
+
+    Raises:
+        DataError: fewer than two groups are left.
+    """
+    kept = weights > 0
+    codes, group = np.unique(sample.group[kept], return_inverse=True)
+    if len(codes) < 2:
+        raise DataError(
+            f"weights: all rows of positive weight are of one group, {sample.names[codes[0]]!r}; an audit compares at "
+            "least two"
+        )
+    return replace(
+        sample,
+        scores=sample.scores[kept],
+        y=None if sample.y is None else sample.y[kept],
+        group=group.astype(np.int64),
+        names=tuple(sample.names[code] for code in codes),
+        weights=whole_weights(weights[kept]),
+    )
 
 
 def _of_kept(found: intake.Groups, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -63,10 +63,10 @@ def fixed(value: float, digits: int = 3) -> str:
 
 
 def ends(found: "Measurement") -> str:
-    """Return the ends of an interval, which no line break parts; nothing if there is none."""
+    """Return the ends of an interval, between which a line may break; nothing if there is none."""
     if found.low is None or found.high is None:
-        return ""
-    return f"{fixed(found.low)}\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}{fixed(found.high)}"
+        return found.no_interval.partition(",")[0]
+    return f"{fixed(found.low)} to\N{NO-BREAK SPACE}{fixed(found.high)}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -217,7 +217,7 @@ def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
     )
     many = (
         (result.comparisons or once)
-        if result.replicates
+        if result.confidence_intervals
         else "No confidence intervals were computed: chance may explain any gap."
     )
     small = f"fewer than {result.min_group_size} rows"

@@ -120,5 +120,7 @@ def _curve(folder: Path, content: Content) -> str:
     if interval.n_groups:  # in the order of the audit's groups: those that have rows, by name
         present = sorted(np.unique(rows.group), key=lambda code: content.groups[code])
         interval = [interval.for_groups(len(content.groups))[code] for code in present]
-    found = audit_scores(rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, replicates=0)
+    found = audit_scores(
+        rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, confidence_intervals=False
+    )
     return pictures.curve(found)

@@ -125,5 +125,5 @@ def by_convention(metrics: Mapping[str, Any], rows: ScoredRows, groups: Sequence
     interval = Interval.of((metrics.get("settings") or {}).get("interval", ((0.0, 1.0),)))
     unions = interval.for_groups(len(groups))
     sample = Sample(rows.scores, rows.y, rows.group, tuple(groups), 0.0)
-    found = audited(sample, unions, present, np.random.default_rng(0), 0, 0.95).overall
+    found = audited(sample, unions, present, intervals=False).overall
     return {name: found[of].reason for name, of in decided.items() if of in found and found[of].value is None}

@@ -22,6 +22,7 @@ def audit(
     score: Annotated[str, typer.Option(help="Column of the scores.")],
     group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
     label: Annotated[str | None, typer.Option(help="Column of the labels; two values.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of weights: a row counts as often.")] = None,
     interval: Annotated[
         list[str] | None,
         typer.Option(metavar="ALPHA BETA", help="Ranks, 0 = highest score; repeat it for a union. By default 0 1."),
@@ -31,13 +32,14 @@ def audit(
     ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive label; by default the larger one.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html and audit.json.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="File for the gates as a JUnit test suite.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="File for the gates that failed as SARIF 2.1.0.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of the summary.")] = False,
     missing: Annotated[
         str, typer.Option(help="Rows with a missing value: refuse, drop, or group (those without a group).")
     ] = "refuse",
     min_group_size: Annotated[int, typer.Option(help="Groups with fewer rows are listed, not compared.")] = 30,
-    replicates: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    confidence_intervals: Annotated[bool, typer.Option(help="Compute confidence intervals of violations.")] = True,
     by: Annotated[
         str | None, typer.Option(help="Who runs the audit, for its page; by default the name of the user.")
     ] = None,
@@ -70,15 +72,17 @@ def audit(
 
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
     limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
-    options: dict[str, Any] = {"score": score, "group": group, "label": label, "threshold": threshold}
+    options: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight, "threshold": threshold}
     options |= {"positive": positive, "by": by, "missing": missing}
-    options |= {"min_group_size": min_group_size, "replicates": replicates, "seed": seed, "owner": owner}
+    options |= {"min_group_size": min_group_size, "confidence_intervals": confidence_intervals, "owner": owner}
     status = run(
         source,
         limits=limits,
         others=max_other or (),
         intervals=interval or (),
         out=out,
+        junit=junit,
+        sarif=sarif,
         as_json=as_json,
         **options,
     )
@@ -90,6 +94,7 @@ def choose_interval(
     source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
     score: Annotated[str, typer.Option(help="Column of the scores of an unconstrained model.")],
     group: Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")],
+    weight: Annotated[str | None, typer.Option(help="Column of weights: a row counts as often.")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Decision threshold; by default 0.5 for scores in [0, 1], else 0.")
     ] = None,
@@ -112,6 +117,13 @@ def choose_interval(
     from partialfair.audit.choose import run
     from partialfair.metrics.choose_interval import LENGTHS
 
-    options = {"score": score, "group": group, "threshold": threshold, "measure": measure, "step": step}
-    options["missing"] = missing
+    options = {
+        "score": score,
+        "group": group,
+        "weight": weight,
+        "threshold": threshold,
+        "measure": measure,
+        "step": step,
+        "missing": missing,
+    }
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)

@@ -408,6 +408,7 @@ def numbers(
     words: Iterable[str] = NULL_TEXTS,
     finite: bool = True,
     infinite: str = BEYOND_ALL,
+    use: str = "ranked as scores",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """A column of numbers, NaN where one is missing, and which are missing; both (n,).
 
@@ -417,6 +418,7 @@ def numbers(
         words: texts in lower case that stand for a missing value.
         finite: whether infinite numbers are refused.
         infinite: what to do about them.
+        use: what the numbers are for, after "cannot be".
 
     Raises:
         DataError: several dimensions, no rows, dates or complex numbers, or an entry that is no finite number.
@@ -426,7 +428,7 @@ def numbers(
         raise DataError(f"{what}: shape {array.shape}; pass one number per row, and at least one row")
     kind = getattr(array.dtype, "kind", "O")
     if kind in "mMc":  # NumPy and pandas would turn them into some number or other
-        raise DataError(f"{what}: values of type {array.dtype} cannot be ranked as scores; pass real numbers")
+        raise DataError(f"{what}: values of type {array.dtype} cannot be {use}; pass real numbers")
     if kind in "fiub" and isinstance(array.dtype, np.dtype):
         found = np.array(array, np.float64)
         found[missing] = np.nan

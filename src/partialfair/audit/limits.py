@@ -1,0 +1,283 @@
+"""Confidence limits of what an audit measures, in closed form.
+
+Every limit is that of one tail: of samples from one population, a share ``tail`` has the lower limit above the true
+value, and as many have the upper limit below it. All functions take any leading shape.
+
+- A share has the exact limits of Clopper and Pearson (1934).
+- A difference or ratio of two shares has the limits of Newcombe (1998, method 10) and of Zou and Donner (2008), which
+  join those of the two shares by the square root of the sum of squares ("MOVER"), with exact limits in place of
+  Wilson's. With Wilson's the tails that several pairs of groups need are missed up to 74 times too often
+  (600 rows and 5 rows, a rate of .01), with those of Jeffreys up to 4 times; exact ones are 3 to 6% wider at 200 rows.
+- A largest difference over thresholds lies above the pointwise upper limit at every threshold with the chance that the
+  limit at the one threshold where the population differs most is too low; this one need not be known. Its lower limit
+  is the estimate less the critical value of Kolmogorov and Smirnov.
+- An area (the chance that a row of one group outranks one of the other) and a mean score have the limits of a share of
+  as many rows as give it their variance, as Korn and Graubard (1998) do for surveys; that of an area is of DeLong et
+  al. (1988). Where few rows tell what the variance is, the largest that is possible counts (van Dantzig, 1951).
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.tables.intervals import FULL, GroupPairs, Pairs, measure, part_above
+
+Floats = NDArray[np.float64]
+ANGLES = 9  # of an ellipse; those between them change a limit by less than 0.5% of its distance
+GRID = 512  # nodes between which limits of very many shares are interpolated
+
+
+def share_limits(share: Any, rows: Any, tail: float) -> tuple[Floats, Floats]:
+    """Exact limits of a share of ``rows`` (their number need not be whole); 0 and 1 at no row and at all rows."""
+    from scipy.special import betaincinv
+
+    share, rows = np.broadcast_arrays(np.asarray(share, np.float64), np.asarray(rows, np.float64))
+    hits = share * rows
+    misses = rows - hits
+    some, not_all = hits > 1e-9, misses > 1e-9
+    low = np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, tail), 0.0)
+    high = np.where(not_all, betaincinv(hits + 1.0, np.where(not_all, misses, 1.0), 1.0 - tail), 1.0)
+    return low, high
+
+
+def curve_limits(shares: Floats, rows: float, tail: float) -> tuple[Floats, Floats]:
+    """:func:`share_limits` of many shares of the same number of rows, interpolated if they are very many.
+
+    The half widths are nearly those of a sine of t, share = sin(t) ** 2, in which a straight line between nodes that
+    lie 1 / GRID apart is off by less than 2e-6 of them.
+    """
+    if shares.size <= GRID:
+        return share_limits(shares, rows, tail)
+    nodes, low, high = _nodes(rows, tail)
+    at = np.arcsin(np.sqrt(np.clip(shares, 0.0, 1.0)))
+    return np.interp(at, nodes, low), np.interp(at, nodes, high)
+
+
+@lru_cache(maxsize=256)
+def _nodes(rows: float, tail: float) -> tuple[Floats, Floats, Floats]:
+    """Nodes t of :func:`curve_limits` and the limits there; near the ends every whole number of rows is one."""
+    inner = np.arcsin(np.sqrt(np.arange(min(rows, 64.0) + 1) / rows))
+    nodes = np.unique(np.concatenate([np.linspace(0.0, np.pi / 2, GRID + 1), inner, np.pi / 2 - inner]))
+    return nodes, *share_limits(np.sin(nodes) ** 2, rows, tail)
+
+
+def joined(first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    """Limits of a difference of two independent values, each given with its limits (value, low, high)."""
+    (p, p_low, p_high), (q, q_low, q_high) = first, second
+    return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
+
+
+def mean_gap_limits(
+    scores: Floats, labels: NDArray[np.bool_], weights: NDArray[Any] | None, rows: float, tail: float
+) -> tuple[float, float]:
+    """Limits of the mean score minus the share of positive labels of the same rows.
+
+    They join the limits of the mean and the exact ones of the share (Zou and Donner, 2008, for correlated values).
+
+    Args:
+        scores, labels: (n,) of each row.
+        weights: (n,) or ``None``.
+        rows: effective number of rows.
+        tail: of one end.
+    """
+    mean, share = float(np.average(scores, weights=weights)), float(np.average(labels, weights=weights))
+    variance = float(np.average((scores - mean) ** 2, weights=weights))
+    common = float(np.average((scores - mean) * (labels - share), weights=weights))
+    scale = math.sqrt(max(variance * share * (1.0 - share), 0.0))
+    correlation = min(max(common / scale, -1.0), 1.0) if scale > 0 else 0.0
+    mean_low, mean_high = spread_limits(mean, variance / max(rows - 1.0, 1.0), rows, rows - 1.0, tail)
+    low, high = share_limits(share, rows, tail)
+
+    def width(first: float, second: float) -> float:
+        return math.sqrt(max(first**2 + second**2 - 2.0 * correlation * first * second, 0.0))
+
+    gap = mean - share
+    return gap - width(mean - float(mean_low), float(high) - share), gap + width(
+        float(mean_high) - mean, share - float(low)
+    )
+
+
+def spread_limits(value: Any, variance: Any, rows: float, freedom: Any, tail: float) -> tuple[Floats, Floats]:
+    """Limits of a value in [0, 1]: those of a share of as many rows as give it a variance (Korn and Graubard, 1998).
+
+    Of few rows and a value near 0 or 1 the variance is poorly known. The less is known, the more counts the largest
+    variance that such a value can have, which is that of a share of ``rows`` rows.
+
+    Args:
+        value, variance: the estimate and its estimated variance.
+        rows: number of independent rows; of two groups that of the smaller.
+        freedom: degrees of freedom of the variance.
+        tail: of one end.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    value, variance = np.asarray(value, np.float64), np.asarray(variance, np.float64)
+    few = 1.0 / (1.0 + rows * np.minimum(value, 1.0 - value)) ** 2
+    known = variance * (stdtrit(np.clip(freedom, 1.0, 1e9), tail) / ndtri(tail)) ** 2
+    largest = value * (1.0 - value) / rows
+    blend = (1.0 - few) * known + few * largest
+    effective = np.where(largest > 0, value * (1.0 - value) / np.maximum(blend, 1e-300), rows)
+    return share_limits(value, np.maximum(effective, 1e-3), tail)
+
+
+def folded(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Limits of the absolute value of a difference."""
+    return np.maximum(np.maximum(low, -high), 0.0), np.minimum(np.maximum(-low, high), 1.0)
+
+
+def decision_gap(
+    shares: Floats, rows: Floats, unions: GroupPairs, tail: float, normalise: bool = True
+) -> tuple[Floats, Floats]:
+    """Limits of the absolute gap of two groups' decisions on an interval of ranks.
+
+    Args:
+        shares: (..., 2) share of each group above the threshold.
+        rows: (..., 2) rows of each group.
+        unions: interval of each of the two.
+        tail: of the signed difference.
+        normalise: divide by the length of the interval, as DP^I does.
+    """
+    low, high = share_limits(shares, rows, tail)
+    first, second = ((shares[..., k], low[..., k], high[..., k]) for k in (0, 1))
+    scale = [1.0 if normalise else measure(pairs) for pairs in unions]
+    return folded(*kept_gap(first, second, unions, scale))
+
+
+def kept_gap(
+    first: tuple[Floats, Floats, Floats],
+    second: tuple[Floats, Floats, Floats],
+    unions: GroupPairs,
+    scale: Sequence[float] = (1.0, 1.0),
+) -> tuple[Floats, Floats]:
+    """Limits of the difference of the kept parts of two shares, each given with its limits (value, low, high).
+
+    The limits of a difference are its extremes on an ellipse around both shares, whose axes are their distances from
+    their limits. Of the shares themselves that is :func:`joined`. The kept part of a share has kinks at the ends of an
+    interval, so that it is searched along the ellipse.
+    """
+    if all(pairs == FULL for pairs in unions):
+        return joined(first, second)
+    (p, p_low, p_high), (q, q_low, q_high) = first, second
+    lows, highs = [], []
+    for angle in np.linspace(0.0, np.pi / 2, ANGLES):
+        one, other = math.sin(angle), math.cos(angle)
+        ends = (p - (p - p_low) * one, q + (q_high - q) * other), (p + (p_high - p) * one, q - (q - q_low) * other)
+        low, high = (scale[0] * part_above(a, unions[0]) - scale[1] * part_above(b, unions[1]) for a, b in ends)
+        lows.append(low)
+        highs.append(high)
+    return np.minimum.reduce(lows), np.maximum.reduce(highs)
+
+
+def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Limits of the first share divided by the second, (..., 2), joined on the scale of logarithms.
+
+    Where the first share is 0, the upper limit is that of the first by the lower limit of the second.
+    """
+    low, high = share_limits(shares, rows, tail)
+    (p, q), (p_low, q_low), (p_high, q_high) = (np.moveaxis(at, -1, 0) for at in (shares, low, high))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = p / q * np.exp(-np.hypot(np.log(p / p_low), np.log(q_high / q)))
+        above = p / q * np.exp(np.hypot(np.log(p_high / p), np.log(q / q_low)))
+        above = np.where(p > 0, above, p_high / q_low)
+    return np.where((p_low > 0) & (q > 0), below, 0.0), np.where(q_low > 0, above, np.inf)
+
+
+def lowest_ratio(shares: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of the interval of the lowest share by the highest, (..., G); at most 1.
+
+    The upper end is the lowest of the upper limits of all pairs, each with its part of the chance of a miss. The lower
+    end is the lowest of their lower limits, which need no such correction.
+    """
+    pairs = np.array(list(combinations(range(shares.shape[-1]), 2)))
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    tail = (1 - level) / 2
+    low, _ = share_ratio(shares[..., both], rows[both], tail)
+    _, high = share_ratio(shares[..., both], rows[both], tail / len(pairs))
+    return low.min(axis=-1), np.minimum(high.min(axis=-1), 1.0)
+
+
+def critical_process(rows: Any, tail: float) -> Floats:
+    """Critical value of a difference of two empirical distributions over all thresholds, in one direction.
+
+    It is asymptotic (Smirnov, 1939), and of finite samples and of tied scores conservative.
+
+    Args:
+        rows: (..., 2) rows of the two groups.
+        tail: chance that the largest difference, in one direction, exceeds it.
+    """
+    return np.asarray(np.sqrt(-np.log(tail) / 2 * (1.0 / np.asarray(rows, np.float64)).sum(axis=-1)))
+
+
+def largest_high(
+    ranks: Floats, rows: Floats, unions: GroupPairs | None, tail: float, inside: NDArray[np.bool_] | None = None
+) -> tuple[Floats, Floats]:
+    """Largest pointwise upper limit of a gap over thresholds, and the largest gap.
+
+    Args:
+        ranks: (..., 2, B) share of each group above every threshold.
+        rows: (2,) rows of each group.
+        unions: interval on which shares are kept and rescaled; ``None`` for the shares themselves.
+        tail: of the signed difference at one threshold.
+        inside: (..., B) which thresholds count; by default all.
+    """
+    own = (FULL, FULL) if unions is None else unions
+    ends = [(ranks[..., k, :], *curve_limits(ranks[..., k, :], float(rows[k]), tail)) for k in (0, 1)]
+    high = folded(*kept_gap(ends[0], ends[1], own))[1]
+    gaps = np.abs(part_above(ends[0][0], own[0]) - part_above(ends[1][0], own[1]))
+    if inside is not None:
+        high, gaps = np.where(inside, high, 0.0), np.where(inside, gaps, 0.0)
+    return high.max(axis=-1), gaps.max(axis=-1)
+
+
+def may_lie_inside(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) -> NDArray[np.bool_]:
+    """Thresholds (..., B) at which the rank of one of two groups may lie in its interval, by its confidence limits."""
+    found = np.zeros((*ranks.shape[:-2], ranks.shape[-1]), bool)
+    for k, pairs in enumerate(unions):
+        low, high = curve_limits(ranks[..., k, :], float(rows[k]), tail)
+        for start, end in pairs:
+            found |= (low < end) & (high >= start)
+    return found
+
+
+def area_limits(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) -> tuple[Floats, Floats]:
+    """Limits of the chance that a kept row of the second group outranks one of the first, ties one half.
+
+    The variance is that of the influence function: on all ranks DeLong's; on an interval a row outside of it counts as
+    one at its end, as in a trimmed mean.
+
+    Args:
+        ranks: (..., 2, B) share of each group above every distinct score, descending.
+        rows: (2,) rows of each group.
+        unions: interval of each of the two.
+        tail: of one end.
+    """
+    mass = [np.diff(ranks[..., k, :], axis=-1, append=1.0) for k in (0, 1)]
+    kept = [part_above(ranks[..., k, :], unions[k]) for k in (0, 1)]
+    inside = [np.diff(at, axis=-1, append=1.0) for at in kept]
+    area = (inside[0] * (kept[1] + 0.5 * inside[1])).sum(axis=-1)
+    parts, freedom = [], []
+    for k, other in ((0, 1), (1, 0)):
+        slope = np.where(
+            mass[k] > 0, inside[k] / np.where(mass[k] > 0, mass[k], 1.0), _slope(ranks[..., k, :], unions[k])
+        )
+        step = slope * inside[other]
+        influence = np.cumsum(step, axis=-1) - 0.5 * step
+        mean = (mass[k] * influence).sum(axis=-1, keepdims=True)
+        spread = (mass[k] * (influence - mean) ** 2).sum(axis=-1)
+        parts.append(spread / max(rows[k] - 1.0, 1.0))
+        freedom.append(max(measure(unions[k]) * float(rows[k]) - 1.0, 1.0))
+    variance = parts[0] + parts[1]
+    fewest = min(measure(pairs) * float(size) for pairs, size in zip(unions, rows, strict=True))
+    joint = sum(part**2 / df for part, df in zip(parts, freedom, strict=True))
+    return spread_limits(area, variance, fewest, variance**2 / np.maximum(joint, 1e-300), tail)
+
+
+def _slope(ranks: Floats, pairs: Pairs) -> Floats:
+    """Share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
+    inside = np.logical_or.reduce([(ranks >= low) & (ranks < high) for low, high in pairs])
+    return np.where(inside, 1.0 / measure(pairs), 0.0)
