@@ -40,6 +40,7 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
             _check_exhibit(config, claim, where)
             _check_metrics(claim, where)
             _check_names(config, claim, where)
+            _check_readings(config, claim, where)
             if not claim.absent:
                 _check_sides(claim, where)
                 _check_runs(config, claim, where)
@@ -105,6 +106,19 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
     sides = [side.method for side in [*claim.sides(), *claim.null_sides()]]
     methods = [claim.method, claim.start, *sides, *chain(*claim.order)]
     _check_known("algorithm", [name for name in methods if name], plugin_names("algorithms"), where)
+
+
+def _check_readings(config: Config, claim: Claim, where: str) -> None:
+    """A claim at equal fairness says how else it can be read, and what difference matters to nobody."""
+    if claim.needs_readings and claim.readings is None:
+        raise ConfigError(f"{where}: at_equal has no readings; declare how else the sentence can be read, and why")
+    if claim.needs_readings and claim.test in ("better", "worse") and claim.practical is None:
+        raise ConfigError(f"{where}: at_equal has no practical margin; say below which difference nobody would choose")
+    if claim.practical is not None and claim.test not in ("better", "worse"):
+        raise ConfigError(f"{where}: test {claim.test} looks at no practical margin; leave it out")
+    options = chain(*(claim.readings.options.values() if claim.readings is not None else ()))
+    others = [name for option in options for name in option.experiments]
+    _check_known("experiment of a reading", others, config.experiments, where)
 
 
 def _check_sides(claim: Claim, where: str) -> None:

@@ -44,6 +44,16 @@ class Line:
             corrected for its family.
         detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
             or the effect that was measured.
+        robust: what the comparison says under all readings of the claim; under the only one, where it has no others.
+        depends_on: choices that turn it; or what has to be run before it can be told.
+        by_option: what each option of every choice gives.
+        letters: one per reading; see :mod:`partialfair.verdicts.letters`.
+        grade: ``*`` where it holds or fails for this dataset, and is open for a fresh draw of people.
+        seeds_flip: how many of the runs without one seed have another word, of how many.
+        together: the word of all comparisons of the claim at this place at once.
+        lead, lead_low, lead_high: mean lead of the method over the levels, in ``unit``; least: the smallest of a level.
+        share: levels at which both were trained, of those asked for.
+        matters: the margin below which nobody would choose, in ``unit``.
     """
 
     paper: str
@@ -73,6 +83,20 @@ class Line:
     p_value: float | None = None
     detectable: float | None = None
     seeds_needed: int | None = None
+    robust: str = ""
+    depends_on: str = ""
+    by_option: str = ""
+    letters: str = ""
+    grade: str = ""
+    seeds_flip: str = ""
+    together: str = ""
+    lead: float | None = None
+    lead_low: float | None = None
+    lead_high: float | None = None
+    least: float | None = None
+    unit: str = ""
+    share: str = ""
+    matters: float | None = None
     note: str = ""
 
     def row(self) -> dict[str, Any]:
@@ -99,6 +123,17 @@ def check(kind: str, verdict: str) -> None:
 LACKS = "lacks"
 """Of a line on its way to the file, whether it was decided without something that should be here; no column."""
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
+
+
+AS_ROBUST = {
+    "holds": "holds", "dominated": "holds", "fails": "fails", "undecided": "cannot tell", "not run": "not compared",
+}  # fmt: skip
+"""What a comparison says whose claim has one reading."""
+
+
+def robust(line: Mapping[str, Any]) -> str:
+    """What a comparison says under all readings of its claim."""
+    return str(line.get("robust") or AS_ROBUST.get(str(line["verdict"]), "not compared"))
 
 
 def decides(line: Mapping[str, Any]) -> bool:
