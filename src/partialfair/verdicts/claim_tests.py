@@ -23,7 +23,7 @@ from partialfair.verdicts import multiverse, samples
 from partialfair.verdicts.claim import Claim, Known, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
-from partialfair.verdicts.line import OTHER_WAY, Line
+from partialfair.verdicts.line import OTHER_WAY, Kind, Line
 from partialfair.verdicts.sample import Place, Sample, sign_of, weakest
 
 P = tuple[float, float]
@@ -221,11 +221,12 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     margin, alpha = claim.margin_of(place.dataset), (1 - evidence.results.level) / 2
     experiment = evidence.config.experiments.get(place.experiment)
     run = experiment.runs.get(place.dataset) if experiment is not None else None
+    kind: Kind = "concession" if claim.concession else claim.kind
     head = Line(
         evidence.paper, claim.exhibit, place.dataset, claim.method,
         experiment.constraint if experiment is not None else "",
         format_interval(run.interval) if run is not None else "",
-        place.experiment, sample.metric, claim.sentence, claim.kind, claim.section, claim.id, sample.against,
+        place.experiment, sample.metric, claim.sentence, kind, claim.section, claim.id, sample.against,
         tolerance=margin or None, test=test.words, note=_note(claim, sample),
         power="" if not one.nulls else "no" if any(one.nulls.values()) else "yes",
         nulls="; ".join(f"{name} {'passes' if passes else 'fails'}" for name, passes in one.nulls.items()),

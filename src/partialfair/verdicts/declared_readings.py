@@ -36,6 +36,7 @@ class Option(StrictModel):
     experiments: list[str] = Field([], description="of the claim: other runs of the same method")
     work: Share | None = Field(None, description="of table: only this share of the work that both sides have done")
     limit: float | None = Field(None, description="of the claim")
+    kappa: float | None = Field(None, description="of the claim")
     awaits: str = Field("", description="what has to be run before it can be read so; then no other key")
 
     @property
@@ -115,7 +116,7 @@ def replaced(claim: Any, reading: tuple[Option | None, ...]) -> Any:
     changes: dict[str, Any] = {}
     for option in filter(None, reading):
         changes |= option.changes
-    update: dict[str, Any] = {key: changes[key] for key in ("experiments", "limit") if key in changes}
+    update: dict[str, Any] = {key: changes[key] for key in ("experiments", "limit", "kappa") if key in changes}
     equal = {key: changes[key] for key in (*AT_EQUAL, "inner") if key in changes}
     if equal:
         update["at_equal"] = claim.at_equal.model_copy(update=equal)

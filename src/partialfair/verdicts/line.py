@@ -1,17 +1,19 @@
 """Lines of the scorecard, and the words that each kind of line may end with."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from partialfair.errors import ConfigError
 
-Kind = Literal["number", "claim", "question", "setting"]
+Kind = Literal["number", "claim", "question", "setting", "concession"]
 NUMBERS = ("agrees", "near", "differs", "by construction", "repeated", "measured", "not run")
 CLAIMS = ("holds", "dominated", "fails", "undecided", "not run")
 SETTINGS = ("as stated", "by construction", "differs from the paper", "not run")
 WORDS: dict[str, tuple[str, ...]] = {
     "number": NUMBERS, "claim": CLAIMS, "question": (*CLAIMS, *NUMBERS[:3]), "setting": SETTINGS,
+    "concession": CLAIMS,
 }  # fmt: skip
 """Verdicts by kind of line."""
 OTHER_WAY = "the measured effect points the other way"
@@ -29,7 +31,8 @@ class Line:
 
     Attributes:
         section: where the paper says it.
-        kind: number and claim count for the paper; question (ours) and setting (data, protocol) never do.
+        kind: number and claim count for the paper; question (ours), setting (data, protocol) and concession (what the
+            authors grant their rivals) never do.
         claim: short name of a sentence.
         against: what a method is compared with.
         published: a number, or the sentence that stands in its place.
@@ -134,6 +137,26 @@ AS_ROBUST = {
 def robust(line: Mapping[str, Any]) -> str:
     """What a comparison says under all readings of its claim."""
     return str(line.get("robust") or AS_ROBUST.get(str(line["verdict"]), "not compared"))
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far a method is ahead of the other side: mean with the ends of its interval, NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+    unit: str
+
+
+def lead(line: Mapping[str, Any]) -> Lead:
+    """The lead that a comparison measures; of a line without its own, the effect that its test is about."""
+    names, unit = ("lead", "lead_low", "lead_high"), str(line.get("unit") or "")
+    if line.get("lead") in (None, "") and str(line.get("test", "")).startswith(("better", "worse", "at least")):
+        names, unit = ("reproduced", "ci_low", "ci_high"), str(line.get("metric", "")).replace("_", " ")
+    found = (line.get(name) for name in names)
+    mean, low, high = (math.nan if value in (None, "") else float(value) for value in found)
+    return Lead(mean, low, high, unit)
 
 
 def decides(line: Mapping[str, Any]) -> bool:

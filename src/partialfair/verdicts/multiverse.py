@@ -21,7 +21,7 @@ from partialfair.verdicts.declared_readings import replaced
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.letters import Word
 from partialfair.verdicts.line import AS_ROBUST
-from partialfair.verdicts.sample import Place, Sample
+from partialfair.verdicts.sample import Place, Sample, name_of
 
 Pairs = Mapping[int, tuple[Points, Points]]
 NONE = math.nan
@@ -89,7 +89,8 @@ class Family:
         spelt = self._letters(every)
         words = self._words(every, spelt)
         seeds = sorted({seed for pairs in self._pairs for seed in pairs})
-        without = [self._words(*self._both({*seeds} - {seed})) for seed in seeds] if len(seeds) > 2 else []
+        read = any(pairs and one.claim.readings for one, pairs in zip(self.members, self._pairs, strict=True))
+        without = [self._words(*self._both({*seeds} - {seed})) for seed in seeds] if read and len(seeds) > 2 else []
         fresh = [own[0] for own in self._letters(self._tests(None, widened=True, main_only=True))]
         found = []
         for k, one in enumerate(self.members):
@@ -236,11 +237,13 @@ class Family:
         """Mean lead over the levels of the main reading, whether the claim is about each of them or not."""
         one = self.members[k]
         practical = one.claim.practical
-        times, unit = (practical.times, practical.unit) if practical is not None else (1.0, one.claim.metric)
+        times, unit = (
+            (practical.times, practical.unit) if practical is not None else (1.0, name_of(one.claim).replace("_", " "))
+        )
         more = {"matters": practical.of(one.place.dataset) * times} if practical is not None else {}
         if not self._pairs[k] or one.claim.at_equal is None:
             effect = one.main.average
-            if one.main.reason or not effect.n:
+            if one.main.reason or not effect.n or one.side is None:
                 return {}
             low, high = effect.interval(self.evidence.results.level)
             return {
