@@ -29,6 +29,7 @@ class Side(StrictModel):
     method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
     experiment: str | None = Field(None, description="where it was trained, if not where the claim looks")
     kappa: float | None = Field(None, description="tolerance, if not the claim's")
+    short: str = Field("", description="what pictures call it")
 
 
 class Known(StrictModel):
@@ -147,6 +148,7 @@ class Claim(StrictModel):
         description="seed: same seed, same split; none: independent; single: deterministic runs, decided by margin",
     )
     family: str = Field("", description="claims corrected together for their number (Holm); by default each by itself")
+    short: str = Field("", description="what pictures call it, where the title of its experiment does not say enough")
     part_of: str = Field("", description="the sentence that it is a part of: parts of one sentence are counted once")
     concession: bool = Field(
         False, description="whether the authors concede something: it never counts against them, however it turns out"

@@ -5,7 +5,7 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import style
+from partialfair.reporting import central, forest, matrix, specification, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard, standing
 from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts, decides
@@ -78,4 +78,12 @@ def _p_value(p: float) -> Cell:
     return Cell("–", "none") if math.isnan(p) else Cell("< .0001" if p < 1e-4 else f"{p:.4f}")
 
 
-KIND = Kind.of(Claims, COLUMNS, lines, table=table)
+KIND = {
+    "lines": Kind.of(Claims, COLUMNS, lines, table=table),
+    "forest": Kind.of(forest.Forest, COLUMNS, central.lines, draw=forest.draw),
+    "matrix": Kind.of(matrix.Matrix, COLUMNS, central.lines, draw=matrix.draw),
+    "specification": Kind.of(
+        specification.Specification, specification.COLUMNS, specification.lines, draw=specification.draw
+    ),
+}
+"""By source: all lines as a table, central comparisons with leads or with letters, one comparison by reading."""
