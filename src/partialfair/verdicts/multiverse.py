@@ -134,6 +134,8 @@ class Family:
 
     def _test(self, k: int, claim: Claim, seeds: set[int] | None, widened: bool) -> Test:
         one = self.members[k]
+        if one.main.reason:
+            return Test()
         if claim.at_equal is not None and one.side is not None and claim.experiments == one.claim.experiments:
             return self._at_equal(k, claim, claim.at_equal, seeds, widened)
         place = one.place
