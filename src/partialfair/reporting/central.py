@@ -1,8 +1,10 @@
 """The comparisons that a paper's verdict rests on, with their words: what forests and matrices of a paper show."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from partialfair.grid.papers import PrintedDataset, paper
@@ -12,7 +14,7 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Line
 from partialfair.verdicts import letters, scorecard, standing
 from partialfair.verdicts.claim import Claim, load
-from partialfair.verdicts.line import AS_ROBUST, Lead, decides, lead, robust
+from partialfair.verdicts.line import Lead, decides, lead, robust
 from partialfair.verdicts.lookups import is_here
 
 COLOURS = {
@@ -65,17 +67,39 @@ class Row:
         return f"{self.word}{' ' if self.line.get('grade') else ''}{self.line.get('grade', '')}"
 
 
+COLUMNS = (
+    "claim", "setting", "dataset", "algorithm", "against", "verdict", "robust", "depends_on", "by_option", "letters",
+    "grade", "seeds_flip", "together", "lead", "lead_low", "lead_high", "least", "unit", "share", "matters", "n",
+)  # fmt: skip
+
+
 def lines(context: Context[Any]) -> list[Line]:
-    """The lines of the paper's central claims, those kept that lack their runs here."""
+    """The lines of the paper's central claims; those that lack their runs here as the table of all its claims has them.
+
+    Only where it is asked to keep them.
+    """
     central = {claim.id for claim in load(context.paper, context.root) if claim.central}
     found = scorecard.of_claims(context.config, context.paper, context.root, Context)
-    if context.keep and is_here(context.path("csv")):
-        found = standing.keep(found, standing.load(context.path("csv")))
-    return [
-        line | {"counts": "yes" if decides(line) else "no", "robust": line.get("robust") or AS_ROBUST[line["verdict"]]}
-        for line in found
-        if line["claim"] in central and line["kind"] == "claim"
-    ]
+    table = _table(context)
+    if context.keep and table is not None and is_here(table):
+        found = standing.keep(found, standing.load(table))
+    return [_whole(line) for line in found if line["claim"] in central and line["kind"] == "claim"]
+
+
+def _whole(line: Line) -> Line:
+    """A line with its word and its lead, also where it has none of its own."""
+    own = lead(line)
+    numbers = {"lead": own.mean, "lead_low": own.low, "lead_high": own.high, "unit": own.unit}
+    return line | {"robust": robust(line)} | (numbers if math.isfinite(own.mean) else {})
+
+
+def _table(context: Context[Any]) -> Path | None:
+    """The CSV of all lines of the paper's claims, of which there is one exhibit."""
+    for name, entry in context.config.params.exhibits.items():
+        lone = entry.kind == context.options.kind and not (entry.model_extra or {}).get("source")
+        if lone and context.config.experiment(entry.experiments[0]).paper == context.paper:
+            return context.root / "reports" / name / f"{name}.csv"
+    return None
 
 
 def rows(context: Context[Any], found: list[Line]) -> Iterator[Row]:
