@@ -10,7 +10,7 @@ from partialfair.grid.papers import Paper
 from partialfair.pages import cells
 from partialfair.reporting.site import card, comparisons, rows, strip
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
+from partialfair.reporting.site.exhibits import CLAIM, Claim, figure, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
 from partialfair.verdicts.line import RELEASED
 from partialfair.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
@@ -141,7 +141,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     template = cells.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
-            root=root, name=name, verdict=verdict, paper=verdict.paper,
+            root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,
             strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
             tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
@@ -153,6 +153,15 @@ def html(project: Project, name: str, root: str = "../") -> str:
             settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
+
+
+def forest(project: Project, name: str) -> str:
+    """Return the picture of all comparisons that a paper's verdict rests on; empty if it has not been drawn."""
+    for shown in project.exhibits.values():
+        source = (project.config.params.exhibits[shown.name].model_extra or {}).get("source")
+        if shown.paper == name and source == "forest" and {"svg", "csv"} <= shown.files.keys():
+            return figure(project, shown)
+    return ""
 
 
 def claims(project: Project, name: str) -> list[Claim]:
