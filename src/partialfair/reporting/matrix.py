@@ -24,8 +24,9 @@ LOOKS = {
 SHOWN = {"-": "–", "x": "·"}
 NOTE = (
     "H holds, F fails (2.5%, corrected for the family); h, f: only without correction; –: open; ·: no common level. "
-    "The first column is the main reading. Last column: runs without one seed that have another word."
+    "The first column is the main reading."
 )
+SEEDS = "Last column: runs without one seed that have another word."
 
 
 class Matrix(Options):
@@ -43,7 +44,8 @@ def draw(context: Context[Matrix], found: list[Line]) -> Any:
         if row.line.get("letters"):
             blocks.setdefault(tuple(_columns(row)), []).append(row)
     spans = [HEAD + HEIGHT * _height(own) for own in blocks.values()]
-    note = textwrap.wrap(NOTE, 128)
+    seeds = any(row.line.get("seeds_flip") for own in blocks.values() for row in own)
+    note = textwrap.wrap(f"{NOTE} {SEEDS}" if seeds else NOTE, 128)
     tall = sum(spans) + 0.2 + 0.14 * len(note)
     figure = plt.figure(figsize=(WIDTH, tall))
     top = tall
@@ -75,7 +77,8 @@ def _columns(row: Row) -> list[str]:
 
 
 def _block(axis: Any, columns: tuple[str, ...], rows: list[Row]) -> None:
-    for k, name in enumerate([*columns, "one seed left out"]):
+    seeds = any(row.line.get("seeds_flip") for row in rows)
+    for k, name in enumerate([*columns, *(["one seed left out"] if seeds else [])]):
         x = NAMES + CELL * (k + 0.35)
         axis.text(x, HEAD - 0.12, name, rotation=40, rotation_mode="anchor", ha="left", va="bottom", fontsize=7.5)
     place, y = "", HEAD
@@ -89,12 +92,13 @@ def _block(axis: Any, columns: tuple[str, ...], rows: list[Row]) -> None:
             face, opacity, ink = LOOKS[letter]
             _cell(axis, NAMES + CELL * k, y, face, opacity)
             _letter(axis, NAMES + CELL * k, y, SHOWN.get(letter, letter), ink)
-        flips = str(row.line.get("seeds_flip", "")).split(" ")[0]
-        strong = letters.SEEDS in str(row.line.get("depends_on", ""))
         x = NAMES + CELL * len(spelt)
-        _cell(axis, x, y, TONES["amber"].light if strong else palette.GRID, 0.6 if strong else 0.3)
-        _letter(axis, x, y, flips, palette.INK)
-        axis.text(x + CELL + 0.12, y + HEIGHT / 2, row.said, fontsize=8.5, va="center", color=COLOURS[row.word])
+        if seeds:
+            strong = letters.SEEDS in str(row.line.get("depends_on", ""))
+            _cell(axis, x, y, TONES["amber"].light if strong else palette.GRID, 0.6 if strong else 0.3)
+            _letter(axis, x, y, str(row.line.get("seeds_flip", "")).split(" ")[0], palette.INK)
+            x += CELL
+        axis.text(x + 0.12, y + HEIGHT / 2, row.said, fontsize=8.5, va="center", color=COLOURS[row.word])
         y += HEIGHT
 
 
