@@ -19,7 +19,7 @@ def test_rows_are_named_by_what_differs_and_sides_by_the_titles_of_their_experim
     assert found.columns == ["ALM: Fewer labels", "SSG"]
     assert [place for place, _ in found.rows] == ["Partial statistical parity", "pdp"]
     outcomes = [[[one.outcome for one in cell] for cell in cells] for _, cells in found.rows]
-    assert outcomes == [[["holds"], ["fails"]], [[], ["undecided"]]]
+    assert outcomes == [[["holds"], ["fails"]], [[], ["cannot tell"]]]
 
 
 def test_a_single_place_is_its_dataset():

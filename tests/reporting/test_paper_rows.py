@@ -30,7 +30,7 @@ def test_the_first_claim_is_said_with_its_effect():
     ]  # fmt: skip
     assert rows._published(claims) == "A is better. 1 more claim."
     assert rows._ours(claims) == "The first claim's effect is -0.2 to +0.1 in 2 comparisons."
-    assert rows._why(claims) == "Undecided: the smallest effect that would have been seen is 0.02."
+    assert rows._why(claims) == "Cannot be told: the smallest effect that would have been seen is 0.02."
 
 
 def test_the_clearest_difference_is_the_reason():
@@ -87,14 +87,14 @@ def test_chips_count_what_counts_and_the_rest_by_what_it_is():
         entry(kind="setting", verdict="as stated", counts="no"), entry(kind="claim", verdict="undecided"),
     ]  # fmt: skip
     assert card.chips(lines) == {
-        "agrees": 1, "undecided": 1, "differs": 1, "repeated": 1,
-        "question of ours": 2, "setting": 1, "without power": 1,
+        "agrees": 1, "cannot tell": 1, "differs": 1, "repeated": 1,
+        "question of ours": 2, "setting": 1, "true of other models, too": 1,
     }  # fmt: skip
 
 
 def test_an_undecided_line_says_what_it_could_have_seen():
     line = entry(kind="claim", verdict="undecided", detectable="0.0123", seeds_needed="26.0")
-    assert line.seeds == "0.012 would have been seen; 26 seeds would decide it"
+    assert line.seeds == "an effect of 0.012 would have been seen; 26 seeds would decide it"
     other = entry(kind="claim", verdict="undecided", seeds_needed="9", note=f"x; {OTHER_WAY}")
     assert other.seeds == "9 seeds would decide against it"
     assert entry().seeds == ""

@@ -48,7 +48,7 @@ def test_what_the_grid_has_is_left_alone(check):
     check({"exhibit": "own_table"})
     check({"metric": "cpu_seconds", "better": "smaller"})
     check({"metric": "accuracy_repeat_mean", "better": "larger"})
-    check({"kappa": None, "at_equal": {"levels": 5}})
+    check({"kappa": None, "at_equal": {"levels": 5}, "kind": "question"})
     check({"against": [{"kappa": 0.2}, {"experiment": "psp_full"}, {"method": "unconstrained"}]})
     check({"test": "bound", "against": [], "kappa": None, "limit": 0.5, "without_nulls": "none"})
     check({"test": "bound", "against": [], "kappa": None, "limit": 0.5, "nulls": [{"name": "none", "value": 0.5}]})

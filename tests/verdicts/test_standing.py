@@ -1,5 +1,6 @@
 """A scorecard keeps what was decided where the trained runs are."""
 
+import csv
 import shutil
 
 import pytest
@@ -10,7 +11,8 @@ from partialfair.jobs import scorecard as job
 from partialfair.reporting import exhibit
 from partialfair.reporting.kinds import claims
 from partialfair.verdicts import scorecard, standing, verdict
-from partialfair.verdicts.line import LACKS, OURS
+from partialfair.verdicts.claim import load
+from partialfair.verdicts.line import LACKS, OURS, robust
 from tests.workflow.project import ROOT
 
 COMMITTED = ROOT / "reports" / "scorecard.csv"
@@ -58,11 +60,28 @@ def test_no_two_lines_have_one_key(before):
 
 def test_exhibits_of_claims_say_what_the_scorecard_says(before):
     config = load_config(ROOT / "params.yaml")
-    drawn = [name for name, entry in config.params.exhibits.items() if entry.kind == "claims"]
-    assert len(drawn) == len(config.papers)
-    for name in drawn:
-        lines = scorecard.rounded(standing.load(ROOT / "reports" / name / f"{name}.csv"))
-        assert lines == [line for line in before if line["claim"] and line["paper"] == lines[0]["paper"]], name
+    drawn = {
+        name: (entry.model_extra or {}).get("source", "lines")
+        for name, entry in config.params.exhibits.items()
+        if entry.kind == "claims"
+    }
+    assert list(drawn.values()).count("lines") == list(drawn.values()).count("forest") == len(config.papers)
+    for name, source in drawn.items():
+        if source == "specification":
+            continue
+        path = ROOT / "reports" / name / f"{name}.csv"
+        if source == "lines":
+            lines = scorecard.rounded(standing.load(path))
+            assert lines == [line for line in before if line["claim"] and line["paper"] == lines[0]["paper"]], name
+            continue
+        with path.open(encoding="utf-8", newline="") as stream:
+            shown = [(row["claim"], row["against"], row["robust"], row["letters"]) for row in csv.DictReader(stream)]
+        paper = config.experiment(config.params.exhibits[name].experiments[0]).paper
+        central = {claim.id for claim in load(paper, ROOT) if claim.central}
+        own = [
+            line for line in before if line["paper"] == paper and line["claim"] in central and line["kind"] == "claim"
+        ]
+        assert shown == [(line["claim"], line["against"], robust(line), line["letters"]) for line in own], name
 
 
 def undone(lines):

@@ -50,7 +50,7 @@ class Paper(StrictModel):
     link: str = Field("", description="address of the paper, if it states one")
     seeds: int | None = Field(None, ge=2, description="seeds that a printed mean is of; by default as many as here")
     central_claim: str = Field("", description="what the paper is about to show, in one paraphrased sentence")
-    expects: Literal["", "holds", "partly", "does not hold", "cannot tell"] = Field(
+    expects: Literal["", "holds", "partly", "mixed", "depends", "does not hold", "cannot tell"] = Field(
         "",
         description="verdict that the sentence below explains; a page prints that sentence only while it is this one",
     )

@@ -15,6 +15,7 @@ from partialfair.tables.files import atomic_path
 VERDICT_KINDS = {
     "agrees": "good", "holds": "good", "dominated": "good", "as stated": "good", "near": "near", "differs": "bad",
     "fails": "bad", "differs from the paper": "bad", "does not hold": "bad", "partly": "near",
+    "mixed": "near", "depends": "near",
 }  # fmt: skip
 _MARKED = re.compile(r'<td class="(?:good|near|bad)\b')
 TEMPLATES = Path(__file__).parent / "templates"

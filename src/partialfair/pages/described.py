@@ -29,7 +29,7 @@ NUMBERS = {
     "rank": "mean rank (1 is best)", "objective": "loss", "infeasibility": "infeasibility",
     "loss": "loss", "violation": "violation", "stationarity": "near-stationarity", "kkt": "KKT residual",
     "lam": "multiplier λ", "mu": "multiplier μ", "average": "running average of the squared residual",
-    "difference": "difference in accuracy", "score": "score", "prediction": "prediction",
+    "lead": "lead of the method", "difference": "difference in accuracy", "score": "score", "prediction": "prediction",
     "density": "density", "value": "value", "mean": "mean", "missed": "number of seeds that miss the tolerance",
 }  # fmt: skip
 """Columns of numbers that figures draw, the most telling first. A file that has none of them is described whole."""

@@ -13,6 +13,7 @@ from partialfair.grid.checks import validated
 from partialfair.grid.params import StrictModel
 from partialfair.grid.reading import parse_strictly
 from partialfair.metrics import get
+from partialfair.verdicts.declared_readings import Practical, Readings, refused
 
 Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
 Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -28,6 +29,7 @@ class Side(StrictModel):
     method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
     experiment: str | None = Field(None, description="where it was trained, if not where the claim looks")
     kappa: float | None = Field(None, description="tolerance, if not the claim's")
+    short: str = Field("", description="what pictures call it")
 
 
 class Known(StrictModel):
@@ -47,6 +49,9 @@ class Equal(StrictModel):
     fairer_than: Level = Field(0.0, description="only levels of at least this fairness (1 - violation)")
     less_fair_than: Level = Field(1.0, description="only levels up to this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
+    inner: Annotated[float, Field(ge=0, lt=0.5)] = Field(
+        0.0, description="leave out this share of the range at either end, where few models lie"
+    )
 
     @model_validator(mode="after")
     def _some_levels(self) -> Self:
@@ -80,6 +85,7 @@ class FromTable(StrictModel):
         None, description="column that names the other method where rows are of one comparison; only its own count"
     )
     common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
+    work: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="of common: up to this share of that end")
     reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
     beyond: float = Field(0.0, description="subtracted from every number: what exceeds a tolerance")
     first: Literal["positive", "magnitude"] | None = Field(None, description="part of every number that is taken first")
@@ -142,6 +148,16 @@ class Claim(StrictModel):
         description="seed: same seed, same split; none: independent; single: deterministic runs, decided by margin",
     )
     family: str = Field("", description="claims corrected together for their number (Holm); by default each by itself")
+    short: str = Field("", description="what pictures call it, where the title of its experiment does not say enough")
+    part_of: str = Field("", description="the sentence that it is a part of: parts of one sentence are counted once")
+    concession: bool = Field(
+        False, description="whether the authors concede something: it never counts against them, however it turns out"
+    )
+    readings: Readings | None = Field(None, description="how else the sentence can be read; the claim is the main one")
+    practical: Practical | None = Field(None, description="of better and worse: a difference that matters to nobody")
+    limit_of_curve: bool = Field(
+        False, description="of bound: the paper speaks of the limit; a curve that still falls at its end is undecided"
+    )
     generated: bool = Field(False, description="the paper's own data are generated; else generated data decide nothing")
     absent: str = Field("", description="why nothing here decides it: the claim is listed as not run")
     note: str = Field("", description="what a reader should know beside the verdict")
@@ -155,6 +171,10 @@ class Claim(StrictModel):
             raise ValueError(f"test {self.test} needs {', '.join(missing)}")
         if self.central and self.kind == "question":
             raise ValueError("a question is ours and cannot be central to the paper")
+        if self.central and self.concession:
+            raise ValueError("a concession is no claim, and cannot be central to the paper")
+        if wrong := refused(self):
+            raise ValueError(wrong)
         return self
 
     def _needed(self) -> list[tuple[str, str, Any]]:
@@ -184,6 +204,16 @@ class Claim(StrictModel):
         if self.test != "bound" and not all(isinstance(one, str) for one in self.nulls):
             needed.append(("nulls by name", "only a bound takes runs of another experiment and known numbers", False))
         return needed
+
+    @property
+    def said_as(self) -> str:
+        """The sentence that it is counted with: its own, or the one that it is a part of."""
+        return self.part_of or self.id
+
+    @property
+    def needs_readings(self) -> bool:
+        """Whether it is decided at equal fairness, where no test is the only one that its words allow."""
+        return self.at_equal is not None and self.kind == "claim" and not self.absent
 
     @model_validator(mode="after")
     def _margin_is_used(self) -> Self:

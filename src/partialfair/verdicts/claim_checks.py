@@ -1,5 +1,6 @@
 """Claims that name what their grid does not have, refused before anything runs."""
 
+import csv
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
@@ -33,6 +34,7 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
     Raises:
         ConfigError: one sentence with file, claim, name and remedy.
     """
+    before = _decided(root / "reports" / "scorecard.csv")
     for paper in config.papers:
         own = papers.experiments(paper, root)
         for claim in load(paper, root) if own <= config.experiments.keys() else ():
@@ -40,6 +42,8 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
             _check_exhibit(config, claim, where)
             _check_metrics(claim, where)
             _check_names(config, claim, where)
+            _check_readings(config, claim, where)
+            _check_added(claim, before.get((paper, claim.id), set()), where)
             if not claim.absent:
                 _check_sides(claim, where)
                 _check_runs(config, claim, where)
@@ -105,6 +109,39 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
     sides = [side.method for side in [*claim.sides(), *claim.null_sides()]]
     methods = [claim.method, claim.start, *sides, *chain(*claim.order)]
     _check_known("algorithm", [name for name in methods if name], plugin_names("algorithms"), where)
+
+
+def _check_readings(config: Config, claim: Claim, where: str) -> None:
+    """A claim at equal fairness says how else it can be read, and what difference matters to nobody."""
+    if claim.needs_readings and claim.readings is None:
+        raise ConfigError(f"{where}: at_equal has no readings; declare how else the sentence can be read, and why")
+    if claim.needs_readings and claim.test in ("better", "worse") and claim.practical is None:
+        raise ConfigError(f"{where}: at_equal has no practical margin; say below which difference nobody would choose")
+    if claim.practical is not None and claim.test not in ("better", "worse"):
+        raise ConfigError(f"{where}: test {claim.test} looks at no practical margin; leave it out")
+    options = chain(*(claim.readings.options.values() if claim.readings is not None else ()))
+    others = [name for option in options for name in option.experiments]
+    _check_known("experiment of a reading", others, config.experiments, where)
+
+
+def _check_added(claim: Claim, before: set[int], where: str) -> None:
+    """Readings that are declared beside a decided verdict say so."""
+    if claim.readings is not None and not claim.readings.added_after and before - {len(claim.readings.every())}:
+        raise ConfigError(
+            f"{where}: readings were added or left out after its verdict was known; say so in added_after, in words"
+        )
+
+
+def _decided(path: Path) -> dict[tuple[str, str], set[int]]:
+    """How many letters the decided comparisons of each claim have in the scorecard that stands there."""
+    found: dict[tuple[str, str], set[int]] = {}
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                if row.get("claim") and row.get("verdict") in ("holds", "fails", "undecided"):
+                    letters = len("".join((row.get("letters") or "").split()))
+                    found.setdefault((row["paper"], row["claim"]), set()).add(letters)
+    return found
 
 
 def _check_sides(claim: Claim, where: str) -> None:

@@ -19,15 +19,17 @@ from partialfair.metrics.statistics.power import (
     seeds_together,
 )
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts import samples
+from partialfair.verdicts import multiverse, samples
 from partialfair.verdicts.claim import Claim, Known, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
-from partialfair.verdicts.line import OTHER_WAY, Line
+from partialfair.verdicts.line import OTHER_WAY, Kind, Line
 from partialfair.verdicts.sample import Place, Sample, sign_of, weakest
 
 P = tuple[float, float]
 """P-values of the claim and of its opposite."""
+FALLS = 0.1
+"""Power of x from which on a curve counts as falling at its end: a limit that it has not reached is then open."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class _Compared:
     sample: Sample
     p: P = (math.nan, math.nan)
     nulls: Mapping[str, bool] = field(default_factory=dict)
+    side: Side | None = None
 
 
 def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
@@ -128,8 +131,26 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
         tested = sum(not math.isnan(found[k].p[0]) for k in members)
         for k, holds, fails in zip(members, *sides, strict=True):
             corrected[k], size[k] = replace(found[k], p=(holds, fails)), max(tested, 1)
-    for one, m in zip(corrected, size, strict=True):
-        yield _line(evidence, one, m)
+    decided = [_line(evidence, one, m) for one, m in zip(corrected, size, strict=True)]
+    for members in families.values():
+        same = [_under_readings(evidence, found[k]) for k in members]
+        for k, said in zip(
+            members, multiverse.Family(evidence, same, [decided[k].verdict for k in members]).said(), strict=True
+        ):
+            decided[k] = replace(decided[k], **said.columns)
+    yield from decided
+
+
+def _under_readings(evidence: Evidence[Any], one: _Compared) -> multiverse.Comparison:
+    test = TESTS[one.claim.test]
+
+    def sample(claim: Claim, place: Place) -> Sample:
+        if test.whole is not None:
+            return test.whole(evidence, claim, place)
+        assert test.pairs is not None and one.side is not None
+        return test.pairs(evidence, claim, place, one.side)
+
+    return multiverse.Comparison(one.claim, one.place, one.side, one.sample, test.decide, sample, test.single)
 
 
 def family_of(claim: Claim) -> tuple[str, str]:
@@ -149,15 +170,15 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
     if not where:
         yield _Compared(claim, nowhere, Sample(reason="there are no results yet"))
     for place in where:
-        own = [test.pairs(evidence, claim, place, side) for side in claim.sides()] if test.pairs else []
-        for sample in [*own, *([test.whole(evidence, claim, place)] if test.whole else [])]:
+        own = [(side, test.pairs(evidence, claim, place, side)) for side in claim.sides()] if test.pairs else []
+        for side, sample in [*own, *([(None, test.whole(evidence, claim, place))] if test.whole else [])]:
             refused = _stand_in(evidence, claim, place)
             sample = replace(sample, reason=refused, dominance=0) if refused else sample
             decided = any(effect.tested for effect in sample.effects) and not sample.reason
             p = test.decide(sample, claim.margin_of(place.dataset)) if decided else (math.nan, math.nan)
             p = (1.0, p[1]) if decided and sample.incomplete else p
             nulls = _nulls(evidence, claim, place, test) if decided or _by_margin(claim, sample) else {}
-            yield _Compared(claim, place, sample, p, nulls)
+            yield _Compared(claim, place, sample, p, nulls, side)
 
 
 def _by_margin(claim: Claim, sample: Sample) -> bool:
@@ -200,11 +221,12 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     margin, alpha = claim.margin_of(place.dataset), (1 - evidence.results.level) / 2
     experiment = evidence.config.experiments.get(place.experiment)
     run = experiment.runs.get(place.dataset) if experiment is not None else None
+    kind: Kind = "concession" if claim.concession else claim.kind
     head = Line(
         evidence.paper, claim.exhibit, place.dataset, claim.method,
         experiment.constraint if experiment is not None else "",
         format_interval(run.interval) if run is not None else "",
-        place.experiment, sample.metric, claim.sentence, claim.kind, claim.section, claim.id, sample.against,
+        place.experiment, sample.metric, claim.sentence, kind, claim.section, claim.id, sample.against,
         tolerance=margin or None, test=test.words, note=_note(claim, sample),
         power="" if not one.nulls else "no" if any(one.nulls.values()) else "yes",
         nulls="; ".join(f"{name} {'passes' if passes else 'fails'}" for name, passes in one.nulls.items()),
@@ -216,6 +238,12 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     measured = replace(head, reproduced=shown.mean, ci_low=low, ci_high=high, n=shown.n)
     if _by_margin(claim, sample):
         holds = test.single(shown.mean, margin)
+        if holds is False and sample.power < -FALLS:
+            holds = None
+            horizon = f"still falls like {claim.table.x if claim.table else 'x'}^{sample.power:.2g} at its end"
+            measured = replace(
+                measured, note="; ".join(filter(None, [f"undecided at this horizon: it {horizon}", measured.note]))
+            )
         words = f"{claim.test.replace('_', ' ')}: one deterministic run{', by the margin' if margin else ''}"
         verdict = {True: "holds", False: "fails", None: "undecided"}[holds]
         return replace(measured, verdict=verdict, test=words, detectable=margin if holds is None else None)

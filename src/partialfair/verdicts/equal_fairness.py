@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.statistics.frontier import FAR, Points, common_range, covered
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import Claim, Side
+from partialfair.verdicts.claim import Claim, Equal, Side
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.sample import Place, Sample, lacking, metric_values, name_of, sign_of, weakest
 
@@ -25,8 +25,9 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
     assert equal is not None
     violation = _violation(evidence, claim, place)
     name = f"{name_of(claim)} at equal 1 - {violation}"
-    one, two = (_points(evidence, claim, place, which, violation) for which in (Side(method=claim.method), side))
-    seeds = sorted(one.keys() & two.keys())
+    one, two = _both(evidence, claim, place, side)
+    pairs = pairs_of(one, two)
+    seeds = list(pairs)
     if not seeds:
         sides = [
             frontiers.Side(which.experiment or place.experiment, which.method or claim.method)
@@ -35,13 +36,11 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
         absent = [name for name, points in zip(sides, (one, two), strict=True) if not points]
         reasons = [frontiers.missing(evidence, name, place.dataset) for name in absent]
         return Sample(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
-    pairs = [(one[seed], two[seed]) for seed in seeds]
-    wanted = _levels(claim, *common_range(pairs))
+    wanted, levels, gains = advantage(equal, list(pairs.values()))
     words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
     if not len(wanted):
         empty = Sample(against=label, metric=name, note=words)
-        return _without_levels(evidence, claim, place, side, seeds, pairs, empty)
-    levels, gains = covered(wanted, pairs)
+        return _without_levels(evidence, claim, place, side, seeds, list(pairs.values()), empty)
     if not len(levels):
         span = f"from {wanted[0]:.3f} to {wanted[-1]:.3f}"
         reason = f"at no level {span} are there models of both, {FAR:g} apart at most, on either side"
@@ -57,6 +56,35 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
     note = f"at the weakest level, {levels[place_of]:.3f}; mean over all {average.mean:+.4f}; {note}"
     found = Sample(effects, effects[place_of], label, name, note, values=gains)
     return lacking(evidence, claim, place, [side], found, len(seeds))
+
+
+def _both(
+    evidence: Evidence[Any], claim: Claim, place: Place, side: Side
+) -> tuple[dict[int, Points], dict[int, Points]]:
+    """Models of the claim's method and of the other side, by seed."""
+    violation = _violation(evidence, claim, place)
+    one, two = (_points(evidence, claim, place, which, violation) for which in (Side(method=claim.method), side))
+    return one, two
+
+
+def pairs_of(one: Mapping[int, Points], two: Mapping[int, Points]) -> dict[int, tuple[Points, Points]]:
+    """Models of both sides at the seeds that both have."""
+    return {seed: (one[seed], two[seed]) for seed in sorted(one.keys() & two.keys())}
+
+
+def paired_models(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> dict[int, tuple[Points, Points]]:
+    """Models of the claim's method and of the other side as points of fairness and number, at the seeds of both."""
+    return pairs_of(*_both(evidence, claim, place, side))
+
+
+def advantage(
+    equal: Equal, pairs: Sequence[tuple[Points, Points]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Levels that are asked for, (m,), those around which both were trained, (k,), and the lead there, (seeds, k)."""
+    wanted = _levels(equal, *common_range(pairs))
+    if not len(wanted):
+        return wanted, wanted, np.empty((len(pairs), 0))
+    return (wanted, *covered(wanted, pairs))
 
 
 def _levels_words(levels: NDArray[np.float64], wanted: int) -> str:
@@ -126,11 +154,10 @@ def _range_words(points: Mapping[int, Points], seeds: list[int]) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def _levels(claim: Claim, low: float, high: float) -> NDArray[np.float64]:
+def _levels(equal: Equal, low: float, high: float) -> NDArray[np.float64]:
     """Levels of fairness inside a range."""
-    equal = claim.at_equal
-    assert equal is not None
     low, high = max(low, equal.fairer_than), min(high, equal.less_fair_than)
+    low, high = low + equal.inner * (high - low), high - equal.inner * (high - low)
     if isinstance(equal.levels, int):
         return np.linspace(low, high, equal.levels) if low < high else np.empty(0)
     wanted = np.sort(1 - np.array(equal.levels, np.float64))

@@ -128,8 +128,11 @@ def in_common(root: Path, source: FromTable, dataset: str, methods: list[str]) -
     both = [runs(root, source, dataset, name) for name in methods]
     end, most = math.inf, None
     if source.common and source.x is not None and all(both):
-        end = min(float(own[source.x].max()) for found in both for own in found.values())
+        end = source.work * min(float(own[source.x].max()) for found in both for own in found.values())
     if source.ends is not None and source.x is not None:
         last = [{s: float(own.sort_values(source.x)[source.ends].iloc[-1]) for s, own in f.items()} for f in both]
         most = {seed: max(last[0][seed], last[1][seed]) for seed in last[0].keys() & last[1].keys()}
-    return [values(root, source, dataset, name, end, most) for name in methods]
+    found = [values(root, source, dataset, name, end, most) for name in methods]
+    if source.work < 1 and source.reduce == "min":  # nothing within the constraint so far is worse than anything
+        found = [dict.fromkeys(own, math.inf) | there for own, there in zip(both, found, strict=True)]
+    return found

@@ -1,17 +1,19 @@
 """Lines of the scorecard, and the words that each kind of line may end with."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from partialfair.errors import ConfigError
 
-Kind = Literal["number", "claim", "question", "setting"]
+Kind = Literal["number", "claim", "question", "setting", "concession"]
 NUMBERS = ("agrees", "near", "differs", "by construction", "repeated", "measured", "not run")
 CLAIMS = ("holds", "dominated", "fails", "undecided", "not run")
 SETTINGS = ("as stated", "by construction", "differs from the paper", "not run")
 WORDS: dict[str, tuple[str, ...]] = {
     "number": NUMBERS, "claim": CLAIMS, "question": (*CLAIMS, *NUMBERS[:3]), "setting": SETTINGS,
+    "concession": CLAIMS,
 }  # fmt: skip
 """Verdicts by kind of line."""
 OTHER_WAY = "the measured effect points the other way"
@@ -29,7 +31,8 @@ class Line:
 
     Attributes:
         section: where the paper says it.
-        kind: number and claim count for the paper; question (ours) and setting (data, protocol) never do.
+        kind: number and claim count for the paper; question (ours), setting (data, protocol) and concession (what the
+            authors grant their rivals) never do.
         claim: short name of a sentence.
         against: what a method is compared with.
         published: a number, or the sentence that stands in its place.
@@ -44,6 +47,16 @@ class Line:
             corrected for its family.
         detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
             or the effect that was measured.
+        robust: what the comparison says under all readings of the claim; under the only one, where it has no others.
+        depends_on: choices that turn it; or what has to be run before it can be told.
+        by_option: what each option of every choice gives.
+        letters: one per reading; see :mod:`partialfair.verdicts.letters`.
+        grade: ``*`` where it holds or fails for this dataset, and is open for a fresh draw of people.
+        seeds_flip: how many of the runs without one seed have another word, of how many.
+        together: the word of all comparisons of the claim at this place at once.
+        lead, lead_low, lead_high: mean lead of the method over the levels, in ``unit``; least: the smallest of a level.
+        share: levels at which both were trained, of those asked for.
+        matters: the margin below which nobody would choose, in ``unit``.
     """
 
     paper: str
@@ -73,6 +86,20 @@ class Line:
     p_value: float | None = None
     detectable: float | None = None
     seeds_needed: int | None = None
+    robust: str = ""
+    depends_on: str = ""
+    by_option: str = ""
+    letters: str = ""
+    grade: str = ""
+    seeds_flip: str = ""
+    together: str = ""
+    lead: float | None = None
+    lead_low: float | None = None
+    lead_high: float | None = None
+    least: float | None = None
+    unit: str = ""
+    share: str = ""
+    matters: float | None = None
     note: str = ""
 
     def row(self) -> dict[str, Any]:
@@ -99,6 +126,37 @@ def check(kind: str, verdict: str) -> None:
 LACKS = "lacks"
 """Of a line on its way to the file, whether it was decided without something that should be here; no column."""
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
+
+
+AS_ROBUST = {
+    "holds": "holds", "dominated": "holds", "fails": "fails", "undecided": "cannot tell", "not run": "not compared",
+}  # fmt: skip
+"""What a comparison says whose claim has one reading."""
+
+
+def robust(line: Mapping[str, Any]) -> str:
+    """What a comparison says under all readings of its claim."""
+    return str(line.get("robust") or AS_ROBUST.get(str(line["verdict"]), "not compared"))
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far a method is ahead of the other side: mean with the ends of its interval, NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+    unit: str
+
+
+def lead(line: Mapping[str, Any]) -> Lead:
+    """The lead that a comparison measures; of a line without its own, the effect that its test is about."""
+    names, unit = ("lead", "lead_low", "lead_high"), str(line.get("unit") or "")
+    if line.get("lead") in (None, "") and str(line.get("test", "")).startswith(("better", "worse", "at least")):
+        names, unit = ("reproduced", "ci_low", "ci_high"), str(line.get("metric", "")).replace("_", " ")
+    found = (line.get(name) for name in names)
+    mean, low, high = (math.nan if value in (None, "") else float(value) for value in found)
+    return Lead(mean, low, high, unit)
 
 
 def decides(line: Mapping[str, Any]) -> bool:

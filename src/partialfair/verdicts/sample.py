@@ -39,6 +39,7 @@ class Sample:
         values: (seeds, levels) advantages that the effects are the means of, where there are several levels.
         scores: (seeds, settings) numbers whose trend is tested, in place of effects.
         incomplete: effects are missing for which the claim would have to hold, too.
+        power: of a curve, the power of x with which its last decade falls; NaN where there is no curve.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -52,6 +53,7 @@ class Sample:
     values: NDArray[np.float64] | None = None
     scores: NDArray[np.float64] | None = None
     incomplete: bool = False
+    power: float = math.nan
 
 
 def weakest(effects: Sequence[Effect], sign: int = 1) -> Effect:

@@ -214,8 +214,20 @@ def bounded(evidence: Evidence[Any], claim: Claim, place: Place) -> Sample:
         )
     effect = mean_effect([sign_of(claim) * (value - claim.limit) for value in found.values()])
     note = f"mean {np.mean(list(found.values())):.4g}"
-    sample = Sample((effect,), effect, f"limit {claim.limit:g}", name_of(claim), note)
+    power = _last_power(evidence, claim, claim.table, place) if claim.limit_of_curve and claim.table else math.nan
+    sample = Sample((effect,), effect, f"limit {claim.limit:g}", name_of(claim), note, power=power)
     return lacking(evidence, claim, place, [], sample, len(found))
+
+
+def _last_power(evidence: Evidence[Any], claim: Claim, table: FromTable, place: Place) -> float:
+    """The power of x with which a curve runs over the last decade of x, median over seeds; NaN without one."""
+    powers = []
+    for rows in tables.runs(evidence.root, table, place.dataset, claim.method).values():
+        end = rows[rows[table.x] >= rows[table.x].max() / 10]
+        end = end[end[table.value] > 0]
+        if len(end) > 2:
+            powers.append(float(np.polyfit(np.log(end[table.x]), np.log(end[table.value]), 1)[0]))
+    return float(np.median(powers)) if powers else math.nan
 
 
 def _worst(evidence: Evidence[Any], claim: Claim, place: Place) -> tuple[Values, str]:

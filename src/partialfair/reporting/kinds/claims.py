@@ -5,10 +5,10 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting import style
+from partialfair.reporting import central, forest, matrix, specification, style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard, standing
-from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts, decides
+from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
 from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.verdict import of_claim
 
@@ -52,9 +52,15 @@ def _comparison(line: Line, note: str) -> list[Cell]:
         Cell(line["against"] or "–", "text wrap"),
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
-        Cell(line["verdict"], cells.verdict_kind(line["verdict"]) if decides(line) else "none"),
+        Cell(_word(line), cells.verdict_kind(robust(line)) if decides(line) else "none", line.get("by_option", "")),
         Cell("; ".join(filter(None, [_idle(line), _power(line), note])), "text wrap"),
     ]
+
+
+def _word(line: Line) -> str:
+    """The word of a comparison, with what it depends on."""
+    depends = line.get("depends_on", "")
+    return f"{robust(line)}{f' ({depends})' if depends else ''}{' *' * bool(line.get('grade'))}"
 
 
 def _idle(line: Line) -> str:
@@ -78,4 +84,12 @@ def _p_value(p: float) -> Cell:
     return Cell("–", "none") if math.isnan(p) else Cell("< .0001" if p < 1e-4 else f"{p:.4f}")
 
 
-KIND = Kind.of(Claims, COLUMNS, lines, table=table)
+KIND = {
+    "lines": Kind.of(Claims, COLUMNS, lines, table=table),
+    "forest": Kind.of(forest.Forest, central.COLUMNS, central.lines, draw=forest.draw),
+    "matrix": Kind.of(matrix.Matrix, central.COLUMNS, central.lines, draw=matrix.draw),
+    "specification": Kind.of(
+        specification.Specification, specification.COLUMNS, specification.lines, draw=specification.draw
+    ),
+}
+"""By source: all lines as a table, central comparisons with leads or with letters, one comparison by reading."""

@@ -11,19 +11,24 @@ from typing import Any
 from partialfair.errors import DataError
 from partialfair.plugins import names
 from partialfair.reporting import style
-from partialfair.verdicts.line import OTHER_WAY
+from partialfair.verdicts.line import JUDGED, OTHER_WAY, Lead, lead, robust
 
 GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
 TONES = {
     "agrees": GOOD, "holds": GOOD, "dominated": GOOD, "as stated": GOOD,
-    "near": FAIR, "partly": FAIR, "undecided": FAIR,
+    "near": FAIR, "partly": FAIR, "mixed": FAIR, "depends": FAIR,
     "differs": BAD, "fails": BAD, "differs from the paper": BAD,
-    "by construction": NONE, "no power": NONE, "repeated": NONE, "measured": NONE, "not run": NONE,
+    "alike": NONE, "cannot tell": NONE, "not compared": NONE, "by construction": NONE, "no power": NONE,
+    "repeated": NONE, "measured": NONE, "not run": NONE,
 }  # fmt: skip
 """How a word of a verdict is coloured; their order is that of tables and legends."""
 
-WORDS = {"holds": GOOD, "partly": FAIR, "does not hold": BAD, "cannot tell": NONE}
+WORDS = {"holds": GOOD, "partly": FAIR, "mixed": FAIR, "depends": FAIR, "does not hold": BAD, "cannot tell": NONE}
 """What can be said of a paper's central claim."""
+IDLE = ("by construction", "no power", "repeated", "measured", "not run", "not compared")
+"""Words that say by themselves why a line does not count."""
+COMPARED = ("claim", "question", "concession")
+"""Kinds of lines that compare something, and whose word comes from all readings of what they test."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Entry:
     Attributes:
         row: the line as it stands in the file, by column.
         kind: ``number``, ``claim``, ``setting`` or ``question``.
-        outcome: its verdict, a key of ``TONES``.
+        outcome: its verdict, of a comparison under all readings; a key of ``TONES``.
         titled: what its paper calls its dataset; by default that is what the dataset's module does.
     """
 
@@ -91,15 +96,30 @@ class Entry:
         """Why it does not count for its paper, in two words; empty if it counts, or if its verdict says so."""
         if self.kind == "question":
             return "our question"
-        if self.kind == "setting":
-            return "setting"
-        return "" if self.power or self.tone == NONE else "no power"
+        if self.kind in ("setting", "concession"):
+            return self.kind
+        return "" if self.power or self.outcome in IDLE else "no power"
+
+    @property
+    def lead(self) -> Lead:
+        """How far the method is ahead."""
+        return lead(self.row)
+
+    @property
+    def readings(self) -> str:
+        """What the word rests on where it is not the same under every reading, in words."""
+        parts = [f"depends on {self.depends_on}"] if self.outcome == "depends" else []
+        if self.outcome == "cannot tell" and self.depends_on:
+            parts.append(self.depends_on)
+        if self.grade:
+            parts.append("for this dataset, not for a fresh draw of people")
+        return "; ".join([*parts, *filter(None, [self.by_option])])
 
     @property
     def seeds(self) -> str:
         """What an undecided comparison could have seen, and how many seeds would decide it, in words."""
         detectable, needed = self.number("detectable"), self.number("seeds_needed")
-        parts = [f"{detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
+        parts = [f"an effect of {detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
         side = "against it" if OTHER_WAY in self.note else "it"
         parts += [f"{needed:.0f} seeds would decide {side}"] if math.isfinite(needed) else []
         return "; ".join(parts)
@@ -130,10 +150,15 @@ def load(path: Path) -> list[Entry]:
 def entry(line: Mapping[str, Any]) -> Entry:
     """Return a line of the scorecard by column, as the file or the program has it, as the site reads it."""
     row = {name: "" if value is None else str(value) for name, value in line.items()}
-    return Entry(row, row["kind"], row["verdict"])
+    if row["kind"] not in COMPARED or row["verdict"] in JUDGED:
+        return Entry(row, row["kind"], row["verdict"])
+    return Entry(row, row["kind"], robust(row))
 
 
-ASIDE = {"our question": "question of ours", "setting": "setting", "no power": "without power"}
+ASIDE = {
+    "our question": "question of ours", "setting": "setting", "concession": "concession",
+    "no power": "true of other models, too",
+}  # fmt: skip
 """What lines that do not count for their paper are called where they are counted together."""
 
 

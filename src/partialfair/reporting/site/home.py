@@ -41,9 +41,11 @@ def lead(verdicts: list[papers.Verdict]) -> str:
     found = Counter(one.word for one in verdicts)
     words = {
         "holds": ("holds", "hold"),
-        "partly": ("holds in part", "hold in part"),
+        "partly": ("holds in part and fails nowhere", "hold in part and fail nowhere"),
+        "mixed": ("holds in some comparisons and fails in others", "hold in some comparisons and fail in others"),
+        "depends": ("depends on how it is read", "depend on how they are read"),
         "does not hold": ("does not hold", "do not hold"),
-        "cannot tell": ("is undecided", "are undecided"),
+        "cannot tell": ("cannot be told", "cannot be told"),
     }
     parts = [f"{count(found[word])} {said[found[word] > 1]}" for word, said in words.items() if found[word]]
     if len(parts) == 1:

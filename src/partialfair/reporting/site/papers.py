@@ -10,10 +10,10 @@ from partialfair.grid.papers import Paper
 from partialfair.pages import cells
 from partialfair.reporting.site import card, comparisons, rows, strip
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.exhibits import CLAIM, Claim, measured
+from partialfair.reporting.site.exhibits import CLAIM, Claim, figure, measured
 from partialfair.reporting.site.project import OWN, Project, Shown
 from partialfair.verdicts.line import RELEASED
-from partialfair.verdicts.verdict import are_near
+from partialfair.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
 
 NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
@@ -31,6 +31,7 @@ class Verdict:
         claims: how many there are by outcome, and ``total``.
         numbers: the same of numbers that could have failed, with ``counted`` for all of them.
         comparisons: how those of the central claim came out.
+        effects: smallest and largest lead of those that hold, and of those that fail.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Verdict:
     claims: Mapping[str, int]
     numbers: Mapping[str, int]
     comparisons: Mapping[str, int] = field(default_factory=dict)
+    effects: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def of(cls, project: Project, name: str) -> "Verdict":
@@ -48,25 +50,27 @@ class Verdict:
         about, found = project.papers[name], project.verdicts.get(name)
         short = project.short(name)
         if found is None:
-            return cls(
-                name, short, about, "cannot tell", NOT_YET, {"holds": 0, "total": 0}, {"agrees": 0, "counted": 0}
-            )
+            return cls(name, short, about, "cannot tell", NOT_YET, {"total": 0}, {"counted": 0})
         counted = rows.sentence(found["because"])
         because = f"{found['explanation']} {counted}" if found["explanation"] else counted
         central = found.get("central_comparisons", {})
-        return cls(name, short, about, found["verdict"], because, found["claims"], found["numbers"], central)
+        effects = found.get("effects", [])
+        return cls(name, short, about, found["verdict"], because, found["claims"], found["numbers"], central, effects)
 
     @property
     def bar(self) -> list[tuple[str, str, int, float]]:
         """(tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
-        kinds = ((card.GOOD, "hold", "holds dominated"), (card.FAIR, "are undecided", "undecided"),
-                 (card.BAD, "fail", "fails"), (card.NONE, "were not run", "not_run"))  # fmt: skip
         found = [
-            (tone, words, sum(self.comparisons.get(name.replace("_", " "), 0) for name in names.split()))
-            for tone, words, names in kinds
+            (card.TONES[word], said[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
+            for word, said in COUNTED.items()
         ]
         total = sum(count for _, _, count in found)
         return [(tone, words, count, 100 * count / total) for tone, words, count in found if count]
+
+    @property
+    def label(self) -> str:
+        """The verdict in four words at most."""
+        return LABELS.get(self.word, self.word)
 
     @property
     def tone(self) -> str:
@@ -81,29 +85,44 @@ class Verdict:
     @property
     def brief(self) -> str:
         """The reason and the counts, without the places where the claim fails if a reason says enough."""
-        return f"{self.because.split('; it fails on')[0].rstrip('.')}." if self.paper.verdict else self.because
+        where = re.compile(r"; it fails on .*?(?=; \d+ more|\.?$)")
+        return where.sub("", self.because) if self.paper.verdict else self.because
 
     @property
     def counts(self) -> tuple[str, str]:
-        """How many claims hold and numbers agree, each as a phrase."""
-        claims, numbers = self.claims, self.numbers
-        if not claims["total"] and not numbers["counted"]:
+        """How the paper's sentences and numbers came out, every word counted, each as a phrase."""
+        if not self.claims["total"] and not self.numbers["counted"]:
             return "nothing judged yet", ""
-        held = f"{claims['holds']} of {claims['total']} claims hold"
-        held += f", {claims['partly']} in part" if claims.get("partly") else ""
-        held += f"; {claims['not run']} not tested" if claims.get("not run") else ""
-        near = f", {are_near(numbers['near'])}" if numbers.get("near") else ""
-        return held, f"{numbers['agrees']} of {numbers['counted']} numbers agree{near}" if numbers["counted"] else ""
+        phrases = of_sentences(self.claims), of_numbers(self.numbers)
+        first, second = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
+        return first, second
+
+    @property
+    def size(self) -> str:
+        """How far the method is ahead where the central claim holds, and behind where it fails."""
+        ways = (("ahead", "holds"), ("behind", "fails"))
+        return "; ".join(f"{way} {size}" for way, word in ways if (size := magnitudes(self.effects, word)))
+
+
+HEAD = ("paper", "central claim", "by how much", *COUNTED, "true, no evidence", "agree", "near", "differ")
 
 
 def markdown(project: Project) -> str:
-    """Return the table of all papers that the README shows."""
-    lines = ["| paper | verdict | matches the paper | because |", "|---|---|---|---|"]
+    """Return the table of all papers that the README shows, in which every word is counted."""
+    lines = [f"| {' | '.join(HEAD)} |", f"|{'---|' * 3}{'--:|' * (len(HEAD) - 3)}"]
     for name in project.papers:
         one = Verdict.of(project, name)
-        counts = "; ".join(filter(None, one.counts))
-        because = " ".join(one.brief.split()).replace("|", "\\|")
-        lines.append(f"| [{one.short}](papers/{name}/README.md) | **{one.word}** | {counts} | {because} |")
+        counts = [one.comparisons.get(word, 0) for word in (*COUNTED, "true of another model")]
+        judged = [one.numbers.get(word, 0) for word in ("agrees", "near", "differs")]
+        numbers = [str(count) if one.numbers.get("counted") else "–" for count in judged]
+        cells_of = [
+            f"[{one.short}](papers/{name}/README.md)",
+            f"**{one.label}**",
+            one.size,
+            *map(str, counts),
+            *numbers,
+        ]
+        lines.append(f"| {' | '.join(cells_of)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -122,16 +141,27 @@ def html(project: Project, name: str, root: str = "../") -> str:
     template = cells.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
-            root=root, name=name, verdict=verdict, paper=verdict.paper,
+            root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,
             strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
             tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
             outcomes=[comparisons.arranged(claim, titles) for claim in stated if claim.central],
             questions=grouped([entry for entry in entries if entry.kind == "question"]),
+            conceded=grouped([entry for entry in entries if entry.kind == "concession"]),
+            words=COUNTED,
             rows=[rows.of(project, shown) for shown in _shown(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
+
+
+def forest(project: Project, name: str) -> str:
+    """Return the picture of all comparisons that a paper's verdict rests on; empty if it has not been drawn."""
+    for shown in project.exhibits.values():
+        source = (project.config.params.exhibits[shown.name].model_extra or {}).get("source")
+        if shown.paper == name and source == "forest" and {"svg", "csv"} <= shown.files.keys():
+            return figure(project, shown)
+    return ""
 
 
 def claims(project: Project, name: str) -> list[Claim]:

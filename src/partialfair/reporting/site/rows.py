@@ -104,10 +104,10 @@ def _why(lines: Sequence[Entry]) -> str:
         if against and worst.noise > 0:  # of the same rows it is far smaller than the interval of ours alone
             against += f"; noise of their difference ±{worst.number('noise'):.2g}"
         return f"Clearest difference: {worst.what}{against}. {_reason(worst)}".strip()
-    open_ = [entry for entry in lines if entry.outcome == "undecided"]
+    open_ = [entry for entry in lines if entry.outcome == "cannot tell"]
     seen = [value for entry in open_ if math.isfinite(value := entry.number("detectable"))]
     ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(seen), max(seen)))) if seen else ""
-    return f"Undecided: the smallest effect that would have been seen is {ends}." if ends else ""
+    return f"Cannot be told: the smallest effect that would have been seen is {ends}." if ends else ""
 
 
 def _reason(entry: Entry) -> str:
