@@ -14,13 +14,12 @@ from typing import Any
 from snakemake.benchmark import BenchmarkRecord, write_benchmark_records
 from snakemake.executors.local import Executor as LocalExecutor
 from snakemake.executors.local import common_settings
-from snakemake.io import is_flagged
 from snakemake.shell import shell
 
 __all__ = [
     "LocalExecutor",
     "common_settings",
-    "made_anew",
+    "is_local_rule",
     "runs_as_is",
     "shell_is_plain",
     "spare_rounds",
@@ -46,9 +45,9 @@ def shell_is_plain() -> bool:
     return not shell._process_prefix and not shell._process_suffix
 
 
-def made_anew(job: Any) -> list[str]:
-    """Return the output files of a job that are not there when it begins: all but those marked ``update``."""
-    return [str(path) for path in job.output if not is_flagged(path, "update")]
+def is_local_rule(job: Any, workflow: Any) -> bool:
+    """Whether a job's rule is to run where Snakemake does: listed under ``localrules``, or ``localrule: True``."""
+    return job.rule.name in workflow._localrules or job.is_norun
 
 
 def stop_in_a_thread() -> None:
