@@ -92,6 +92,22 @@ def test_a_fault_is_told_with_its_reason():
     )
 
 
+def test_what_an_executor_says_of_a_job_is_told():
+    seen = Progress(0.0)
+    for line in (
+        "Error in rule train:\n",
+        "    message: SLURM sbatch failed. The error message was 'sbatch: error: Invalid partition name specified'.\n",
+        "    sbatch call:\n",
+        "    jobid: 3\n",
+        "Error in rule split:\n",
+        "    jobid: 4\n",
+    ):
+        seen.take(line)
+    first, second = seen.faults
+    assert first.startswith("Error in rule train: SLURM sbatch failed.") and "Invalid partition name" in first
+    assert second == "Error in rule split:"
+
+
 def test_a_fault_of_the_snakefile_is_told_with_its_reason():
     seen = Progress(0.0)
     for line in (

@@ -22,6 +22,8 @@ WILDCARDS = re.compile(r"^ {4}wildcards: (.*)")
 FINISHED = re.compile(r"^Finished jobid: (\d+)")
 COUNT = re.compile(r"^(\w+) +(\d+)$")
 JOB_FAULT = "Error in rule"
+MESSAGE = re.compile(r"^ +message: (.*)")
+"""What an executor says of a job that it could not run or that failed, below the line that names the rule."""
 LOCKED = "LockException:"
 RESUME = "`partialfair resume` (`make resume`)"
 FAULT = re.compile(
@@ -87,6 +89,8 @@ class Progress:
         elif FAULT.match(line):
             self.faults.append(line.strip())
             self.failed += line.startswith(JOB_FAULT)
+        elif self.faults and (found := MESSAGE.match(line)):
+            self.faults[-1] += f" {found[1]}"
         elif line.startswith(NOTHING):
             self.doing = "nothing to do"
         elif INTERRUPTED.match(line):
