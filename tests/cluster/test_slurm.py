@@ -113,7 +113,13 @@ def test_jobs_that_claim_a_gpu_get_one_on_a_node_that_has_it(cluster: Cluster):
 
 
 def test_short_jobs_went_in_groups_that_claim_what_one_of_them_needs(cluster: Cluster):
-    assert {job.Comment.split("_")[1] for job in cluster.jobs()} == {"tables", "train", "evaluation", "report"}
+    assert {job.Comment.split("_")[1] for job in cluster.jobs()} == {
+        "prepare",
+        "splits",
+        "train",
+        "evaluation",
+        "report",
+    }
     (evaluation,) = cluster.jobs("rule_evaluation")
     # One processor, the memory of one, and the time of all (10 minutes each).
     assert (evaluation.NumCPUs, evaluation.MinMemoryNode, evaluation.TimeLimit) == ("1", "1500M", "01:00:00")
