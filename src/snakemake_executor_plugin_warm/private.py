@@ -41,8 +41,8 @@ def runs_as_is(job: Any, workflow: Any) -> bool:
 
 def _is_cached(rule: Any, workflow: Any) -> bool:
     """Whether the output of a rule is cached between workflows."""
-    if hasattr(workflow, "is_cached_rule"):  # before Snakemake 9.20
-        return bool(workflow.is_cached_rule(rule))
+    if not hasattr(rule, "cache"):  # before Snakemake 9.20
+        return bool(workflow.cache_rules.get(rule.name))
     return bool(rule.cache and rule.cache.output)  # a rule has a cache whether or not its output is to be cached
 
 

@@ -1,3 +1,4 @@
+import signal
 import sys
 from pathlib import Path
 
@@ -5,6 +6,9 @@ import pytest
 
 from tests.warm_executor.toy import WARM, Toy
 
+# In the background of a script, pytest and all its children would ignore interrupts, which tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.platform != "linux":
     collect_ignore_glob = ["test_*.py"]  # warm processes are Linux's; elsewhere the executor is the local one
 

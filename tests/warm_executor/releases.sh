@@ -16,5 +16,5 @@ for version in "$@"; do
     cp -r tests/warm_executor "$folder/work/tests" # without the project's own __init__.py, which needs all that it imports
     ln -s "$root/src" "$folder/work/src"
     echo "Snakemake $("$folder/env/bin/python" -m snakemake --version):"
-    (cd "$folder/work" && PYTHONPATH="$folder/work" "$folder/env/bin/python" -m pytest -q -p no:cacheprovider --rootdir=. tests/warm_executor)
+    (cd "$folder/work" && PYTHONPATH="$folder/work" "$folder/env/bin/python" -m pytest -q -c /dev/null -p no:cacheprovider --rootdir=. tests/warm_executor)
 done
