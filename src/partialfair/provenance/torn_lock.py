@@ -1,7 +1,7 @@
 """The list of locks that a killed DVC leaves half-written, at which every later `dvc repro` stops.
 
-Tried with DVC 3.67.1, whose documentation knows no remedy: a torn list stops `dvc add`, `commit` and `repro`, also with
-`core.hardlink_lock`, and `dvc gc` leaves it. It lists the locks of living processes alone, so that it may be removed.
+Tried with DVC 3.67.1: a torn list stops `dvc add`, `commit` and `gc`, also with `core.hardlink_lock`, and its message names
+no command that repairs it. The list holds the locks of living processes alone, so that it may be removed.
 """
 
 import json
