@@ -2,9 +2,9 @@
 
     python -m tests.cluster.simulation        # the table of docs/cluster.md
 
-Each run is trained, then evaluated; an experiment is collected when all of its runs are. Snakemake hands out one job after
-another, drawn at random from those that are ready, as ``scheduler-subsample`` does. Times are processor seconds of
-``reports/*/runs.parquet``; downloads, tables and exhibits are not in them.
+Each run is trained, then evaluated; an experiment is collected when all of its runs are. Snakemake hands out one job
+after another, drawn at random from those that are ready, as ``scheduler-subsample`` does. Times are processor seconds
+of ``reports/*/runs.parquet``; downloads, tables and exhibits are not in them.
 """
 
 import heapq
