@@ -116,13 +116,21 @@ def test_a_fault_is_told_with_its_reason(tmp_path):
 
 def test_what_an_executor_says_is_told():
     seen = Progress(0.0)
-    refused = "SLURM sbatch failed. The error message was 'sbatch: error: Invalid partition name specified'."
-    seen.take(failure("train", f"{refused}\n    sbatch call:\n        sbatch ...\n"))
+    refused = (
+        "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: cpu",
+        "sbatch: error: Batch job submission failed: Invalid partition name specified'.",
+    )
+    seen.take(failure("train", "\n".join((*refused, "    sbatch call:", "        sbatch ...", ""))))
     seen.take(failure("split"))
     seen.take({"event": "group_error", "time": 0.0, "groupid": "splits", "job_error_info": []})
     warning = "Executor warm: a warm process cannot start (no memory), so all jobs run as with the executor local."
     seen.take({"event": None, "time": 0.0, "text": warning, "warning": True})
-    assert seen.faults == [f"Error in rule train: {refused}", "Error in rule split", "Error in group splits", warning]
+    assert seen.faults == [
+        f"Error in rule train: {'; '.join(refused)}",
+        "Error in rule split",
+        "Error in group splits",
+        warning,
+    ]
 
 
 def test_a_run_with_nothing_to_do_says_so(tmp_path):

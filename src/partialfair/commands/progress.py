@@ -90,7 +90,8 @@ class Progress:
         elif name == "job_error":
             self._running.pop(event["jobid"], None)
             self.failed += 1
-            said = (event["rule_msg"] or "").split("\n")[0]
+            # Indented lines are details, such as the whole call of sbatch.
+            said = "; ".join(line for line in (event["rule_msg"] or "").splitlines() if line == line.strip() != "")
             self.faults.append(f"Error in rule {event['rule_name']}: {said}".removesuffix(": "))
             self.faults += _sentences(event["log"] or ())
         elif name == "group_error":
