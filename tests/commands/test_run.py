@@ -123,14 +123,15 @@ def test_what_an_executor_says_is_told():
     seen.take(failure("train", "\n".join((*refused, "    sbatch call:", "        sbatch ...", ""))))
     seen.take(failure("split"))
     seen.take({"event": "group_error", "time": 0.0, "groupid": "splits", "job_error_info": []})
+    assert seen.faults == [f"Error in rule train: {'; '.join(refused)}", "Error in rule split", "Error in group splits"]
+
+
+def test_a_warning_of_an_executor_is_said_once_although_the_run_succeeds(tmp_path):
     warning = "Executor warm: a warm process cannot start (no memory), so all jobs run as with the executor local."
-    seen.take({"event": None, "time": 0.0, "text": warning, "warning": True})
-    assert seen.faults == [
-        f"Error in rule train: {'; '.join(refused)}",
-        "Error in rule split",
-        "Error in group splits",
-        warning,
-    ]
+    event = {"event": None, "text": warning, "warning": True}
+    stream = io.StringIO()
+    assert follow(saying(tmp_path, event, event), tmp_path / "run.log", stream) == 0
+    assert stream.getvalue().count(warning) == 1
 
 
 def test_a_run_with_nothing_to_do_says_so(tmp_path):

@@ -51,7 +51,8 @@ class Progress:
         done, total: steps; 0 before Snakemake has counted them.
         doing: rule and wildcards of the job that was started last, or that there is nothing to do.
         faults: a line for each error, with what the executor says of it; a job's own sentence.
-        failed: how many of them are a job's.
+        notes: warnings of an executor, which are said however the run ends.
+        failed: how many of the faults are a job's.
         interrupted: whether Snakemake ends its jobs because it was told to.
         locked: whether another run holds the folder.
         stopping: whether the run was told to end, after which no time left is said.
@@ -65,6 +66,7 @@ class Progress:
     def __init__(self, start: float, forecast: Callable[[], Forecast | None] = lambda: None) -> None:
         self.start, self.done, self.total, self.doing = start, 0, 0, "preparing"
         self.faults: list[str] = []
+        self.notes: list[str] = []
         self.failed, self.interrupted, self.locked, self.stopping = 0, False, False, False
         self._ask = forecast
         self._counts: dict[str, int] = {}
@@ -126,7 +128,7 @@ class Progress:
         elif text.startswith(("Terminating processes on user request", "Cancelling snakemake on user request")):
             self.interrupted = True
         elif warning and text.startswith("Executor "):
-            self.faults.append(text)
+            self.notes.append(text)
 
     @cached_property
     def _forecast(self) -> Forecast | None:
@@ -285,6 +287,8 @@ def follow(
         shown = _Lines(read) if verbose else None
         seen = _watch(process, _Lines.of(events), shown, stream, stop, Progress(time.time(), forecast))
     status = process.returncode
+    for note in () if verbose else dict.fromkeys(seen.notes):
+        print(note, file=stream)
     if status and not stop.number:
         for fault in () if verbose else dict.fromkeys(seen.faults or _last_line(log)):
             print(fault, file=stream)
