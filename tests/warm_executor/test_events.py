@@ -40,7 +40,7 @@ def test_a_run_is_told_in_events(toy: Toy) -> None:
     (finished,) = by_name["job_finished"]
     assert began[finished["job_id"]][1] == {"name": "good"}
     assert [(entry["done"], entry["total"]) for entry in by_name["progress"]] == [(1, 3)]
-    failed = by_name["job_error"][0]  # releases before 9.20 say it once more at the end
+    failed = by_name["job_error"][0]  # older releases say it once more at the end
     assert {entry["jobid"] for entry in by_name["job_error"]} == {failed["jobid"]}
     assert (failed["rule_name"], failed["rule_msg"]) == ("make", "The job ended with exit status 3.")
     assert failed["log"][0].split(" ")[0] == "bad.log"

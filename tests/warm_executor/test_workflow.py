@@ -125,7 +125,7 @@ def test_faults_are_those_of_their_jobs(toy: Toy) -> None:
     assert toy.output.count("The job ended with exit status 4.") == 1
     assert toy.output.count("The job was killed by signal 9 (SIGKILL).") == 1
     assert toy.output.count("The warm process of this job has died (status -9); --executor local does without it.") == 1
-    assert toy.output.count("made status.txt") >= 2  # the log of the failed job; releases before 9.20 say it once more
+    assert toy.output.count("made status.txt") >= 2  # the log of the failed job; older releases say it once more
     assert "missing.txt" in toy.output.partition("MissingOutputException")[2]
     assert "10 jobs in 2 warm processes" in toy.output
     assert not toy.processes()
