@@ -20,6 +20,8 @@ export PARTIALFAIR_PARAMS := papers/$(PAPER)/grid.yaml
 endif
 # What Snakemake's own report is on: everything, or demo_pages.
 PAGES ?= pages
+# Snakemake's plugins, each a distribution of its own.
+PLUGINS := $(notdir $(wildcard src/snakemake_*_plugin_*))
 STAGES := data splits runs evaluation report
 TORCH := 2.13.0
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
@@ -27,7 +29,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-long test-newest test-gpu test-cluster test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help demo test test-long test-newest test-gpu test-cluster test-plugins test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -75,6 +77,9 @@ test-mutation: $(VENV)/.ready  ## deliberate faults in the core, one after the o
 
 test-cluster: $(VENV)/.torch  ## the demo on a real Slurm on this machine: installs it (root, apt-get), breaks things, compares
 	tests/cluster/run.sh $(ARGS)
+
+test-plugins: $(VENV)/.ready  ## the tests of Snakemake's plugins with the oldest and the newest release that they admit
+	tests/warm_executor/releases.sh $(ARGS)
 
 resume: $(VENV)/.ready  ## continue a run that was killed: cancel or await the jobs it left, unlock, repeat its command
 	@python -m partialfair resume $(ARGS)
@@ -154,7 +159,7 @@ $(BIN)/python:
 $(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e . $(PLUGINS:%=-e src/%)
 	touch $@
 
 torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and the peers extra need; GPU=1 for the CUDA build

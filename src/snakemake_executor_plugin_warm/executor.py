@@ -4,21 +4,22 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
 from snakemake_executor_plugin_warm import private
 from snakemake_executor_plugin_warm.command import Command, parse
 from snakemake_executor_plugin_warm.options import ExecutorSettings
+from snakemake_executor_plugin_warm.pools import Pools
 from snakemake_executor_plugin_warm.process import WarmProcess, thread_variables
 
 Job = Any
 _THREADS = re.compile(r"\w+_(NUM|MAXIMUM|MAX)_THREADS")
-BLOCK = "_block"
-"""Name under which a scheduler says, in a job's ``scheduler_resources``, which block it has selected the job with."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,14 @@ class Kind:
     threads: int
     variables: tuple[tuple[str, str], ...]
 
+    def environment(self) -> dict[str, str]:
+        """Return the variables that say how many threads a job has."""
+        return {**thread_variables(self.threads), **dict(self.variables)}
+
 
 @dataclass(frozen=True)
 class Call:
-    """How a job is made in a warm process: in which kind, with what of its own in the environment."""
+    """How a job is made in a warm process: in which kind, with which further variables."""
 
     command: Command
     kind: Kind
@@ -40,12 +45,7 @@ class Call:
 
 
 class Executor(private.LocalExecutor):
-    """Snakemake's local executor, with warm processes for what they can make.
-
-    To a scheduler it offers ``dag.together_key(job)``: a value, or ``None`` for a job that must be alone. Jobs with
-    equal values may be selected as a block, marked in their ``scheduler_resources`` by an equal number under
-    ``"_block"``: they are made in one process or one after another, and the last one ends last.
-    """
+    """Snakemake's local executor, with warm processes for the jobs that they can make."""
 
     def __post_init__(self) -> None:
         """Prepare for jobs, or say why none will be warm."""
@@ -53,20 +53,16 @@ class Executor(private.LocalExecutor):
         self.settings: ExecutorSettings = self.executor_settings
         self.setup = self.settings.setup()
         self.processes: dict[Kind, WarmProcess] = {}
-        self.calls: dict[Job, tuple[int, Call | None]] = {}
         self.made_warm = self.started = 0
-        self.first_round = True
+        self.first_round, self.falling_back = True, threading.Lock()
         obstacle = _obstacle(self.settings)
         self.usable = obstacle is None
-        if obstacle is None:
-            self.dag.together_key = self.together_key
-        else:
+        if obstacle is not None:
             self.logger.warning(f"Executor warm: {obstacle}, so all jobs run as with the executor local.")
-
-    def together_key(self, job: Job) -> Hashable | None:
-        """Return what jobs must have in common to be made together, ``None`` for one that no warm process can make."""
-        call = self.call(job)
-        return None if call is None else (call.kind, call.variables, call.command.module)
+        launch, capacity = self.settings.launch_command(), self.settings.capacity()
+        self.pools = None
+        if launch and self.usable:
+            self.pools = Pools(lambda: self._start(_USUAL, launch), self.settings.pools, capacity, self)
 
     def run_jobs(self, jobs: Iterable[Job]) -> None:
         """Start what the scheduler has selected."""
@@ -74,28 +70,19 @@ class Executor(private.LocalExecutor):
             private.spare_rounds(self.workflow)
             private.stop_in_a_thread()
             self.first_round = False
-        for block in _blocks(jobs):
-            for job in block:
-                self.run_job_pre(job)
-            calls = [self.call(job) for job in block]
-            for job in block:
-                self.calls.pop(job, None)
-            if None in calls:
-                for job in block:
-                    self.run_job(job)
+        for job in jobs:
+            self.run_job_pre(job)
+            call = self._recognise(job)
+            if call is None:
+                self.run_job(job)
             else:
-                self.submit(block, [call for call in calls if call is not None])
-
-    def call(self, job: Job) -> Call | None:
-        """Return how a warm process makes a job, ``None`` if it cannot."""
-        found = self.calls.get(job)
-        if found is None or found[0] != job.attempt:
-            found = (job.attempt, self._recognise(job))
-            self.calls[job] = found
-        return found[1]
+                self.submit(job, call)
 
     def _recognise(self, job: Job) -> Call | None:
+        """Return how a warm process makes a job, ``None`` if it cannot."""
         if not (self.usable and private.runs_as_is(job, self.workflow) and private.shell_is_plain()):
+            return None
+        if self.pools is not None and private.is_local_rule(job, self.workflow):
             return None
         command = parse(job.shellcmd, self.settings.modules)
         python = None if command is None else shutil.which(command.python)
@@ -105,45 +92,71 @@ class Executor(private.LocalExecutor):
         usual = thread_variables(job.threads).items()
         early = tuple(item for item in command.variables if _THREADS.fullmatch(item[0]) and item not in usual)
         own = dict(item for item in command.variables if item not in early)
-        if folder := job.resources.get("tmpdir"):
+        folder = job.resources.get("tmpdir")
+        if folder and self.pools is None:  # a pool's machine has a folder of its own for temporary files
             own = {**dict.fromkeys(("TMPDIR", "TMP", "TEMPDIR", "TEMP"), str(folder)), **own}
         return Call(command, Kind(python, job.threads, early), tuple(own.items()))
 
-    def submit(self, block: Sequence[Job], calls: Sequence[Call]) -> None:
-        """Hand a block of jobs, or one job, to a warm process."""
-
-        async def prepare() -> None:
-            for job in block:
-                await job.prepare()
-
-        self.workflow.async_run(prepare())
-        infos = [SubmittedJobInfo(job=job) for job in block]
-        for info in infos:
-            self.report_job_submission(info)
-        first = calls[0]
+    def submit(self, job: Job, call: Call) -> None:
+        """Hand a job to a warm process."""
+        self.workflow.async_run(job.prepare())
+        info = SubmittedJobInfo(job=job)
+        self.report_job_submission(info)
         content = {
-            "module": first.command.module,
-            "variables": dict(first.variables),
-            "measure": any(job.benchmark is not None for job in block),
-            "jobs": [_described(job, call.command) for job, call in zip(block, calls, strict=True)],
+            "module": call.command.module,
+            "arguments": call.command.arguments,
+            "python": None,
+            "variables": dict(call.variables),
+            "log": call.command.log,
+            "measure": job.benchmark is not None,
         }
-        while not self._process(first.kind).submit(infos, content):
-            del self.processes[first.kind]
+        if self.pools is not None:
+            if call.kind != _USUAL:
+                content |= {
+                    "python": call.kind.python,
+                    "variables": {**call.kind.environment(), **dict(call.variables)},
+                }
+            self.pools.submit(info, content)
+            return
+        while self.usable:
+            process = self.processes.get(call.kind)
+            if process is not None and process.submit(info, content):
+                return
+            try:
+                if process is not None and not process.prepared:
+                    raise OSError(process.last_words or "it ended before it was ready")
+                self.processes[call.kind] = self._start(call.kind)
+            except OSError as error:
+                self._fall_back(str(error))
+        self.run_job(job)
 
-    def _process(self, kind: Kind) -> WarmProcess:
-        """Return the warm process of a kind, started if it is not there."""
-        if kind not in self.processes:
-            variables = {**os.environ, **thread_variables(kind.threads), **dict(kind.variables)}
-            # Pools of threads that a rehearsal starts would be missing in the forks, whose jobs would wait for them.
-            setup = self.setup if kind.threads == 1 else {**self.setup, "rehearse": None}
-            self.processes[kind] = WarmProcess(kind.python, variables, setup, self)
-            self.started += 1
-        return self.processes[kind]
+    def _start(self, kind: Kind, launch: Sequence[str] = ()) -> WarmProcess:
+        """Start a warm process of a kind."""
+        # Pools of threads that a rehearsal starts would be missing in the forks, whose jobs would wait for them.
+        setup = self.setup if kind.threads == 1 else {**self.setup, "rehearse": None}
+        self.started += 1
+        return WarmProcess(kind.python, {**os.environ, **kind.environment()}, setup, self, launch)
 
-    def made(self, task: Sequence[SubmittedJobInfo], outcome: Mapping[str, Any]) -> None:
+    def _fall_back(self, reason: str) -> None:
+        """Say once that there are no warm processes, and have none from now on."""
+        with self.falling_back:
+            if self.usable:
+                self.usable = False
+                self.logger.warning(
+                    f"Executor warm: a warm process cannot start ({reason}), so all jobs from here on run as with the "
+                    "executor local."
+                )
+
+    def ready(self, process: WarmProcess) -> None:
+        """Hand waiting jobs to a pool that has become ready; called by its thread."""
+        if self.pools is not None:
+            self.pools.ready(process)
+
+    def made(self, process: WarmProcess, info: SubmittedJobInfo, outcome: Mapping[str, Any]) -> None:
         """Tell Snakemake what has become of a job; called by a warm process's thread."""
-        info = task[outcome["index"]]
         self.made_warm += 1
+        if self.pools is not None:
+            self.pools.made(process, info)
         if outcome["status"] != 0:
             self.report_job_error(info, msg=outcome["message"])
             return
@@ -155,11 +168,22 @@ class Executor(private.LocalExecutor):
                 return
         self.report_job_success(info)
 
-    def died(self, task: Sequence[SubmittedJobInfo], indices: list[int], status: int) -> None:
-        """Count jobs whose warm process has died as failed; called by that process's thread."""
-        for index in indices:
-            message = f"The warm process of this job has died (status {status}); --executor local does without it."
-            self.report_job_error(task[index], msg=message)
+    def died(self, process: WarmProcess, left: Sequence[SubmittedJobInfo], status: int) -> None:
+        """Count the jobs of a warm process that has died as failed; run them by the shell if it has never begun."""
+        if self.pools is not None:
+            self.pools.died(process, left, status)
+        elif not process.prepared:
+            self._fall_back(f"it ended with status {status}" + (f": {process.last_words}" * bool(process.last_words)))
+            for info in left:
+                self.run_job(info.job)
+            return
+        advice = "" if self.pools else "; --executor local does without it"
+        for info in left:
+            self.report_job_error(info, msg=f"The warm process of this job has died (status {status}){advice}.")
+
+    def refused(self, info: SubmittedJobInfo, reason: str) -> None:
+        """Count a job that no pool can make as failed."""
+        self.report_job_error(info, msg=reason)
 
     def noted(self, text: str) -> None:
         """Pass on what a warm process has to say."""
@@ -168,6 +192,10 @@ class Executor(private.LocalExecutor):
     def broke(self, error: Exception) -> None:
         """Have Snakemake end with an error that came up in a warm process's thread."""
         self.workflow.scheduler.executor_error_callback(error)
+
+    def no_pools(self, reason: str) -> None:
+        """Have Snakemake end because no pool can be started."""
+        self.broke(WorkflowError(f"--warm-launch: no warm process can be started: {reason}"))
 
     def shutdown(self) -> None:
         """End the warm processes and the rest."""
@@ -180,13 +208,18 @@ class Executor(private.LocalExecutor):
         super().cancel()
 
     def _close(self) -> None:
-        for process in self.processes.values():
+        processes = [*self.processes.values(), *(self.pools.close() if self.pools else ())]
+        for process in processes:
             process.close()
-        for process in self.processes.values():
+        for process in processes:
             process.wait()
-        if self.processes:
+        if processes:
             self.logger.info(f"Executor warm: {self.made_warm} jobs in {self.started} warm processes.")
         self.processes.clear()
+
+
+_USUAL = Kind(sys.executable, 1, ())
+"""The kind of a pool; jobs of another kind are processes of their own in it."""
 
 
 def _obstacle(settings: ExecutorSettings) -> str | None:
@@ -197,16 +230,3 @@ def _obstacle(settings: ExecutorSettings) -> str | None:
     if sys.platform != "linux" or not hasattr(os, "fork"):
         return f"warm processes need Linux, this is {sys.platform}"
     return None
-
-
-def _blocks(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Put jobs together that the scheduler has selected as blocks."""
-    found: dict[Hashable, list[Job]] = {}
-    for job in jobs:
-        found.setdefault(job.scheduler_resources.get(BLOCK, job), []).append(job)
-    return list(found.values())
-
-
-def _described(job: Job, command: Command) -> dict[str, Any]:
-    """Return a job as the server knows it."""
-    return {"arguments": command.arguments, "log": command.log, "outputs": private.made_anew(job)}

@@ -1,5 +1,6 @@
 """Options of the executor: ``--warm-...`` on the command line, ``warm-...`` in a profile."""
 
+import shlex
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -28,9 +29,16 @@ class ExecutorSettings(ExecutorSettingsBase):
         "and compiles, no job has to.",
         "PACKAGE.MODULE:FUNCTION",
     )
-    together: Optional[str] = _option(
-        "Function (jobs, report) that makes a block of jobs in one process; see the plugin's README.",
-        "PACKAGE.MODULE:FUNCTION",
+    launch: Optional[str] = _option(
+        "Command that starts a warm process somewhere else, where this folder is at the same path, and passes its "
+        "standard streams on, such as `srun --ntasks=1 --cpus-per-task={cores} --mem={mem_mb}M`. Names in braces are "
+        "those of --warm-pool-resources. Without it, warm processes run here.",
+        "COMMAND",
+    )
+    pools: int = field(default=1, metadata={"help": "How many warm processes --warm-launch starts.", "metavar": "N"})
+    pool_resources: Optional[str] = _option(
+        "What the jobs that run at once in a process of --warm-launch may claim: cores, and resources of jobs.",
+        "cores=N[,NAME=N]",
     )
 
     @property
@@ -44,10 +52,35 @@ class ExecutorSettings(ExecutorSettingsBase):
         Raises:
             WorkflowError: a function is not given as PACKAGE.MODULE:FUNCTION.
         """
-        for option, value in (("rehearse", self.rehearse), ("together", self.together)):
-            if value is not None and value.count(":") != 1:
-                raise WorkflowError(f"--warm-{option} {value}: give a function as PACKAGE.MODULE:FUNCTION")
-        return {"preload": names(self.preload), "rehearse": self.rehearse, "together": self.together}
+        if self.rehearse is not None and self.rehearse.count(":") != 1:
+            raise WorkflowError(f"--warm-rehearse {self.rehearse}: give a function as PACKAGE.MODULE:FUNCTION")
+        return {"preload": names(self.preload), "rehearse": self.rehearse}
+
+    def capacity(self) -> dict[str, int]:
+        """Return what the jobs of one launched process may claim at once.
+
+        Raises:
+            WorkflowError: an entry is no NAME=N.
+        """
+        found = {"cores": 1}
+        for entry in names(self.pool_resources):
+            name, _, number = entry.partition("=")
+            if not (name.isidentifier() and number.isdecimal() and (name != "cores" or int(number))):
+                raise WorkflowError(f"--warm-pool-resources {entry}: give NAME=N, such as cores=2,mem_mb=8000")
+            found[name] = int(number)
+        return found
+
+    def launch_command(self) -> list[str]:
+        """Return the words of the launch command.
+
+        Raises:
+            WorkflowError: it cannot be split into words, or names what is no resource of a pool.
+        """
+        try:
+            return [word.format_map(self.capacity()) for word in shlex.split(self.launch or "")]
+        except (KeyError, ValueError, IndexError) as error:
+            known = ", ".join(f"{{{name}}}" for name in self.capacity())
+            raise WorkflowError(f"--warm-launch {self.launch}: {error}; it may name {known}") from None
 
 
 def names(text: str | None) -> list[str]:

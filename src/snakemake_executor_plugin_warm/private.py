@@ -1,4 +1,4 @@
-"""What the executor uses of Snakemake 9.27 that no interface of its promises, all of it.
+"""What the executor uses of Snakemake 9.14 to 9.27 that no interface of its promises, all of it.
 
 Each part has a test of its name in tests/warm_executor/test_private.py, so that an upgrade which breaks one says which.
 Besides, the executor relies on what Snakemake's own local executor uses of a job and of the workflow (``job.prepare``,
@@ -14,13 +14,12 @@ from typing import Any
 from snakemake.benchmark import BenchmarkRecord, write_benchmark_records
 from snakemake.executors.local import Executor as LocalExecutor
 from snakemake.executors.local import common_settings
-from snakemake.io import is_flagged
 from snakemake.shell import shell
 
 __all__ = [
     "LocalExecutor",
     "common_settings",
-    "made_anew",
+    "is_local_rule",
     "runs_as_is",
     "shell_is_plain",
     "spare_rounds",
@@ -35,10 +34,16 @@ def runs_as_is(job: Any, workflow: Any) -> bool:
     """Whether a job is its shell command and nothing more: no container, cache, shadow directory, repeats or group."""
     if job.is_group() or job.is_norun or not job.is_shell or job.is_shadow or job.rule.is_handover:
         return False
-    # A rule has a cache whether or not its output is to be cached.
-    cached = workflow.workflow_settings.cache is not None and job.rule.cache and job.rule.cache.output
+    cached = workflow.workflow_settings.cache is not None and _is_cached(job.rule, workflow)
     deployed = workflow.deployment_settings.deployment_method or job.resources.get("shell_exec")
     return not cached and not deployed and (job.benchmark_repeats or 1) == 1
+
+
+def _is_cached(rule: Any, workflow: Any) -> bool:
+    """Whether the output of a rule is cached between workflows."""
+    if not hasattr(rule, "cache"):  # before Snakemake 9.20
+        return bool(workflow.cache_rules.get(rule.name))
+    return bool(rule.cache and rule.cache.output)  # a rule has a cache whether or not its output is to be cached
 
 
 def shell_is_plain() -> bool:
@@ -46,9 +51,9 @@ def shell_is_plain() -> bool:
     return not shell._process_prefix and not shell._process_suffix
 
 
-def made_anew(job: Any) -> list[str]:
-    """Return the output files of a job that are not there when it begins: all but those marked ``update``."""
-    return [str(path) for path in job.output if not is_flagged(path, "update")]
+def is_local_rule(job: Any, workflow: Any) -> bool:
+    """Whether a job's rule is to run where Snakemake does: listed under ``localrules``, or ``localrule: True``."""
+    return job.rule.name in workflow._localrules or job.is_norun
 
 
 def stop_in_a_thread() -> None:

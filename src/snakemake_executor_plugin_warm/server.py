@@ -1,15 +1,16 @@
 """A process that has imported everything once and makes each job in a fork of itself.
 
-The executor starts it as ``python server.py FD``, where FD is one end of a pair of sockets. It is no child of
-Snakemake's memory, and imports the standard library alone before it does what it is told. Both sides write one JSON
-object per line. The server reads
+The executor starts it as ``python server.py``, here or by a launch command such as ``srun`` on another machine that
+shares the folder; standard input and standard output are the connection. It is no child of Snakemake's memory, and
+imports the standard library alone before it does what it is told. Both sides write one JSON object per line. The server
+reads
 
-- first ``{"preload": [MODULE], "rehearse": FUNCTION or null, "together": FUNCTION or null}``,
-- then tasks ``{"id", "module", "variables": {NAME: VALUE}, "measure", "jobs": [{"arguments", "log", "outputs"}]}``
+- first ``{"preload": [MODULE], "rehearse": FUNCTION or null}``,
+- then jobs ``{"id", "module", "arguments", "python", "variables": {NAME: VALUE}, "log", "measure"}``; ``python`` is the
+  interpreter of a job that needs a process of its own, else null
 
-and writes ``{"note": TEXT}`` and, per job, ``{"id", "index", "status", "message", "usage"}``. The jobs of a task are
-made one after another, or together by the hook; the last one is told when nothing of its task runs any more.
-When the connection ends, so do the jobs and the server.
+and writes ``{"note": TEXT}``, ``{"ready": true}`` once it has prepared, and, per job, ``{"id", "status", "message",
+"usage"}``. When the connection ends, so do the jobs and the server.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import json
 import os
 import selectors
 import signal
-import socket
 import sys
 import threading
 import time
@@ -46,35 +46,48 @@ WATCH = 0.5
 
 
 @dataclass
-class Task:
-    """Jobs to be made in a row; indices of those still to be made."""
-
-    content: dict[str, Any]
-    waiting: list[int]
-    again: bool = False  # a process has begun them before
-    last: dict[str, Any] | None = None  # what is to be told of the last job
-
-
-@dataclass
 class Process:
-    """A fork at work: the jobs it makes, what it has written so far, when it began."""
+    """A fork at work: the number of its job, what it has written so far, when it began."""
 
-    task: Task
-    indices: list[int]
-    together: bool
+    number: int
     pipe: int
     started: float
     text: bytearray = field(default_factory=bytearray)
-    usage: dict[str, float] = field(default_factory=dict)
+
+
+class Connection:
+    """Standard input and output; what this process prints goes to standard error instead."""
+
+    def __init__(self) -> None:
+        self.input, self.output = os.dup(0), os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)
+
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when something has come."""
+        return self.input
+
+    def recv(self, size: int) -> bytes:
+        """Read what has come, nothing at the end."""
+        return os.read(self.input, size)
+
+    def sendall(self, text: bytes) -> None:
+        """Write a text."""
+        while text:
+            text = text[os.write(self.output, text) :]
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.input)
+        os.close(self.output)
 
 
 class Server:
     """Takes tasks from a connection and forks."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection, self.text = connection, bytearray()
         self.at_work: dict[int, Process] = {}
-        self.together: str | None = None
         self.ready = False
         self.selector = selectors.DefaultSelector()
         self.wake = _wake_for_children()
@@ -96,7 +109,7 @@ class Server:
 
     def receive(self) -> bool:
         """Read from the connection; return whether it still stands."""
-        with suppress(ConnectionError):
+        with suppress(OSError):
             if new := self.connection.recv(1 << 16):
                 self.text += new
                 for line in _lines(self.text):
@@ -105,23 +118,21 @@ class Server:
         return False
 
     def take(self, content: dict[str, Any]) -> None:
-        """Prepare for work by the first line, begin a task by any other."""
+        """Prepare for work by the first line, begin a job by any other."""
         if self.ready:
-            task = Task(content, list(range(len(content["jobs"]))))
-            self.begin(task, together=self.together is not None and len(task.waiting) > 1)
+            self.begin(content)
         else:
-            self.ready, self.together = True, content["together"]
+            self.ready = True
             done = _ends_with_parent()
             for name in content["preload"]:
                 self.attempt(f"--warm-preload {name}", partial(importlib.import_module, name))
-            if content["together"] is not None:
-                self.attempt(f"--warm-together {content['together']}", partial(forked_job.named, content["together"]))
             if content["rehearse"] is not None:
                 self.attempt(f"--warm-rehearse {content['rehearse']}", partial(forked_job.call, content["rehearse"]))
             # What is here stays: no fork shall look through it for garbage, which would copy it.
             gc.collect()
             gc.freeze()
             done()  # from here on the connection says whether Snakemake is there; a thread would be lost in the forks
+            self.send({"ready": True})
 
     def attempt(self, option: str, action: Callable[[], object]) -> None:
         """Do what an option asks for; jobs do without it if it fails."""
@@ -131,9 +142,8 @@ class Server:
             traceback.print_exc()
             self.send({"note": f"{option} failed ({type(error).__name__}: {error}); jobs run without it"})
 
-    def begin(self, task: Task, together: bool) -> None:
-        """Fork for all waiting jobs of a task, or for the first of them."""
-        indices = list(task.waiting) if together else task.waiting[:1]
+    def begin(self, job: dict[str, Any]) -> None:
+        """Fork for a job."""
         read, write = os.pipe()
         server = os.getpid()
         sys.stdout.flush()
@@ -143,29 +153,24 @@ class Server:
         except OSError as error:
             os.close(read)
             os.close(write)
-            for index in list(task.waiting):
-                self.tell(task, index, 1, f"No process can be had: {error}.", {})
-            self.go_on(task)
+            self.tell(job["id"], 1, f"No process can be had: {error}.", {})
             return
         if pid == 0:
-            self.become_child(task, indices, together, server, read, write)
+            self.become_child(job, server, read, write)
         os.close(write)
         os.set_blocking(read, False)
         self.selector.register(read, selectors.EVENT_READ)
-        self.at_work[pid] = Process(task, indices, together, read, time.monotonic())
+        self.at_work[pid] = Process(job["id"], read, time.monotonic())
 
-    def become_child(
-        self, task: Task, indices: list[int], together: bool, server: int, read: int, write: int
-    ) -> NoReturn:
-        """Let go of what is the server's, make jobs, end."""
+    def become_child(self, job: dict[str, Any], server: int, read: int, write: int) -> NoReturn:
+        """Let go of what is the server's, make the job, end."""
         try:
             self.connection.close()
             self.selector.close()
             others = (process.pipe for process in self.at_work.values())
             for descriptor in (read, self.wake, signal.set_wakeup_fd(-1), *others):
                 os.close(descriptor)
-            hook = self.together if together else None
-            forked_job.run(task.content, indices, hook, task.again, server, write)
+            forked_job.run(job, server, write)
         except BaseException:
             traceback.print_exc()  # such as a log that cannot be written
         finally:
@@ -176,14 +181,6 @@ class Server:
         with suppress(BlockingIOError):
             while new := os.read(process.pipe, 1 << 16):
                 process.text += new
-        for line in _lines(process.text):
-            report = json.loads(line)
-            if process.together:
-                for index in report["indices"]:
-                    if index in process.task.waiting:
-                        self.tell(process.task, index, report["status"], report["message"], report["usage"])
-            else:
-                process.usage = report["usage"]
 
     def reap(self) -> None:
         """See to the forks that have ended."""
@@ -201,35 +198,15 @@ class Server:
                 self.ended(process, os.waitstatus_to_exitcode(status), counted)
 
     def ended(self, process: Process, status: int, counted: Any) -> None:
-        """Tell what has become of the jobs of a fork; go on with those that it has not made."""
-        task = process.task
-        if process.together:
-            if task.waiting:
-                count, log = len(task.waiting), task.content["jobs"][process.indices[0]]["log"]
-                self.send({"note": f"{self.together} {_ending(status)}; {count} jobs are made one by one; see {log}"})
-                task.again = True
-        else:
-            seconds = time.monotonic() - process.started
-            usage = {**process.usage, "seconds": seconds, "cpu": counted.ru_utime + counted.ru_stime}
-            usage["rss"] = counted.ru_maxrss * 1024
-            self.tell(task, process.indices[0], status, "" if status == 0 else f"The job {_ending(status)}.", usage)
-        self.go_on(task)
+        """Tell what has become of a job whose fork has ended."""
+        usage = json.loads(process.text) if process.text.endswith(b"\n") else {}
+        usage |= {"seconds": time.monotonic() - process.started, "cpu": counted.ru_utime + counted.ru_stime}
+        usage["rss"] = counted.ru_maxrss * 1024
+        self.tell(process.number, status, "" if status == 0 else f"The job {_ending(status)}.", usage)
 
-    def go_on(self, task: Task) -> None:
-        """Begin the next job of a task, or tell of its last one if there is none."""
-        if task.waiting:
-            self.begin(task, together=False)
-        elif task.last is not None:
-            self.send(task.last)
-
-    def tell(self, task: Task, index: int, status: int, message: str, usage: dict[str, float]) -> None:
-        """Tell that a job has been made or has failed; of the last one of a task, later."""
-        task.waiting.remove(index)
-        outcome = {"id": task.content["id"], "index": index, "status": status, "message": message, "usage": usage}
-        if index == len(task.content["jobs"]) - 1:
-            task.last = outcome
-        else:
-            self.send(outcome)
+    def tell(self, number: int, status: int, message: str, usage: dict[str, float]) -> None:
+        """Tell that a job has been made or has failed."""
+        self.send({"id": number, "status": status, "message": message, "usage": usage})
 
     def send(self, content: dict[str, Any]) -> None:
         """Write a line, unless nobody reads any more."""
@@ -293,12 +270,12 @@ def _wake_for_children() -> int:
 
 
 def main() -> None:
-    """Serve the connection whose descriptor is the argument."""
+    """Serve the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the jobs; the executor ends the server
     # As in `python -m`: the working directory comes first, not the folder of this file.
     if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
         sys.path[0] = os.getcwd()
-    server = Server(socket.socket(fileno=int(sys.argv[1])))
+    server = Server(Connection())
     try:
         server.serve()
     finally:

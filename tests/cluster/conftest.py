@@ -18,6 +18,7 @@ from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project, sha
 
 Result = TypeVar("Result")
 SLURM = os.environ.get("PARTIALFAIR_SLURM")
+SLURM_SH = Path(__file__).with_name("slurm.sh")
 collect_ignore_glob = [] if SLURM else ["test_*.py"]
 
 PARTITIONS = """
@@ -58,15 +59,15 @@ class Cluster(Project):
 
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def start(self, *arguments: str, module: str = "snakemake") -> subprocess.Popen[str]:
-        """Start Snakemake with the shipped profile (or ``partialfair``) in the background."""
-        profile = ("--workflow-profile", "workflow/profiles/slurm") if module == "snakemake" else ()
+    def start(self, *arguments: str, module: str = "snakemake", profile: str = "slurm") -> subprocess.Popen[str]:
+        """Start Snakemake with a shipped profile (or ``partialfair``) in the background."""
+        options = ("--workflow-profile", f"workflow/profiles/{profile}") if module == "snakemake" else ()
         environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
         environment |= {"PYTHONPATH": "src"} if module == "partialfair" else {}
         self.log.touch()
         with self.log.open("a") as log:
             run = subprocess.Popen(
-                [sys.executable, "-m", module, *profile, *arguments],
+                [sys.executable, "-m", module, *options, *arguments],
                 cwd=self.folder,
                 env=environment,
                 stdout=log,
@@ -125,6 +126,22 @@ def wait_for(condition: Callable[[], Result], what: str, log: Path, limit: float
             raise AssertionError(f"waited {limit:.0f} s for {what}\n{log.read_text()[-6000:]}")
         time.sleep(0.3)
     return answer
+
+
+def kill_node(node: str, job: str) -> None:
+    """Kill all that runs on a node at once: the daemons of its job, its own, the job."""
+    daemon = int((Path(str(SLURM)) / f"run/{node}.pid").read_text())
+    steps = subprocess.run(["pgrep", "-f", rf"^slurmstepd: \[{job}\."], capture_output=True, text=True).stdout.split()
+    assert steps
+    for process in (daemon, *map(int, steps)):
+        os.kill(process, signal.SIGKILL)
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes().split(b"\0")
+            if f"SLURM_JOB_ID={job}".encode() in environment:
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:
+            continue
 
 
 @pytest.fixture(scope="session")

@@ -4,18 +4,15 @@ The tests are chapters: each begins where the one before it ended.
 """
 
 import os
-import signal
 import subprocess
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cluster.conftest import GATES, SLURM, Cluster, wait_for
+from tests.cluster.conftest import GATES, SLURM, SLURM_SH, Cluster, kill_node, wait_for
 from tests.workflow.project import Project
 
 RUNS = 2 * len(GATES)
-SLURM_SH = Path(__file__).with_name("slurm.sh")
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +56,6 @@ def test_a_job_goes_back_to_the_queue_when_its_node_dies(cluster: Cluster, seeds
     (again,) = cluster.training(seed)
     assert (again.JobId, again.Restarts) == (job.JobId, "1")
     assert {node, again.NodeList} == {"g1", "g2"}
-
-
-def kill_node(node: str, job: str) -> None:
-    """Kill all that runs on a node at once: the daemons of its job, its own, the job."""
-    daemon = int((Path(str(SLURM)) / f"run/{node}.pid").read_text())
-    steps = subprocess.run(["pgrep", "-f", rf"^slurmstepd: \[{job}\."], capture_output=True, text=True).stdout.split()
-    assert steps
-    for process in (daemon, *map(int, steps)):
-        os.kill(process, signal.SIGKILL)
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (process / "environ").read_bytes().split(b"\0")
-            if f"SLURM_JOB_ID={job}".encode() in environment:
-                os.kill(int(process.name), signal.SIGKILL)
-        except OSError:
-            continue
 
 
 def test_resume_refuses_while_snakemake_runs(cluster: Cluster, run: subprocess.Popen[str]):
@@ -132,7 +113,13 @@ def test_jobs_that_claim_a_gpu_get_one_on_a_node_that_has_it(cluster: Cluster):
 
 
 def test_short_jobs_went_in_groups_that_claim_what_one_of_them_needs(cluster: Cluster):
-    assert {job.Comment.split("_")[1] for job in cluster.jobs()} == {"tables", "train", "evaluation", "report"}
+    assert {job.Comment.split("_")[1] for job in cluster.jobs()} == {
+        "prepare",
+        "splits",
+        "train",
+        "evaluation",
+        "report",
+    }
     (evaluation,) = cluster.jobs("rule_evaluation")
     # One processor, the memory of one, and the time of all (10 minutes each).
     assert (evaluation.NumCPUs, evaluation.MinMemoryNode, evaluation.TimeLimit) == ("1", "1500M", "01:00:00")

@@ -1,14 +1,16 @@
 """`partialfair run`: one line of progress, the whole output in a file, and a near name for a target that is none."""
 
 import io
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,16 +20,14 @@ from partialfair.commands.progress import Progress, at_times, follow
 from partialfair.grid.config import load_config
 from tests.workflow.project import ROOT
 
-LOG = """
-rule train:
-    wildcards: experiment=demo, dataset=simulated, algorithm=idca, kappa=0.1, seed=0
-3 of 12 steps (25%) done
-Error in rule evaluate:
-"""
+RECORDED = Path(__file__).with_name("recorded_run.jsonl")
 
 
 CHILD = """
-import signal, sys, time
+import json, signal, sys, time
+def say(**event):
+    with open(sys.argv[2], "a") as stream:
+        stream.write(json.dumps({"time": time.time(), **event}) + "\\n")
 def term(*_):
     global stopping
     stopping = True
@@ -35,16 +35,17 @@ def term(*_):
 stopping = False
 signal.signal(signal.SIGTERM, term)
 try:
-    print("Error in rule evaluate:", flush=True)
+    say(event="job_error", jobid=1, rule_name="evaluate", rule_msg=None, log=[])
+    say(event="progress", done=3, total=12)
     print("3 of 12 steps (25%) done", flush=True)
     while not (stopping and sys.argv[1] == "obedient"):
         time.sleep(0.05)
 except KeyboardInterrupt:
-    print("Terminating processes on user request, this might take some time.", flush=True)
+    say(event=None, text="Terminating processes on user request, this might take some time.", warning=False)
     time.sleep(4)
     print("saved", flush=True)
     raise SystemExit(0 if sys.argv[1] == "content" else 1)
-print("WorkflowError:", flush=True)
+say(event="error", exception="WorkflowError", text="WorkflowError:\\nAt least one job did not complete successfully.")
 raise SystemExit(1)
 """
 PARENT = """
@@ -52,111 +53,167 @@ import sys
 from pathlib import Path
 from partialfair.commands.progress import follow
 child, log, manner = sys.argv[1:]
-sys.exit(follow([sys.executable, child, manner], Path(log), sys.stdout, again=lambda: "do it again"))
+events = str(Path(log).with_suffix(".jsonl"))
+sys.exit(follow([sys.executable, child, manner, events], Path(log), sys.stdout, again=lambda: "do it again"))
 """
 
 
-def test_a_log_becomes_one_line():
+def begin(number: int, rule: str, now: float, **wildcards: str) -> dict[str, Any]:
+    return {"event": "job_info", "time": now, "jobid": number, "rule_name": rule, "wildcards": wildcards, "threads": 1}
+
+
+def finish(number: int, now: float) -> dict[str, Any]:
+    return {"event": "job_finished", "time": now, "job_id": number}
+
+
+def progress(done: int, total: int) -> dict[str, Any]:
+    return {"event": "progress", "time": 0.0, "done": done, "total": total}
+
+
+def planned(**stats: int) -> dict[str, Any]:
+    return {"event": "run_info", "time": 0.0, "stats": {**stats, "total": sum(stats.values())}}
+
+
+def failure(rule: str, message: str | None = None, log: Sequence[str] = ()) -> dict[str, Any]:
+    return {"event": "job_error", "time": 0.0, "jobid": 1, "rule_name": rule, "rule_msg": message, "log": list(log)}
+
+
+def test_events_become_one_line():
     seen = Progress(start=100.0)
     assert seen.text(101.0) == "0:01  preparing"
-    for line in LOG.strip().splitlines():
-        seen.take(line + "\n")
-    line = "3 of 12 steps (25%)  0:30, about 1:30 left  1 failed  train demo, simulated, idca, 0.1, 0"
-    assert seen.text(130.0) == line
-    seen.take("12 of 12 steps (100%) done\n")
+    wildcards = {"experiment": "demo", "dataset": "simulated", "algorithm": "idca", "kappa": "0.1", "seed": "0"}
+    for event in (begin(1, "train", 110.0, **wildcards), progress(3, 12), failure("evaluate")):
+        seen.take(event)
+    assert seen.text(130.0) == "3 of 12 steps (25%)  0:30  1 failed  train demo, simulated, idca, 0.1, 0"
+    seen.take(progress(12, 12))
     assert "left" not in seen.text(4000.0) and "1:05:00" in seen.text(4000.0)
 
 
-def test_a_fault_is_told_with_its_reason():
+def test_a_fault_is_told_with_its_reason(tmp_path):
+    log = tmp_path / "prepare.log"
+    log.write_text("reading\npartialfair: loans.csv: no column 'sex'\n")
     seen = Progress(0.0)
-    for line in (
-        "Error in rule prepare:\n",
-        "partialfair: loans.csv: no column 'sex'\n",
-        "WorkflowError:\n",
-        "  why\n",
-    ):
-        seen.take(line)
-    assert seen.faults == ["Error in rule prepare:", "partialfair: loans.csv: no column 'sex'", "WorkflowError: why"]
+    seen.take(failure("prepare", log=[str(log), str(tmp_path / "missing.log")]))
+    seen.take({"event": "error", "time": 0.0, "exception": "WorkflowError", "text": "WorkflowError:\n  why\n"})
+    assert seen.faults == ["Error in rule prepare", "partialfair: loans.csv: no column 'sex'", "WorkflowError: why"]
     assert seen.failed == 1
+    texts = {
+        'InputFunctionException in rule train in file "workflow/rules/runs.smk", line 4:\nError:\n'
+        "  DataError: loans.csv: no column 'sex'\nWildcards:\n": (
+            'InputFunctionException in rule train in file "workflow/rules/runs.smk", line 4: Error: '
+            "DataError: loans.csv: no column 'sex'"
+        ),
+        'WorkflowError in file "/project/Snakefile", line 30:\nmine.py, line 43: invalid syntax; correct it\n'
+        '  File "/project/Snakefile", line 30, in <module>\n': (
+            'WorkflowError in file "/project/Snakefile", line 30: mine.py, line 43: invalid syntax; correct it'
+        ),
+    }
+    for text, told in texts.items():
+        seen = Progress(0.0)
+        seen.take({"event": "error", "time": 0.0, "exception": "WorkflowError", "text": text})
+        assert seen.faults == [told]
+
+
+def test_what_an_executor_says_is_told():
     seen = Progress(0.0)
-    for line in (
-        'InputFunctionException in rule train in file "workflow/rules/runs.smk", line 4:\n',
-        "Error:\n",
-        "  DataError: loans.csv: no column 'sex'\n",
-        "Wildcards:\n",
-    ):
-        seen.take(line)
-    (fault,) = seen.faults
-    assert fault.startswith("InputFunctionException in rule train") and fault.endswith(
-        "DataError: loans.csv: no column 'sex'"
+    refused = (
+        "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: cpu",
+        "sbatch: error: Batch job submission failed: Invalid partition name specified'.",
     )
+    seen.take(failure("train", "\n".join((*refused, "    sbatch call:", "        sbatch ...", ""))))
+    seen.take(failure("split"))
+    seen.take({"event": "group_error", "time": 0.0, "groupid": "splits", "job_error_info": []})
+    assert seen.faults == [f"Error in rule train: {'; '.join(refused)}", "Error in rule split", "Error in group splits"]
 
 
-def test_a_fault_of_the_snakefile_is_told_with_its_reason():
-    seen = Progress(0.0)
-    for line in (
-        'WorkflowError in file "/project/Snakefile", line 30:\n',
-        "algorithms/mine.py, line 43: invalid syntax; correct it\n",
-        '  File "/project/Snakefile", line 30, in <module>\n',
-    ):
-        seen.take(line)
-    assert seen.faults == [
-        'WorkflowError in file "/project/Snakefile", line 30: algorithms/mine.py, line 43: invalid syntax; correct it'
-    ]
+def test_a_warning_of_an_executor_is_said_once_although_the_run_succeeds(tmp_path):
+    warning = "Executor warm: a warm process cannot start (no memory), so all jobs run as with the executor local."
+    event = {"event": None, "text": warning, "warning": True}
+    stream = io.StringIO()
+    assert follow(saying(tmp_path, event, event), tmp_path / "run.log", stream) == 0
+    assert stream.getvalue().count(warning) == 1
 
 
 def test_a_run_with_nothing_to_do_says_so(tmp_path):
-    script = 'print("Nothing to be done (all requested files are present and up to date).", end="")'
+    text = "Nothing to be done (all requested files are present and up to date)."
     stream = io.StringIO()
-    assert follow([sys.executable, "-c", script], tmp_path / "run.log", stream) == 0
+    assert follow(saying(tmp_path, {"event": None, "text": text, "warning": False}), tmp_path / "run.log", stream) == 0
     assert stream.getvalue().splitlines()[-1].endswith("  nothing to do")
 
 
-PLANNED = """
-Job stats:
-job         count
---------  -------
-split           2
-train           3
-evaluate        3
-total           8
+def saying(folder: Path, *events: dict[str, Any], status: int = 0) -> list[str]:
+    """A command that writes these events as the plug-in does."""
+    lines = "".join(json.dumps({"time": 0.0, **event}) + "\n" for event in events)
+    path = str(folder / "run.jsonl")
+    script = f"from pathlib import Path; Path({path!r}).write_text({lines!r}); raise SystemExit({status})"
+    return [sys.executable, "-c", script]
 
-localrule train:
-    jobid: 7
-    wildcards: experiment=demo, dataset=simulated, algorithm=alm, kappa=0.1, seed=0
-Finished jobid: 7 (Rule: train)
-1 of 8 steps (12%) done
-"""
+
+RUN = {"experiment": "demo", "dataset": "simulated", "algorithm": "alm", "seed": "0"}
 
 
 def test_the_time_left_follows_what_the_runs_took_before():
-    """A run of 3 s is done; two of 30 s in the mean, and five steps besides, are not."""
+    """Runs take twice what they took before: one of 3 s is done, two of 30 s in the mean and five steps are not."""
     runs = {
         f"data/runs/demo/simulated/alm/kappa={kappa}/seed=0": spent
         for kappa, spent in (("0.1", 3.0), ("0.2", 57.0), ("0.3", 30.0), ("inf", 1000.0))
     }
     seen = Progress(0.0, lambda: Forecast(runs, frozenset(run for run in runs if "inf" not in run)))
-    for line in PLANNED.strip().splitlines():
-        seen.take(line + "\n")
-    assert "about 0:57 left" not in seen.text(3.0) and "about 1:30 left" in seen.text(3.0)  # 30 + 57 + 5 * 0.6 s
-    for text in (
-        "localrule evaluate:",
-        "    jobid: 8",
-        "Finished jobid: 8 (Rule: evaluate)",
-        "2 of 8 steps (25%) done",
-    ):
-        seen.take(text + "\n")
-    assert "about 1:29 left" in seen.text(3.6)
-    for job in range(9, 14):  # runs that took longer than ever before do not leave the others no time
-        seen.take("    jobid: " + str(job) + "\n")
-        seen._work[str(job)] = 40.0
-        seen.take(f"Finished jobid: {job} (Rule: train)\n")
-    seen.take("7 of 8 steps (88%) done\n")
-    assert "about 0:01 left" in seen.text(300.0)
-    blind = Progress(0.0)
-    for line in PLANNED.strip().splitlines():
-        blind.take(line + "\n")
-    assert "about 0:21 left" in blind.text(3.0)
+    for event in (planned(split=2, train=3, evaluate=3), begin(1, "split", 0.0), finish(1, 20.0), progress(1, 8)):
+        seen.take(event)
+    assert seen.left(20.0) is None  # the first step has waited for processes to start
+    for event in (begin(2, "train", 20.0, **RUN, kappa="0.1"), finish(2, 26.0), progress(2, 8)):
+        seen.take(event)
+    assert seen.left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
+    seen.take(begin(3, "train", 26.0, **RUN, kappa="0.2"))
+    assert seen.left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
+    # It moves while a long step runs, and a step that takes longer than ever before leaves the others their time.
+    assert seen.left(76.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6) - 50)
+    assert seen.left(900.0) == pytest.approx(2 * (30.0 + 4 * 0.6))
+
+
+def test_steps_side_by_side_share_the_time_left_but_for_the_longest():
+    seen = Progress(0.0)
+    seen.take(planned(train=6))
+    for number in range(3):
+        seen.take(begin(number, "train", 0.0))
+    seen.take(finish(0, 10.0))
+    seen.take(progress(1, 6))
+    seen.take(begin(3, "train", 10.0))
+    seen.take(finish(3, 20.0))
+    seen.take(progress(2, 6))
+    assert seen.left(20.0) == pytest.approx(20.0 / 3)  # two to come, and two that should have been done
+    seen.take(begin(4, "train", 20.0))
+    seen.take(begin(5, "train", 20.0))
+    assert seen.left(20.0) == pytest.approx(10.0)
+
+
+def test_nothing_is_said_of_the_time_left_after_the_run_was_told_to_end():
+    seen = Progress(0.0)
+    for event in (planned(train=9), begin(1, "train", 0.0), finish(1, 5.0), begin(2, "train", 5.0), finish(2, 10.0)):
+        seen.take(event)
+    seen.take(progress(2, 9))
+    assert "left" in seen.text(10.0)
+    seen.stopping, seen.doing = True, "stopping"
+    seen.take(begin(3, "train", 10.0))
+    assert "left" not in seen.text(10.0) and seen.text(10.0).endswith("stopping")
+
+
+def test_the_time_left_of_a_recorded_run_is_near_the_truth(monkeypatch: pytest.MonkeyPatch):
+    """The demo on two busy cores, with the forecast of the committed results and without any."""
+    monkeypatch.chdir(ROOT)
+    events = [json.loads(line) for line in RECORDED.read_text().splitlines()]
+    config = load_config(Path("params.yaml"))
+    begun, ended = events[0]["time"], events[-1]["time"]
+    for forecast in (lambda: recorded(config, ["demo"]), lambda: None):
+        seen, errors = Progress(begun, forecast), []
+        for event in events:
+            seen.take(event)
+            left = seen.left(event["time"])
+            if left is not None and event["time"] > begun + 0.3 * (ended - begun):
+                errors.append((left + event["time"] - begun) / (ended - begun))
+        assert len(errors) > 50
+        assert min(errors) > 0.6 and max(errors) < 1.6
 
 
 def test_a_run_never_made_counts_as_the_nearest_ones():
@@ -176,10 +233,14 @@ def test_a_run_never_made_counts_as_the_nearest_ones():
 
 
 def test_nothing_is_said_of_the_time_left_before_enough_is_done():
-    seen = Progress(0.0, lambda: Forecast({"data/runs/demo/simulated/alm/kappa=0.1/seed=0": 300.0}))
-    for line in PLANNED.replace("localrule train", "localrule split").strip().splitlines():
-        seen.take(line + "\n")
-    assert "left" not in seen.text(30.0) and "1 of 8 steps (12%)" in seen.text(30.0)
+    run = RUN | {"kappa": "0.1"}
+    folder = "data/runs/{experiment}/{dataset}/{algorithm}/kappa={kappa}/seed={seed}".format(**run)
+    seen = Progress(0.0, lambda: Forecast({folder: 300.0}))
+    for event in (planned(split=2, train=3), begin(1, "split", 0.0), finish(1, 1.0), begin(2, "split", 1.0)):
+        seen.take(event)
+    for event in (finish(2, 2.0), progress(2, 5)):
+        seen.take(event)
+    assert "left" not in seen.text(2.0) and "2 of 5 steps (40%)" in seen.text(2.0)
 
 
 def test_what_runs_took_is_read_from_the_committed_tables(monkeypatch: pytest.MonkeyPatch):
@@ -217,13 +278,48 @@ def test_without_a_terminal_a_line_is_said_at_times():
 
 
 def test_output_goes_to_the_file_and_the_status_is_the_commands(tmp_path):
-    script = 'print("1 of 2 steps (50%) done"); print("Error in rule train:"); raise SystemExit(3)'
+    command = saying(tmp_path / "logs", progress(1, 2), failure("train", "The job ended with exit status 3."), status=3)
+    command[-1] = f"print('all of it', flush=True); {command[-1]}"
     stream, log = io.StringIO(), tmp_path / "logs" / "run.log"
-    assert follow([sys.executable, "-c", script], log, stream) == 3
-    assert "1 of 2 steps (50%) done" in log.read_text()
+    assert follow(command, log, stream) == 3
+    assert log.read_text() == "all of it\n"
     shown = stream.getvalue()
-    assert "Error in rule train:" in shown and f"failed with status 3; the whole output is in {log}" in shown
+    assert "Error in rule train: The job ended with exit status 3.\n" in shown
+    assert f"failed with status 3; the whole output is in {log}" in shown
     assert len(shown.splitlines()) <= 4
+
+
+def test_a_command_that_ends_before_its_first_event_has_the_last_word(tmp_path):
+    stream = io.StringIO()
+    script = "raise SystemExit('snakemake: error: unrecognized arguments: --nonsense')"
+    assert follow([sys.executable, "-c", script], tmp_path / "run.log", stream) == 1
+    assert "snakemake: error: unrecognized arguments: --nonsense\n" in stream.getvalue()
+
+
+def test_snakemake_itself_is_followed_by_its_events(tmp_path, monkeypatch):
+    """What the plug-in writes is what is read: steps, a job that fails with its own sentence, and a lock."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    Path("Snakefile").write_text(
+        "rule all:\n    input: 'a.txt', 'b.txt'\n\n"
+        "rule good:\n    output: 'a.txt'\n    shell: 'touch {output}'\n\n"
+        "rule bad:\n    output: 'b.txt'\n    log: 'bad.log'\n"
+        "    shell: \"echo 'partialfair: loans.csv: no column' > {log}; exit 3\"\n"
+    )
+    options = ["--cores", "1", "--executor", "local", "--scheduler", "greedy", "--keep-going"]
+    command = [sys.executable, "-m", "snakemake", *options]
+    stream = io.StringIO()
+    assert follow(command, Path("logs/run.log"), stream) == 1
+    told = stream.getvalue()
+    assert "1 of 3 steps (33%)" in told and "1 failed" in told
+    assert "Error in rule bad\npartialfair: loans.csv: no column\n" in told
+    assert "1 of 3 steps" in Path("logs/run.log").read_text()  # Snakemake's own output is whole
+    locks = Path(".snakemake/locks")
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text("b.txt\n")
+    stream = io.StringIO()
+    assert follow(command, Path("logs/run.log"), stream) == 1
+    assert "another run is under way in this folder" in stream.getvalue()
 
 
 class Followed:
@@ -311,13 +407,13 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_line_that_is_written_in_parts_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_event_that_is_written_in_parts_is_read_as_one(tmp_path: Path):
     script = (
         "import sys, time\n"
-        "for part in ('12 of 34 st', 'eps (35%) done\\nError in rule tr', 'ain:\\n', 'x'):\n"
-        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.5)\n"
+        "stream = open(sys.argv[1], 'w')\n"
+        'for part in (\'{"time": 0, "event": "progr\', \'ess", "done": 12, "total": 34}\\n{"time": 0\'):\n'
+        "    stream.write(part); stream.flush(); time.sleep(0.5)\n"
     )
-    seen, take = [], Progress.take
-    monkeypatch.setattr(Progress, "take", lambda self, line: (seen.append(line), take(self, line)))
-    follow([sys.executable, "-c", script], tmp_path / "run.log", io.StringIO())
-    assert [line for line in seen if line] == ["12 of 34 steps (35%) done", "Error in rule train:", "x"]
+    stream = io.StringIO()
+    assert follow([sys.executable, "-c", script, str(tmp_path / "run.jsonl")], tmp_path / "run.log", stream) == 0
+    assert "12 of 34 steps (35%)" in stream.getvalue()

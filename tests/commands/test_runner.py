@@ -171,7 +171,13 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
     asked: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(runner, "recorded", lambda grid, targets: asked.append((grid, list(targets))))
     monkeypatch.setattr("partialfair.grid.config.load_config", str)
-    script = f"print({LOG!r})"
+    events = [
+        {"event": "run_info", "time": 1.0, "stats": {"train": 2, "total": 2}},
+        {"event": "job_info", "time": 1.0, "jobid": 1, "rule_name": "train", "wildcards": {"seed": "0"}},
+        {"event": "progress", "time": 2.0, "done": 1, "total": 2},
+    ]
+    lines = "".join(json.dumps(event) + "\n" for event in events)
+    script = f"print({LOG!r}); open({str(runner.LOG.with_suffix('.jsonl'))!r}, 'w').write({lines!r})"
     status = runner.repeat([sys.executable, "-c", script, "--config", "params=other.yaml", "--", "demo", "psp"])
     assert status == 0 and asked == [("other.yaml", ["demo", "psp"])]
     assert "rule train" not in "".join(capfd.readouterr())

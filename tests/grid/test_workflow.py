@@ -1,8 +1,8 @@
 """What the rules ask of the grid."""
 
 import json
+import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -89,26 +89,13 @@ def test_what_a_rule_records_is_the_fingerprint_of_its_own_job():
             assert json.loads(rule.settings(of)) == due.settings and rule.code(of) == due.code
 
 
-class FakeJob:
-    """What the command of a job is made from."""
-
-    def __init__(self) -> None:
-        self.rule, self.params, self.resources, self.made = SimpleNamespace(shellcmd="make"), object(), object(), 0
-
-    def command(self) -> str:
-        self.made += 1
-        return f"{id(self)} {id(self.params)} {id(self.resources)}"
-
-
-def test_a_command_is_made_once_until_something_in_it_changes():
-    asked = workflow._asked_in_a_row(FakeJob.command)
-    one, other = FakeJob(), FakeJob()
-    assert [asked(one), asked(one)] == [FakeJob.command(one)] * 2 and one.made == 2
-    one.params = object()
-    assert asked(one) == FakeJob.command(one)
-    one.resources = object()
-    assert asked(one) == FakeJob.command(one)
-    assert asked(other) == FakeJob.command(other) and asked(one) == FakeJob.command(one)
+def test_nothing_of_snakemake_is_replaced(monkeypatch: pytest.MonkeyPatch):
+    jobs, resources = pytest.importorskip("snakemake.jobs"), pytest.importorskip("snakemake.resources")
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    before = jobs.Job.shellcmd, dict(vars(resources.Resource)), dict(vars(resources.Resource.evaluate))
+    workflow.set_environment(ROOT, "params.yaml")
+    after = jobs.Job.shellcmd, dict(vars(resources.Resource)), dict(vars(resources.Resource.evaluate))
+    assert after == before
 
 
 def test_snakemake_reads_the_parameters_of_a_function_where_they_are_kept():

@@ -1,7 +1,7 @@
-"""What the plugins use of Snakemake that no interface promises: a test of each part's name.
+"""What the plugin uses of Snakemake that no interface promises: a test of each part's name.
 
 Where one fails after an upgrade of Snakemake, look at the function of that name in ``private.py``; meanwhile
-``--executor local --scheduler greedy`` does without the plugins.
+``--executor local`` does without the plugin.
 """
 
 import inspect
@@ -10,21 +10,19 @@ import queue
 import signal
 import sys
 import threading
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from snakemake.benchmark import BenchmarkRecord
 from snakemake.executors.local import Executor as Local
-from snakemake.io import IOFile, flag
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import MaxJobsPerTimespan
 from snakemake.shell import shell
 from snakemake_interface_common.exceptions import WorkflowError
 
 from snakemake_executor_plugin_warm import Executor, ExecutorSettings, executor, private
-from tests.warm_executor.toy import SOURCE, Toy
+from tests.warm_executor.toy import Toy
 
 Pair = tuple[Toy, Toy]
 
@@ -58,9 +56,13 @@ def test_shell_is_plain() -> None:
     assert private.shell_is_plain()
 
 
-def test_made_anew() -> None:
-    job = SimpleNamespace(output=[IOFile("a"), IOFile(flag("b", "update"))])
-    assert private.made_anew(job) == ["a"]
+def test_is_local_rule(toy: Toy) -> None:
+    toy.rules(
+        "localrules: here\n\nrule all:\n    input: 'here.txt', 'there.txt'\n\nrule here:\n    output: 'here.txt'\n"
+        "    shell: 'touch {output}'\n\nrule there:\n    output: 'there.txt'\n    shell: 'touch {output}'\n"
+    )
+    assert toy.run("--scheduler", "greedy") == 0, toy.output
+    assert toy.probe()["local_rule"] == {"here.txt": True, "there.txt": False}
 
 
 def test_spare_rounds(pair: Pair) -> None:
@@ -112,43 +114,6 @@ def test_write_benchmark(tmp_path: Path, extended: bool) -> None:
     assert row[:10] == ["10.00", "0:00:10", "2.00", "3.00", "4.00", "5.00", "6.00", "7.00", "50.00", "5.00"]
 
 
-def test_place(pair: Pair) -> None:
-    _, warm = pair
-    places = list(warm.probe()["places"].values())
-    assert all(place.isdigit() and len(place) == 12 for place in places) and len(set(places)) == len(places) == 11
-
-
-def test_rule_and_wildcards(pair: Pair) -> None:
-    _, warm = pair
-    found = warm.probe()["wildcards"]
-    assert found["out/a0.txt"] == ["make", {"block": "a", "number": "0"}]
-    assert found["all.txt"] == ["collect", {}]
-
-
-def test_set_needs(pair: Pair) -> None:
-    _, warm = pair
-    assert all(warm.probe()["same"])  # one dictionary from the job's selection to its end
-
-
-def test_own_needs(pair: Pair) -> None:
-    _, warm = pair
-    assert warm.probe()["needs"]["out/a0.txt"] == [["_cores", 1], ["mem_mb", 100]]
-    assert warm.probe()["needs"]["all.txt"][0] == ["_cores", 2]
-
-
-def test_together_key(pair: Pair) -> None:
-    cold, warm = pair
-    together = warm.probe()["together"]
-    assert together["out/a0.txt"] == together["out/b1.txt"] != together["all.txt"]
-    assert together["piped.txt"] is None
-    assert set(cold.probe()["together"].values()) == {None}
-
-
-def test_spare_sizes(pair: Pair) -> None:
-    cold, warm = pair
-    assert warm.probe()["sizes"] == 1 < cold.probe()["sizes"]
-
-
 def test_no_warm_processes_where_there_can_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert executor._obstacle(ExecutorSettings(module="toy")) is None
     assert executor._obstacle(ExecutorSettings()) == "no --warm-module is given"
@@ -156,12 +121,6 @@ def test_no_warm_processes_where_there_can_be_none(monkeypatch: pytest.MonkeyPat
     assert executor._obstacle(ExecutorSettings(module="toy")) == "warm processes need Linux, this is darwin"
 
 
-@pytest.mark.parametrize("option", ["rehearse", "together"])
-def test_a_function_must_be_named_with_its_module(option: str) -> None:
-    with pytest.raises(WorkflowError, match=f"--warm-{option} toy.run: give a function as PACKAGE.MODULE:FUNCTION"):
-        ExecutorSettings(module="toy", **{option: "toy.run"}).setup()
-
-
-def test_both_packages_are_in_the_wheel() -> None:
-    wheel = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert sorted(wheel["packages"]) == sorted(f"src/{path.parent.name}" for path in SOURCE.glob("*/__init__.py"))
+def test_a_function_must_be_named_with_its_module() -> None:
+    with pytest.raises(WorkflowError, match="--warm-rehearse toy.run: give a function as PACKAGE.MODULE:FUNCTION"):
+        ExecutorSettings(module="toy", rehearse="toy.run").setup()

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from snakemake_executor_plugin_warm.process import WarmProcess
 from tests.warm_executor.toy import Toy, alive, wait_until
 
-SETUP = {"preload": ["prog", "toy.library"], "rehearse": "toy.library:rehearse", "together": None}
+SETUP = {"preload": ["prog", "toy.library"], "rehearse": "toy.library:rehearse"}
 
 
 class Heard:
@@ -23,14 +23,18 @@ class Heard:
     def __init__(self) -> None:
         self.outcomes: list[dict[str, Any]] = []
         self.lost: list[int] = []
+        self.is_ready = threading.Event()
         self.notes: list[str] = []
         self.ended = threading.Event()
 
-    def made(self, task: Any, outcome: Mapping[str, Any]) -> None:
+    def ready(self, process: WarmProcess) -> None:
+        self.is_ready.set()
+
+    def made(self, process: WarmProcess, task: Any, outcome: Mapping[str, Any]) -> None:
         self.outcomes.append({**outcome, "task": task})
 
-    def died(self, task: Any, indices: list[int], status: int) -> None:
-        self.lost += indices
+    def died(self, process: WarmProcess, left: Sequence[Any], status: int) -> None:
+        self.lost += left
         self.ended.set()
 
     def noted(self, text: str) -> None:
@@ -45,22 +49,19 @@ class Heard:
 class Warm:
     """A warm process in the toy project."""
 
-    def __init__(self, toy: Toy, setup: Mapping[str, Any]) -> None:
+    def __init__(self, toy: Toy, setup: Mapping[str, Any], launch: Sequence[str]) -> None:
         self.heard = Heard()
-        self.process = WarmProcess(sys.executable, toy.environment, setup, self.heard)
+        self.process = WarmProcess(sys.executable, toy.environment, setup, self.heard, launch)
 
-    def submit(self, module: str, *jobs: list[str], **variables: str) -> None:
-        described = [
-            {"arguments": job, "log": f"log{place}.txt", "outputs": [job[0]] if module == "toy" else []}
-            for place, job in enumerate(jobs)
-        ]
-        content = {"module": module, "variables": variables, "measure": True, "jobs": described}
-        assert self.process.submit("task", content)
+    def submit(self, module: str, *jobs: list[str], python: str | None = None, **variables: str) -> None:
+        for place, job in enumerate(jobs):
+            content = {"module": module, "arguments": job, "python": python, "variables": variables}
+            assert self.process.submit(place, {**content, "log": f"log{place}.txt", "measure": True})
 
-    def make(self, module: str, *jobs: list[str], **variables: str) -> list[dict[str, Any]]:
+    def make(self, module: str, *jobs: list[str], python: str | None = None, **variables: str) -> list[dict[str, Any]]:
         """Make jobs; return their outcomes in the order in which they were told."""
         before = len(self.heard.outcomes)
-        self.submit(module, *jobs, **variables)
+        self.submit(module, *jobs, python=python, **variables)
         wait_until(lambda: len(self.heard.outcomes) == before + len(jobs))
         return self.heard.outcomes[before:]
 
@@ -71,8 +72,8 @@ def start(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., W
     monkeypatch.chdir(toy.folder)
     started: list[Warm] = []
 
-    def start(**setup: Any) -> Warm:
-        started.append(Warm(toy, {**SETUP, **setup}))
+    def start(launch: Sequence[str] = (), **setup: Any) -> Warm:
+        started.append(Warm(toy, {**SETUP, **setup}, launch))
         return started[-1]
 
     yield start
@@ -131,76 +132,38 @@ def test_what_a_job_uses_is_counted_for_it_alone(start: Callable[..., Warm]) -> 
     assert all(0 < plain["usage"][name] < 1 << 32 for name in ("pss", "uss", "vms", "rss"))
 
 
-def test_jobs_of_a_task_are_made_in_a_row_without_the_hook(toy: Toy, start: Callable[..., Warm]) -> None:
-    outcomes = start().make("toy", *([f"{name}.txt", name, "sleep=0.05"] for name in "abc"))
-    entries = toy.trace()
-    assert [outcome["index"] for outcome in outcomes] == [0, 1, 2]
-    assert len({entry["pid"] for entry in entries}) == 3
-    assert all(first["end"] <= second["start"] for first, second in zip(entries, entries[1:], strict=False))
-
-
-def test_a_failing_job_leaves_the_others_of_its_task_alone(start: Callable[..., Warm]) -> None:
+def test_a_failing_job_leaves_the_others_alone(start: Callable[..., Warm]) -> None:
     outcomes = start().make("toy", ["a.txt", "1", "exit=3"], ["b.txt", "2"], ["c.txt", "3", "kill_once"])
-    assert [outcome["status"] for outcome in outcomes] == [3, 0, -9]
-    assert outcomes[0]["message"] == "The job ended with exit status 3."
-    assert outcomes[2]["message"] == "The job was killed by signal 9 (SIGKILL)."
+    assert {outcome["task"]: outcome["status"] for outcome in outcomes} == {0: 3, 1: 0, 2: -9}
+    assert {outcome["message"] for outcome in outcomes} == {
+        "",
+        "The job ended with exit status 3.",
+        "The job was killed by signal 9 (SIGKILL).",
+    }
 
 
-def test_the_hook_makes_jobs_together(toy: Toy, start: Callable[..., Warm]) -> None:
-    outcomes = start(together="toy.library:together").make("toy", *([f"{name}.txt", name] for name in "abc"))
-    assert [entry["together"] for entry in toy.trace()] == [3, 3, 3]
-    assert len({entry["pid"] for entry in toy.trace()}) == 1
-    assert [(outcome["index"], outcome["status"]) for outcome in outcomes] == [(0, 0), (1, 0), (2, 0)]
-    assert all(outcome["usage"]["seconds"] >= 0 and outcome["usage"]["rss"] > 0 for outcome in outcomes)
-    assert Path("log0.txt").read_text().splitlines() == ["made a.txt", "made b.txt", "made c.txt"]
-    assert Path("log1.txt").read_text() == "made together with others, see log0.txt\n"
+def test_a_job_may_be_a_process_of_its_own(toy: Toy, start: Callable[..., Warm]) -> None:
+    warm = start()
+    (outcome,) = warm.make("toy", ["a.txt", "1", "exit=3"], python=sys.executable, OWN="mine")
+    (entry,) = toy.trace("began")
+    assert outcome["status"] == 3 and not entry["warm"] and entry["variables"]["OWN"] == "mine"
+    assert outcome["usage"]["seconds"] > 0 and outcome["usage"]["rss"] > 0
+    assert Path("log0.txt").read_text() == "made a.txt\n"
 
 
-def test_a_job_that_the_hook_reports_as_failed_is_the_only_one(toy: Toy, start: Callable[..., Warm]) -> None:
-    jobs = ["a.txt", "1"], ["b.txt", "2", "exit=4"], ["c.txt", "3"]
-    outcomes = start(together="toy.library:together").make("toy", *jobs)
-    assert [outcome["status"] for outcome in outcomes] == [0, 4, 0]
-    assert "status 4 it was" in Path("log1.txt").read_text()
-    assert sorted(entry["together"] for entry in toy.trace()) == [3, 3]
+def test_a_process_is_launched_by_a_command(toy: Toy, start: Callable[..., Warm]) -> None:
+    """As by `srun`: its standard streams are the connection, and what it says otherwise is kept apart."""
+    warm = start(launch=["sh", "-c", 'echo launched >&2; exec "$@"', "launcher"])
+    (outcome,) = warm.make("toy", ["a.txt", "1"])
+    assert outcome["status"] == 0 and toy.made()["a.txt"]["warm"]
+    assert warm.heard.is_ready.is_set() and warm.process.prepared and warm.process.last_words == "launched"
 
 
-def test_what_the_hook_has_not_made_is_made_one_by_one(toy: Toy, start: Callable[..., Warm]) -> None:
-    warm = start(together="toy.library:together")
-    outcomes = warm.make("toy", ["a.txt", "1"], ["b.txt", "2", "crash"], ["c.txt", "3"])
-    assert [outcome["status"] for outcome in outcomes] == [0, 0, 0]
-    assert {name: entry["together"] for name, entry in toy.made().items()} == {"a.txt": 3, "b.txt": 0, "c.txt": 0}
-    assert "none of us" in Path("log0.txt").read_text()
-    (note,) = warm.heard.notes
-    assert "toy.library:together ended with exit status 1; 2 jobs are made one by one; see log0.txt" in note
-
-
-def test_a_file_that_the_hook_has_left_unfinished_is_removed_first(start: Callable[..., Warm]) -> None:
-    Path("b.txt").write_text("half")
-    outcomes = start(together="toy.library:together").make(
-        "toy", ["a.txt", "1", "decline"], ["b.txt", "2", "no_output"]
-    )
-    assert [outcome["status"] for outcome in outcomes] == [0, 0]
-    assert not Path("b.txt").exists()
-
-
-def test_the_last_job_is_told_last_and_when_nothing_runs_any_more(toy: Toy, start: Callable[..., Warm]) -> None:
-    # The hook makes c first and then dies with a; c, which holds the task's place, is told after a and b.
-    (toy.folder / "hook.py").write_text(
-        "from toy import library\n\ndef backwards(jobs, report):\n    library.main(jobs[2])\n    report(2)\n    1 / 0\n"
-    )
-    outcomes = start(together="hook:backwards").make("toy", ["a.txt", "1"], ["b.txt", "2"], ["c.txt", "3"])
-    assert [outcome["index"] for outcome in outcomes] == [0, 1, 2]
-    assert len([entry for entry in toy.trace() if entry["out"] == "c.txt"]) == 1
-
-
-def test_several_jobs_reported_at_once_share_what_was_used(toy: Toy, start: Callable[..., Warm]) -> None:
-    (toy.folder / "hook.py").write_text(
-        "import time\n\ndef at_once(jobs, report):\n"
-        "    while time.process_time() < 0.3:\n        pass\n    report(range(len(jobs)))\n"
-    )
-    outcomes = start(together="hook:at_once").make("toy", ["a.txt", "1"], ["b.txt", "2"], ["c.txt", "3"])
-    used = [outcome["usage"]["cpu"] for outcome in outcomes]
-    assert max(used) == pytest.approx(min(used)) and 0.25 < sum(used) < 2
+def test_a_launch_command_that_fails_has_the_last_word(start: Callable[..., Warm]) -> None:
+    warm = start(launch=["sh", "-c", "echo no such partition >&2; exit 7", "launcher"])
+    assert warm.heard.ended.wait(60)
+    assert not warm.process.prepared and warm.process.last_words == "no such partition"
+    assert not warm.process.submit("job", {})
 
 
 def test_options_that_fail_are_told_and_jobs_go_on(start: Callable[..., Warm]) -> None:
@@ -225,14 +188,14 @@ def test_a_log_that_cannot_be_written_is_the_failure_of_its_job(start: Callable[
 
 def test_jobs_end_with_their_process(toy: Toy, start: Callable[..., Warm]) -> None:
     warm = start()
-    warm.submit("toy", ["a.txt", "1", "stubborn", "wait"], ["b.txt", "2"])
-    wait_until(lambda: toy.trace("began"))
-    (entry,) = toy.trace("began")
-    os.kill(entry["parent"], signal.SIGKILL)
+    warm.submit("toy", ["a.txt", "1", "stubborn", "wait"], ["b.txt", "2", "wait"])
+    wait_until(lambda: len(toy.trace("began")) == 2)
+    began = toy.trace("began")
+    os.kill(began[0]["parent"], signal.SIGKILL)
     assert warm.heard.ended.wait(30)
-    wait_until(lambda: not alive(entry["pid"]), seconds=30)
+    wait_until(lambda: not any(alive(entry["pid"]) for entry in began), seconds=30)
     assert warm.heard.lost == [0, 1] and not warm.heard.outcomes
-    assert not warm.process.submit("task", {"jobs": [{}]})
+    assert not warm.process.submit("task", {})
 
 
 def test_closing_ends_jobs_that_do_not_want_to(toy: Toy, start: Callable[..., Warm]) -> None:
@@ -250,7 +213,7 @@ import sys, time
 from snakemake_executor_plugin_warm.process import WarmProcess
 from tests.warm_executor.test_process import Heard
 
-setup = {"preload": [], "rehearse": "toy_rehearsal:slow", "together": None}
+setup = {"preload": [], "rehearse": "toy_rehearsal:slow"}
 process = WarmProcess(sys.executable, dict(__import__("os").environ), setup, Heard())
 print(process._process.pid, flush=True)
 time.sleep(600)

@@ -13,9 +13,7 @@ from typing import Any
 
 PROJECT = Path(__file__).with_name("project")
 SOURCE = Path(__file__).parents[2] / "src"
-WARM = ["--executor", "warm", "--warm-module", "toy", "--warm-preload", "toy.library"]
-BLOCKS = ["--scheduler", "blocks", "--scheduler-blocks-key", "toy.library:block"]
-HOOK = ["--warm-together", "toy.library:together"]
+WARM = ["--scheduler", "greedy", "--executor", "warm", "--warm-module", "toy", "--warm-preload", "toy.library"]
 
 
 class Toy:

@@ -92,8 +92,9 @@ def test_mypy_is_told_of_imported_packages_alone():
     assert len(named) > 10 and not named - used
 
 
-def test_every_package_of_the_wheel_offers_its_types():
+def test_every_package_offers_its_types():
     packages = [ROOT / package for package in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
+    packages += (ROOT / "src").glob("snakemake_*_plugin_*")
     assert len(packages) == 3 and all((package / "py.typed").is_file() for package in packages)
 
 

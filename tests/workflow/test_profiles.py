@@ -52,8 +52,8 @@ def resources(project: Project, *arguments: str) -> dict[str, list[dict[str, str
     return asked
 
 
-def test_there_are_three_profiles():
-    assert PROFILES == ["cluster-generic", "default", "slurm"]
+def test_there_are_four_profiles():
+    assert PROFILES == ["cluster-generic", "default", "slurm", "slurm-pools"]
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -82,14 +82,28 @@ def test_nothing_of_the_workstation_is_read_beside_a_cluster_profile(monkeypatch
     own = profile(name)
     assert (given.executor, given.scheduler, given.jobs) == (own["executor"], "greedy", own["jobs"])
     assert given.cores is None
-    assert not [
-        option for option in profile("default") if option.startswith(("warm-", "scheduler-blocks-")) and option in own
-    ]
-    assert [given.warm_module, given.warm_together, given.scheduler_blocks_key] == [MISSING] * 3
+    assert not [option for option in profile("default") if option.startswith("warm-") and option in own]
+    assert given.warm_module is MISSING
     _, given = parse_args(["--dry-run"])
-    assert (given.executor, given.scheduler) == ("warm", "blocks")
-    _, given = parse_args(["--dry-run", "--executor", "local", "--scheduler", "greedy"])
+    assert (given.executor, given.scheduler) == ("warm", "greedy")
+    _, given = parse_args(["--dry-run", "--executor", "local"])
     assert (given.executor, given.scheduler) == ("local", "greedy")
+
+
+def test_pools_are_warm_as_a_workstation_is_and_their_sums_are_the_limits(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    _, given = parse_args(["--workflow-profile", "workflow/profiles/slurm-pools", "--dry-run"])
+    own, here = profile("slurm-pools"), profile("default")
+    assert (given.executor, given.cores, given.warm_pools) == ("warm", own["cores"], own["warm-pools"])
+    for key in ("warm-module", "warm-preload", "warm-rehearse"):
+        assert own[key] == here[key]
+    capacity = {name: int(number) for name, number in (x.split("=") for x in own["warm-pool-resources"].split(","))}
+    sums = {name: own["warm-pools"] * number for name, number in capacity.items()}
+    assert {"cores": own["cores"], **own["resources"]} == sums
+
+
+def test_every_profile_looks_at_some_of_the_ready_jobs_alone():
+    assert {profile(name)["scheduler-subsample"] for name in PROFILES} == {200}
 
 
 @pytest.mark.parametrize("name", CLUSTER)

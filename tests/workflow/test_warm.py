@@ -1,7 +1,6 @@
 """The default profile makes the bytes and records that a process for each job makes, at less cost."""
 
 import copy
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from tests.workflow.project import TINY, Project, make_project
 
 pytestmark = [pytest.mark.slow, pytest.mark.long(suite="executors")]
 
-ALONE = ("--executor", "local", "--scheduler", "greedy")
+ALONE = ("--executor", "local")
 
 
 def grid() -> dict[str, Any]:
-    """The tiny grid with two tolerances, and an algorithm that trains its seeds together."""
+    """The tiny grid with two tolerances, and a stochastic algorithm."""
     content = copy.deepcopy(TINY)
     content["algorithms"]["sgd"] = {"steps": 20, "records": 2, "hidden": []}
     runs = content["experiments"]["demo"]["runs"]["simulated"]
@@ -28,8 +27,7 @@ def grid() -> dict[str, Any]:
 def warm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     """A scratch project made by the default profile, and what Snakemake said."""
     project = make_project(tmp_path_factory.mktemp("warm") / "project", grid())
-    # On two cores the scheduler would divide blocks of two, of which there are few, to fill both.
-    done = project.snakemake("--cores", "1", "demo")
+    done = project.snakemake("demo")
     return project, done.stdout + done.stderr
 
 
@@ -53,7 +51,7 @@ def test_every_job_runs_warm(warm: tuple[Project, str]):
     made = re.search(r"Executor warm: (\d+) jobs in 1 warm processes", told)
     count = re.search(r"^total +(\d+)", told, re.MULTILINE)
     assert made and count and int(made.group(1)) == int(count.group(1)) - 1  # the target is no job
-    assert "jobs run without it" not in told and "made one by one" not in told
+    assert "jobs run without it" not in told
 
 
 def test_the_bytes_are_those_of_a_process_for_each_job(warm: tuple[Project, str], alone: Project):
@@ -73,17 +71,3 @@ def test_no_record_is_missing(warm: tuple[Project, str], alone: Project):
     for project, switches in ((warm[0], ALONE), (alone, ())):
         done = project.snakemake("--dry-run", *switches, "demo")
         assert "Nothing to be done" in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(("algorithm", "differ"), [("idca", "kappa"), ("sgd", "seed"), ("alm", "")])
-def test_runs_are_trained_together_where_the_algorithm_can(warm: tuple[Project, str], algorithm: str, differ: str):
-    folder = warm[0].folder
-    fits = sorted((folder / f"data/runs/demo/simulated/{algorithm}").rglob("fit.json"))
-    assert {json.loads(path.read_text())["time"]["runs_together"] for path in fits} == {2 if differ else 1}
-    logs = [path.read_text() for path in (folder / f"logs/train/demo/simulated/{algorithm}").rglob("*.log")]
-    first = [log for log in logs if log.startswith("training 2 runs together: ")]
-    others = [log for log in logs if log.startswith("made together with others, see ")]
-    assert len(first) == len(others) == (len(fits) // 2 if differ else 0)
-    for log in first:
-        kappas, seeds = (set(re.findall(rf"{name}=([^/,\s]+)", log.splitlines()[0])) for name in ("kappa", "seed"))
-        assert (len(kappas), len(seeds)) == ((2, 1) if differ == "kappa" else (1, 2))

@@ -36,14 +36,18 @@ class Forecast:
 
     def total(self, counts: Mapping[str, int]) -> float:
         """Return the seconds of as many steps of each rule; what is trained is taken to be what was missing."""
-        planned = [self._training(run) for run in self.missing or self.trainings]
         other = sum(count for rule, count in counts.items() if rule != TRAIN)
-        return OTHER * other + fmean(planned) * counts.get(TRAIN, 0)
+        return OTHER * other + self._planned * counts.get(TRAIN, 0)
 
     def _training(self, run: str) -> float:
         folders = (str(folder) for folder in PurePosixPath(run).parents)
         nearest = next((folder for folder in folders if folder in self._means), ".")
         return self.trainings.get(run, self._means[nearest])
+
+    @cached_property
+    def _planned(self) -> float:
+        """Mean seconds of the runs that are to be trained."""
+        return fmean(self._training(run) for run in self.missing or self.trainings)
 
     @cached_property
     def _means(self) -> dict[str, float]:

@@ -69,7 +69,9 @@ def run_workflow(
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
     if cores != "all" and not (cores.isdecimal() and int(cores) > 0):
         raise ConfigError(f"--cores is {cores!r}; give a number of cores, or all")
-    command = [sys.executable, "-m", "snakemake", "--cores", cores]
+    command = [sys.executable, "-m", "snakemake"]
+    # A profile of a cluster knows how many there are; those of this machine are none of them.
+    command += ["--cores", cores] if profile is None or cores != "all" else []
     command += ["--config", f"params={config}", f"datasets={datasets}"]
     command += ["--dry-run"] * dry_run + ["--force"] * force + _profile_options(profile)
     command += ["--executor", "local", "--scheduler", "greedy"] * cold

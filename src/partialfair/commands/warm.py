@@ -1,7 +1,7 @@
-"""What the workflow's executor asks of this package: to prepare a process, and to make jobs together.
+"""What the workflow's executor asks of this package: to prepare a process for jobs.
 
-The plugin ``snakemake_executor_plugin_warm`` is told these functions by ``workflow/profiles/default``; its README says
-when each is called. Which jobs are made together, :mod:`partialfair.commands.blocks` says.
+The plugin ``snakemake_executor_plugin_warm`` is told of :func:`rehearse` by the profiles; its README says when it is
+called.
 """
 
 import ctypes
@@ -10,25 +10,21 @@ import multiprocessing
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numba
-import typer
 
 from partialfair.cards import card
-from partialfair.commands import runs
-from partialfair.commands.masking import masked
 from partialfair.datasets import simulated
 from partialfair.datasets.splits import make_split
-from partialfair.errors import PartialFairError, ResourceError
+from partialfair.errors import ResourceError
 from partialfair.grid import fingerprint, paths
-from partialfair.grid.config import Config, Job, load_config
+from partialfair.grid.config import Config
 from partialfair.grid.params import ParamsModel
 from partialfair.jobs.evaluate import evaluate
-from partialfair.jobs.train import Files, train, train_together
+from partialfair.jobs.train import Files, train
 from partialfair.tables import compiled
 
 REHEARSED: dict[str, Any] = {
@@ -59,42 +55,6 @@ REHEARSED: dict[str, Any] = {
 
 
 PR_SET_PDEATHSIG = 1
-
-
-def together(jobs: Sequence[Sequence[str]], report: Callable[[Iterable[int]], None]) -> None:
-    """Train a block in this process.
-
-    An error is told and leaves the jobs unreported: the executor then makes them one by one, so that each has its own.
-
-    Args:
-        jobs: the arguments of each, as after ``python -m partialfair``.
-        report: to be told which jobs have been made.
-    """
-    try:
-        parsed = [_parsed(arguments) for arguments in jobs]
-        config = load_config(parsed[0]["config"])
-        of = [_job(config, options) for options in parsed]
-        print(f"training {len(of)} runs together: {', '.join(job.path.as_posix() for job in of)}", file=sys.stderr)
-        train_together(config, of, [Files(each["table"], each["split"], each["out"]) for each in parsed])
-    except PartialFairError as error:
-        print(f"partialfair: {masked(error)}", file=sys.stderr)
-    else:
-        report(range(len(jobs)))
-
-
-def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a training job, read as the command line reads them."""
-    command = typer.main.get_command(runs.app)
-    with command.make_context("partialfair", list(arguments)) as outer:
-        name, verb, rest = command.resolve_command(outer, list(arguments))  # type: ignore[attr-defined]
-        with verb.make_context(name, rest, parent=outer) as context:
-            found: dict[str, Any] = context.params
-            return found
-
-
-def _job(config: Config, options: Mapping[str, Any]) -> Job:
-    """Return the run of the grid that a training job's options name."""
-    return config.job(**{name: options[name] for name in ("experiment", "dataset", "algorithm", "kappa", "seed")})
 
 
 def rehearse() -> None:

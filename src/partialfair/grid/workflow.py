@@ -7,13 +7,11 @@ import argparse
 import gc
 import inspect
 import math
-import operator
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,7 +58,8 @@ def set_environment(project: str | Path, params: str | None) -> str:
     # Compiled kernels are shared by all jobs; a cache beside the source would land in an installed package.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(".cache/numba").absolute()))
     processor.settle(threads=False)  # those, Snakemake sets for each job
-    _spare_time()
+    # What Snakemake makes is the graph of jobs, which lives to the end: most searches for garbage find none.
+    gc.set_threshold(100_000)
     return chosen
 
 
@@ -104,38 +103,6 @@ def asked(function: Function) -> Function:
 def folder_of(wildcards: Any, output: Any) -> str:
     """Return the folder of what a rule makes, for its command line."""
     return os.path.dirname(output[0])
-
-
-def _spare_time() -> None:
-    """Spare Snakemake a part of a dry run, measured with 9.27; other versions do without what they do not have.
-
-    Most searches for garbage, since what it makes is the graph of jobs, which lives to the end; the parameters of a
-    function of its own, for each resource of each job; and two of three times that it writes out a job's command.
-    """
-    gc.set_threshold(100_000)
-    with suppress(ImportError, AttributeError):
-        asked(import_module("snakemake.resources").Resource.evaluate)
-    with suppress(ImportError, AttributeError):
-        jobs = import_module("snakemake.jobs")
-        if not hasattr(jobs.Job.shellcmd.fget, "__wrapped__"):
-            jobs.Job.shellcmd = property(_asked_in_a_row(jobs.Job.shellcmd.fget))
-
-
-def _asked_in_a_row(command: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Remember the command of the job that was asked for last, while its parameters and resources stay the same."""
-    last: tuple[Any, ...] = (None, None, None, None)
-
-    @wraps(command)
-    def remembered(job: Any) -> Any:
-        nonlocal last
-        if not job.rule.shellcmd:
-            return command(job)
-        found, now = last, (job, job.params, job.resources)  # found: other threads may ask, too
-        if not all(map(operator.is_, found, now)):
-            last = found = (*now, command(job))
-        return found[3]
-
-    return remembered
 
 
 def machine_limits(device: str) -> dict[str, int]:

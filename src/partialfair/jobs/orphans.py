@@ -1,6 +1,9 @@
 """Jobs that a killed run of the workflow left behind, on Slurm, on another batch system, or on this machine.
 
 They have to go before the workflow is started again: it does not know them, and would start them a second time.
+Snakemake's own means were tried on a real Slurm (tests/cluster/test_slurm.py): the jobs of a Snakemake that was killed
+run on; it refuses to start before `--unlock`, and neither that nor `--rerun-incomplete` ends a job. `scancel --name`
+with the name that it has printed is left to the user. Pools (profiles/slurm-pools) leave no job behind.
 """
 
 import argparse

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 LOADED_BY = os.getpid()
@@ -18,12 +17,7 @@ def rehearse() -> None:
     REHEARSED = True
 
 
-def block(rule: str, wildcards: dict[str, str]) -> str | None:
-    """Return what the jobs of a block have in common."""
-    return wildcards.get("block")
-
-
-def main(arguments: list[str], together: int = 0) -> int:
+def main(arguments: list[str]) -> int:
     """Make one output."""
     out, value, *actions = arguments
     entry = {
@@ -31,7 +25,6 @@ def main(arguments: list[str], together: int = 0) -> int:
         "pid": os.getpid(),
         "parent": os.getppid(),
         "start": time.monotonic(),
-        "together": together,
         "warm": os.getpid() != LOADED_BY,
         "rehearsed": REHEARSED,
         "argv": sys.argv,
@@ -80,14 +73,3 @@ def once(out: str, action: str) -> bool:
         return False
     path.write_text("")
     return True
-
-
-def together(jobs: list[list[str]], report: Callable[..., None]) -> None:
-    """Make jobs in a row in one process; tell of each, also of one that fails."""
-    if any("decline" in job for job in jobs):
-        return
-    for place, job in enumerate(jobs):
-        if "crash" in job:
-            raise RuntimeError("none of us")
-        status = main(job, together=len(jobs))
-        report(place, status, f"status {status} it was" if status else "")
