@@ -3,7 +3,6 @@
 Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
 """
 
-import argparse
 import gc
 import inspect
 import math
@@ -11,18 +10,15 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from partialfair import plugins
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
-from partialfair.errors import ConfigError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
 from partialfair.grid.fingerprint import Wanted
@@ -35,8 +31,6 @@ TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 RUN = ("experiment", "dataset", "algorithm", "kappa", "seed")
 """The wildcards of a run."""
-GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
-"""Of which one is there where PyTorch may find a GPU: NVIDIA's, AMD's, and Windows' for its Linux."""
 CLAIMS = "claims"
 """Kind of the exhibits that show what a paper claims in words."""
 
@@ -62,33 +56,6 @@ def set_environment(project: str | Path, params: str | None) -> str:
     processor.settle(threads=False)  # those, Snakemake sets for each job
     _spare_time()
     return chosen
-
-
-def require_one_executor(arguments: Sequence[str]) -> None:
-    """Refuse a profile for a cluster that is given by ``--profile``.
-
-    Snakemake then reads the workstation's as well, whose executor wins: all jobs would run on the login node.
-
-    Args:
-        arguments: of the command ``snakemake``.
-
-    Raises:
-        ConfigError: there is such a profile.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--profile", nargs="+", default=os.environ.get("SNAKEMAKE_PROFILE", "none").split())
-    parser.add_argument("--workflow-profile")
-    parser.add_argument("--executor", "-e")
-    given, _ = parser.parse_known_args(arguments)
-    if given.workflow_profile or given.executor:
-        return
-    for name in given.profile:
-        found = import_module("snakemake.cli").get_profile_dir(name)
-        if found and "executor" in (yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) or {}):
-            raise ConfigError(
-                f"--profile {name} names an executor, which that of workflow/profiles/default would replace; "
-                f"say --workflow-profile {name}"
-            )
 
 
 def asked(function: Function) -> Function:
@@ -136,24 +103,6 @@ def _asked_in_a_row(command: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return found[3]
 
     return remembered
-
-
-def machine_limits(device: str) -> dict[str, int]:
-    """What jobs that run at once on this machine may claim of it together, where the user sets no limits.
-
-    Args:
-        device: "cpu", "cuda", or "auto" for a GPU where there is one.
-
-    Returns:
-        ``mem_mb``, 90% of the memory that a process here may use, in MB; and ``gpu``, 1: Snakemake gives jobs no
-        device of their own, so jobs side by side would share the first one. Without a GPU there is none to share.
-    """
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
-        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
-            available = min(available, int(text))
-    shared = device == "cuda" or any(path.exists() for path in GPU_FILES)
-    return {"mem_mb": int(0.9 * available / 1e6), **({"gpu": 1} if shared else {})}
 
 
 def _put_first(variable: str, folder: str) -> None:
@@ -309,6 +258,10 @@ class Grid:
         """Return the files that the results of some experiments, or of all, are held against."""
         names = dict.fromkeys(self.config.experiment(name).paper for name in experiments or self.config.experiments)
         return [path for name in names for path in files(name)]
+
+    def summary_inputs(self) -> list[str]:
+        """Return the files that the scorecard and what is written with it are made from."""
+        return [*self.evaluated(), *self.papers(), *self.tables(), *self.drawn()]
 
     def title(self, exhibit: str) -> str:
         """Return the title of an exhibit."""
