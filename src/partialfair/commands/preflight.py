@@ -206,10 +206,8 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     if not {*TRIGGERS} <= {str(trigger) for trigger in options.rerun_triggers}:
         further += ["--rerun-triggers", *TRIGGERS]
     if not further:
-        for line in _on_results(agreement, targets, stale):
+        for line in explained(agreement, targets):
             print(line, file=sys.stderr, flush=True)
-        if stale:
-            print(_cost(agreement, targets), file=sys.stderr, flush=True)
         return
     words = command.words
     end = words.index("--") if "--" in words else len(words)
@@ -218,11 +216,13 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     os.execv(sys.executable, arguments)  # noqa: S606 (no shell is wanted)
 
 
-def _on_results(agreement: "Agreement", targets: Sequence[str], stale: Mapping[str, str]) -> list[str]:
-    """Return a line on each result that does not agree, at most ten, and one on those taken without a record."""
+def explained(agreement: "Agreement", targets: Sequence[str]) -> list[str]:
+    """Return a line on each result that does not agree, at most ten, on their cost, and on those taken as they are."""
+    stale = agreement.stale(targets)
     lines = [f"{path}: {reason}" for path, reason in stale.items()]
     if len(lines) > 10:
         lines = [*lines[:10], f"and {len(lines) - 10} more"]
+    lines += [_cost(agreement, targets)] * bool(stale)
     taken = agreement.without_record(targets)
     if taken:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""

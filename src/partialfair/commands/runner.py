@@ -85,14 +85,33 @@ def run_workflow(
         return subprocess.run(command, check=False).returncode
     given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in given.items() if value for word in (name, value)]
+    for line in _explained(grid, targets):
+        print(line, file=sys.stderr)
     again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
     with alone():
         status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
             command, LOG, again=again, forecast=lambda: recorded(grid, targets), verbose=verbose
         )
-    for line in () if status else idle(grid, targets):
+    for line in () if status else (*idle(grid, targets), *_without_metadata()):
         print(line)
     return status
+
+
+def _explained(config: "Config", targets: Sequence[str]) -> list[str]:
+    """Return what the Snakefile says of results that do not agree with the grid, which else only the log holds."""
+    from partialfair.commands.preflight import explained
+    from partialfair.grid.agreement import Agreement
+    from partialfair.grid.workflow import Grid
+
+    return explained(Agreement(Grid(config)), targets)
+
+
+def _without_metadata() -> Iterator[str]:
+    """Yield what Snakemake says of results that it has no record of."""
+    with suppress(OSError):
+        for line in LOG.read_text(encoding="utf-8", errors="replace").splitlines():
+            if "missing provenance/metadata" in line:
+                yield f"Snakemake: {line.strip()}"
 
 
 def _continues(command: Sequence[str]) -> str:
@@ -120,7 +139,7 @@ def _count(files: Sequence[str]) -> str:
 
 
 def _profile_options(profile: str | None) -> list[str]:
-    """Return Snakemake's options for a profile of this project.
+    """Return Snakemake's options for a profile of this project, by its name, or for any other, by its folder.
 
     Raises:
         ConfigError: there is none of that name.
@@ -128,9 +147,13 @@ def _profile_options(profile: str | None) -> list[str]:
     if profile is None:
         return []
     folder = Path("workflow", "profiles", profile)
-    if not (folder / "config.yaml").is_file():
+    if not (folder / "config.yaml").is_file() and Path(profile).is_dir():
+        folder = Path(profile)
+    if not any(folder.glob("config*.yaml")):
         known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
-        raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
+        raise ConfigError(
+            f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}, or name another profile's folder"
+        )
     return ["--workflow-profile", str(folder)]
 
 
@@ -206,7 +229,9 @@ def make_recorded(path: Path, config: Path) -> bool:
 
     if not Path("Snakefile").is_file() or find_spec("snakemake") is None:
         return False
-    record = outdated.record_of(str(path))
+    from partialfair.grid.agreement import snakemake_record
+
+    record = snakemake_record(str(path))
     if status := run_workflow([str(path)], config, force=path.exists() and not record.exists(), cold=True):
         raise typer.Exit(status)
     return True

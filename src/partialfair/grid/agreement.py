@@ -133,9 +133,10 @@ class Agreement:
         """
         experiments, exhibits, summaries = self._reached(targets)
         jobs = [job for name in experiments for job in self.config.jobs(name)]
-        unknown = {job.table for job in jobs} | {job.split for job in jobs}
-        found = {path: NO_RECORD for path in sorted(unknown) if _is_unrecorded(path)}
-        for job in jobs:
+        tables = {job.table for job in jobs} | {job.split for job in jobs}
+        tables |= {target for target in targets if target.startswith(PROCESSED)}
+        found = {path: NO_RECORD for path in sorted(tables) if _is_unrecorded(path)}
+        for job in jobs if not {*targets} or {*targets} - {*TABLES} else ():
             for path, ask in ((f"{job.path}/{paths.FIT}", self._fit), (f"{job.path}/{paths.METRICS}", self._metrics)):
                 if _is_unrecorded(path) and (reason := ask(job)):
                     found[path] = reason
@@ -202,7 +203,8 @@ class Agreement:
         if rule in ("train", "evaluate"):
             job = self.config.job_of(wildcards)
             name, ask = (paths.FIT, self._fit) if rule == "train" else (paths.METRICS, self._metrics)
-            return _is_unrecorded(f"{job.path}/{name}") and not ask(job)
+            recorded = not (_is_unrecorded(job.table) or _is_unrecorded(job.split))  # else they are made anew
+            return recorded and _is_unrecorded(f"{job.path}/{name}") and not ask(job)
         if rule == "collect":
             path = paths.collected([wildcards.experiment])[-1]
             return _is_unrecorded(path) and not self.collected(wildcards.experiment)
@@ -237,7 +239,7 @@ class Agreement:
                 if target in (name, "demo_pages") or Path(target).name in paths.SUMMARY:
                     exhibits |= dict.fromkeys(self.config.restricted(name).params.exhibits)
                     summaries[(paths.REPORTS / name).as_posix()] = None
-            elif target not in NOT_MADE_FROM_RUNS:
+            elif target not in NOT_MADE_FROM_RUNS and not target.startswith(PROCESSED):
                 experiments |= dict.fromkeys(known)
                 if target not in MADE_BEFORE and not target.startswith("data/"):
                     exhibits |= dict.fromkeys(drawn)
@@ -250,7 +252,11 @@ class Agreement:
         return [files[path] for path in self.grid.exhibit_inputs(exhibit) if path in files]
 
 
-MADE_BEFORE = ("runs", "evaluation", "splits", "data")
+TABLES = ("data", "splits")
+"""Targets that are prepared tables and splits."""
+PROCESSED = ("data/processed/", "data/raw/")
+"""How the paths of tables, splits and raw files begin."""
+MADE_BEFORE = (*TABLES, "runs", "evaluation")
 """Targets that are made from experiments, and no exhibits."""
 NOT_MADE_FROM_RUNS = ("raw", "benchmark")
 """Targets that no result is made for."""

@@ -41,10 +41,16 @@ def settle_times() -> None:
     lost by this, as results are told to be outdated by content (see the profile), not by time. Their number is printed.
     """
     now, count = time.time(), 0
-    for place, _, names in os.walk("data"):
+    seen: set[str] = set()  # a link may lead back to a folder above it
+    for place, folders, names in (of for root in ("data", "reports") for of in os.walk(root, followlinks=True)):
+        if (real := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         for name in names:
             path = os.path.join(place, name)
-            with suppress(FileNotFoundError):  # a link into a cache of DVC that lacks the file
+            # A link into a cache of DVC that lacks the file; or the file is another user's, who shares the folder.
+            with suppress(FileNotFoundError, PermissionError):
                 if os.path.getmtime(path) > now:
                     os.utime(path, (now, now))
                     count += 1

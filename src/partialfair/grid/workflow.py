@@ -10,7 +10,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, wraps
 from importlib import import_module
@@ -31,6 +31,8 @@ TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 RUN = ("experiment", "dataset", "algorithm", "kappa", "seed")
 """The wildcards of a run."""
+NOTHING = r"(?!)"
+"""A pattern that nothing matches."""
 CLAIMS = "claims"
 """Kind of the exhibits that show what a paper claims in words."""
 
@@ -173,6 +175,21 @@ class Grid:
         """Return the raw files that the tables of some datasets, or of all that the grid uses, are built from."""
         files = (path for dataset in datasets or self.config.datasets for path in self.raw_files(dataset))
         return list(dict.fromkeys(files))
+
+    def absent_raw(self) -> str:
+        """Return a pattern of the raw files, below their root, that some dataset declares and that are not here."""
+        folder = f"{paths.RAW.as_posix()}/"
+        absent = [path.removeprefix(folder) for path in self._declared() if not os.path.lexists(path)]
+        return "|".join(map(re.escape, sorted(absent))) or NOTHING
+
+    def _declared(self) -> Iterator[str]:
+        """Yield the raw files below their root that datasets declare, used or not."""
+        for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
+            named = self._named(dataset)
+            place = named.spec.directory(paths.RAW).as_posix()
+            files = [f"{place}/{file.name}" for file in named.spec.files]
+            own = [] if named.file is None else [named.file.as_posix()]
+            yield from (path for path in (*files, *own) if path.startswith(f"{paths.RAW.as_posix()}/"))
 
     def dataset_of(self, raw_file: str) -> str:
         """Return a dataset that declares a raw file, used or not: one that reads it, where there is one.
