@@ -11,7 +11,8 @@ if workflow.is_main_process and COMMAND.local:
 else:
     _limits = {"serial": 1}
 for _name, _limit in _limits.items():
-    workflow.global_resources.setdefault(_name, _limit)
+    if _name not in workflow.global_resources:
+        workflow.register_resource(_name, _limit)
 
 
 resource_scopes:
