@@ -4,7 +4,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.20")
 
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
@@ -14,7 +14,7 @@ from partialfair.grid import memo, paths
 from partialfair.grid.agreement import Agreement
 from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
-from partialfair.grid.folder import require_room, settle_times
+from partialfair.grid.folder import require_room, settle_times, share_with_group
 from partialfair.jobs.resume import record_run
 from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
@@ -24,6 +24,7 @@ try:
     check_command(COMMAND, config)
     PARAMS = set_environment(workflow.basedir, config.get("params"))
     require_room()
+    share_with_group()
     CONFIG = load_config(PARAMS)
     if workflow.is_main_process:  # not once more in the process of every job
         memo.keep()

@@ -5,7 +5,6 @@ need no command. Options are read by Snakemake's own parser, so that profiles an
 """
 
 import io
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -237,11 +236,13 @@ def _cost(agreement: "Agreement", targets: Sequence[str]) -> str:
     config = agreement.config
     jobs = [job for name in agreement.experiments(targets) for job in config.jobs(name)]
     absent = [job for job in jobs if not (job.path / paths.FIT).is_file()]
+    if not absent:
+        return "nothing is trained for it"
+    line = f"to make it, {len(absent):,} runs that are not here are trained"
     forecast = recorded(config, targets)
+    if forecast is None:
+        return line
     names = ("experiment", "dataset", "algorithm", "seed")
     wildcards = ({name: str(getattr(job, name)) for name in names} | {"kappa": job.kappa_text} for job in absent)
-    seconds = sum(forecast.step(TRAIN, of) for of in wildcards) if forecast else math.nan
-    spent = (
-        "" if math.isnan(seconds) else f": about {seconds / 60:,.1f} minutes of one core for training, by the records"
-    )
-    return f"to make it, {len(absent):,} runs that are not here are trained{spent}"
+    minutes = sum(forecast.step(TRAIN, of) for of in wildcards) / 60
+    return f"{line}: about {minutes:,.1f} minutes of one core, by what they took before"

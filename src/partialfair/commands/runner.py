@@ -19,9 +19,11 @@ from partialfair import plugins
 from partialfair.commands import outdated
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
+from partialfair.commands.preflight import Command, check_command, explained
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import paths
+from partialfair.grid.folder import share_with_group
 
 if TYPE_CHECKING:
     from partialfair.commands.forecast import Forecast
@@ -75,6 +77,9 @@ def run_workflow(
     command += ["--executor", "local", "--scheduler", "greedy"] * cold
     grid = require_targets(targets, config, datasets.split())
     command += ["--", *(targets or ["all"])]
+    if find_spec("snakemake") is not None:
+        check_command(Command.read(["snakemake", *command[3:]]), {})  # in the Snakefile, its sentence would come late
+    share_with_group()
     if dry_run:
         if files := outdated.tables(grid, targets):
             print(
@@ -99,7 +104,6 @@ def run_workflow(
 
 def _explained(config: "Config", targets: Sequence[str]) -> list[str]:
     """Return what the Snakefile says of results that do not agree with the grid, which else only the log holds."""
-    from partialfair.commands.preflight import explained
     from partialfair.grid.agreement import Agreement
     from partialfair.grid.workflow import Grid
 
