@@ -94,7 +94,7 @@ def check_command(command: Command, config: Mapping[str, Any]) -> None:
     """
     faults = [*_unknown_keys(command, config)]
     if command.options is not None:
-        faults += [*_other_executors(command.options), *_touched(command.options)]
+        faults += [*_other_executors(command), *_touched(command.options)]
         if command.makes_results and not command.options.dryrun:
             faults += cluster_faults(command.options)
     if faults:
@@ -122,15 +122,16 @@ def _unknown_keys(command: Command, config: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _other_executors(options: Any) -> list[str]:
+def _other_executors(command: Command) -> list[str]:
     """Return a sentence on a personal profile whose executor would give way to that of the default profile."""
-    if options.workflow_profile or _is_named(sys.argv, "--executor", "-e"):
+    options = command.options
+    if options.workflow_profile or _is_named(command.words, "--executor", "-e"):
         return []
     for name in options.profile or []:
         found = import_module("snakemake.cli").get_profile_dir(str(name))
         content = yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) if found else None
         if isinstance(content, dict) and "executor" in content:
-            by = "SNAKEMAKE_PROFILE=" if not _is_named(sys.argv, "--profile") else "--profile "
+            by = "--profile " if _is_named(command.words, "--profile") else "SNAKEMAKE_PROFILE="
             unset = ", or unset SNAKEMAKE_PROFILE to work on this machine" if by.endswith("=") else ""
             return [
                 f"{by}{name} names the executor {content['executor']}, and that of workflow/profiles/default would run "
@@ -171,7 +172,7 @@ def _resource(resources: Any, name: str) -> str:
         value = resources[name]
     except (KeyError, TypeError):
         return ""
-    value = getattr(value, "value", value)
+    value = getattr(value, "raw", value)  # as it was written: it is worked out for a job alone
     return value.strip("'\"") if isinstance(value, str) else ""
 
 

@@ -279,21 +279,26 @@ def require_targets(targets: Sequence[str], config: Path, datasets: Sequence[str
         The grid.
 
     Raises:
-        ConfigError: with the nearest name.
+        ConfigError: naming all such, each with the nearest name.
     """
     from partialfair.grid.checks import TARGETS
     from partialfair.grid.config import load_config
 
     grid = load_config(config)
     known = sorted({*TARGETS, *grid.experiments, *grid.params.exhibits})
+    faults = []
     for target in targets:
         if target not in known and "/" not in target and "." not in target:
             near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
-            raise ConfigError(f"{config}: there is no target {target!r}; the nearest are {near}")
+            faults.append(f"{config}: there is no target {target!r}; the nearest are {near}")
     every = {*grid.datasets, *plugins.names("datasets")}
-    for dataset in datasets:
-        if dataset not in every:
-            raise ConfigError(f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}")
+    faults += [
+        f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}"
+        for dataset in datasets
+        if dataset not in every
+    ]
+    if faults:
+        raise ConfigError("\n".join(faults))
     return grid
 
 
