@@ -1,7 +1,7 @@
 """What is refused in a configuration that has been read: one sentence that names the key, the value and the remedy."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -15,8 +15,6 @@ from partialfair.grid import memo
 from partialfair.grid.params import ExperimentModel
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from partialfair.grid.config import Config
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -89,11 +87,11 @@ def _sentences(error: ValidationError, model: type[BaseModel], content: Any, pre
         if complaint["type"] != "missing" or complaint["loc"][:-1] not in misspelt:
             missing = complaint["loc"][-1:] if complaint["type"] == "missing" else ()
             key = (*_keys(content, complaint["loc"]), *missing)  # several where pydantic tried several types
-            sentences.setdefault(key, _sentence(complaint, model, content, prefix))
+            sentences.setdefault(key, _sentence({**complaint}, model, content, prefix))
     return sentences.values()
 
 
-def _sentence(first: "ErrorDetails", model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
+def _sentence(first: Mapping[str, Any], model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
     """Return a complaint of pydantic as key path, value and remedy."""
     location, value = first["loc"], first.get("input")
     path = ".".join(str(part) for part in (*prefix, *_keys(content, location))) or "the file"
