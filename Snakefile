@@ -4,7 +4,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-min_version("9.20")
+min_version("9.18")
 
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
