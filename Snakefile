@@ -19,7 +19,7 @@ from partialfair.jobs.resume import record_run
 from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
 # Another grid: snakemake --config params=papers/plada/grid.yaml, or the variable. Every job reads the same one.
-COMMAND = Command.read(sys.argv) if workflow.is_main_process else Command()
+COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
 try:
     check_command(COMMAND, config)
     PARAMS = set_environment(workflow.basedir, config.get("params"))

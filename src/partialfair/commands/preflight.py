@@ -56,11 +56,16 @@ class Command:
     cores: int | None = None
 
     @classmethod
-    def read(cls, argv: Sequence[str]) -> "Command":
-        """Read the command line of this process."""
+    def read(cls, argv: Sequence[str], snakefile: str | Path = "Snakefile") -> "Command":
+        """Read the command line of a process.
+
+        Args:
+            argv: with the program's name.
+            snakefile: of the workflow, in case that the command names none.
+        """
         if not argv or not {"snakemake", "snakemake.exe"} & {Path(argv[0]).name, Path(argv[0]).parent.name}:
             return cls()
-        words = list(argv[1:])
+        words = _in_this_folder(argv[1:], snakefile)
         with redirect_stderr(io.StringIO()):  # it says a second time which profiles it reads
             options = import_module("snakemake.cli").parse_args(words)[1]
         registry = import_module("snakemake_interface_executor_plugins.registry").ExecutorPluginRegistry()
@@ -71,6 +76,20 @@ class Command:
     def makes_results(self) -> bool:
         """Whether results are asked for."""
         return self.options is not None and not any(getattr(self.options, name, None) for name in MAKES_NOTHING)
+
+
+def _in_this_folder(words: Sequence[str], snakefile: str | Path) -> list[str]:
+    """Return a command without ``--directory``, as it would be given in that folder, where this process is by now."""
+    end = list(words).index("--") if "--" in words else len(words)
+    options, rest = list(words[:end]), list(words[end:])
+    for name in ("--directory", "-d"):
+        if name in options[:-1]:
+            place = options.index(name)
+            del options[place : place + 2]
+    options = [word for word in options if not word.startswith("--directory=")]
+    if len(options) < end and not _is_named(options, "--snakefile", "-s"):
+        options = ["--snakefile", str(Path(snakefile).absolute()), *options]
+    return [*options, *rest]
 
 
 def _cores(words: Sequence[str], options: Any) -> int | None:
