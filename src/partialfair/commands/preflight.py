@@ -4,6 +4,7 @@
 need no command. Options are read by Snakemake's own parser, so that profiles and abbreviations count as they do there.
 """
 
+import argparse
 import io
 import os
 import sys
@@ -94,8 +95,10 @@ def _in_this_folder(words: Sequence[str], snakefile: str | Path) -> list[str]:
 
 def _cores(words: Sequence[str], options: Any) -> int | None:
     """Return the cores of a run on this machine: those of ``--cores``, or at most all and at most ``--jobs``."""
-    named = any(word.split("=")[0] in ("--cores", "-c") or word.startswith("-c") for word in words)
-    if named and "all" not in words and "--cores=all" not in words:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--cores", "-c", nargs="?", const="all", default="all")
+    end = words.index("--") if "--" in words else len(words)
+    if parser.parse_known_args(words[:end])[0].cores != "all":
         return options.cores
     limits = [core_limit(), options.cores, options.jobs]
     return min(limit for limit in limits if isinstance(limit, int))
@@ -242,6 +245,11 @@ def explained(agreement: "Agreement", targets: Sequence[str]) -> list[str]:
     if len(lines) > 10:
         lines = [*lines[:10], f"and {len(lines) - 10} more"]
     lines += [_cost(agreement, targets)] * bool(stale)
+    drawn = [Path(path).stem for path in stale if path.endswith(".csv") and Path(path).name not in paths.SUMMARY]
+    if drawn and len(drawn) == len(stale):
+        lines.append(
+            f"only what is drawn is outdated: `partialfair report {drawn[0]}` draws it from its tables in seconds"
+        )
     taken = agreement.without_record(targets)
     if taken:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
