@@ -29,7 +29,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-long test-newest test-gpu test-cluster test-plugins test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help records demo test test-long test-newest test-gpu test-cluster test-plugins test-mutation resume data paper made report audit docs lint format bench lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -124,6 +124,11 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 	python -m partialfair verify --damage
 	$(RERUN)
 	python -m partialfair verify --deep --complete --retrain $(RETRAIN)
+
+# After a change of code that leaves the results as they are: without it, a fresh clone would make them anew.
+records: $(VENV)/.ready  ## state that the committed results are those of the present grid and code -> reports/*/made_from.json
+	python -m partialfair verify
+	python -c "from partialfair.grid import agreement, config; agreement.adopt(config.load_config())"
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site

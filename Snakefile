@@ -4,30 +4,36 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.18")
 
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
 from partialfair.commands.checking import check_grid_once
+from partialfair.commands.preflight import Command, check_command, make_by_content
 from partialfair.grid import memo, paths
+from partialfair.grid.agreement import Agreement
 from partialfair.grid.config import load_config
 from partialfair.errors import PartialFairError
-from partialfair.grid.folder import require_room, settle_times
+from partialfair.grid.folder import require_room, settle_times, share_with_group
 from partialfair.jobs.resume import record_run
-from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, require_one_executor, set_environment
+from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
 # Another grid: snakemake --config params=papers/plada/grid.yaml, or the variable. Every job reads the same one.
-PARAMS = set_environment(workflow.basedir, config.get("params"))
+COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
 try:
+    check_command(COMMAND, config)
+    PARAMS = set_environment(workflow.basedir, config.get("params"))
     require_room()
+    share_with_group()
     CONFIG = load_config(PARAMS)
     if workflow.is_main_process:  # not once more in the process of every job
         memo.keep()
-        require_one_executor(sys.argv[1:])
         check_grid_once(CONFIG)
+    GRID = Grid(CONFIG)
+    AGREEMENT = Agreement(GRID)
+    make_by_content(COMMAND, AGREEMENT)
 except PartialFairError as error:
     raise WorkflowError(str(error)) from None
-GRID = Grid(CONFIG)
 
 
 report: "workflow/report/workflow.rst"

@@ -19,6 +19,7 @@ from partialfair.commands.cli import app
 from partialfair.commands.runner import require_targets
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import fingerprint
+from partialfair.grid.agreement import snakemake_record
 from partialfair.grid.config import load_config
 from partialfair.jobs.resume import RECORD
 from partialfair.tables.files import write_json
@@ -40,6 +41,9 @@ def test_targets_are_names_of_the_grid_or_files():
     require_targets(["raw"], ROOT / "params.yaml", ["a9a", "simulated"])
     with pytest.raises(ConfigError, match="unknown dataset 'bnk'; did you mean 'bank'"):
         require_targets(["raw"], ROOT / "params.yaml", ["a9a", "bnk"])
+    with pytest.raises(ConfigError) as caught:
+        require_targets(["figur1", "tabel3"], ROOT / "params.yaml", ["bnk"])
+    assert len(str(caught.value).splitlines()) == 3
 
 
 @pytest.mark.parametrize(
@@ -60,8 +64,8 @@ def test_tables_of_other_code_are_made_first_where_runs_are_asked_for(monkeypatc
     table = "data/processed/simulated/table.npz"
     Path(table).parent.mkdir(parents=True)
     Path(table).touch()
-    assert outdated.tables(config, targets) == [], "how it was made is not known"
-    record = outdated.record_of(table)
+    assert outdated.tables(config, targets) == [table] * first, "how it was made is not known"
+    record = snakemake_record(table)
     record.parent.mkdir(parents=True)
     made = list(map(repr, fingerprint.table(config, "simulated").texts()))
     for params, stale in ((made, False), ([made[0], repr("another")], True)):
@@ -112,6 +116,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.delenv(runner.AGAIN, raising=False)
     monkeypatch.setattr(runner, "follow", stopped)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()
@@ -136,6 +141,7 @@ def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.M
     """It went past all that guards a run: an interrupt left locks, and SIGTERM a Snakemake that nobody knew of."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: ["one.npz"])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     monkeypatch.setattr(runner, "idle", lambda *_: ())
@@ -194,6 +200,7 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()

@@ -16,7 +16,7 @@ from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
 from tests.workflow.project import ROOT, TINY, make_project, share_kernels
 
-PLUGINS = ("dataset", "algorithm", "metric", "constraint")
+PLUGINS = ("dataset", "algorithm", "metric", "constraint", "exhibit")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,9 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
         assert page.read_text(encoding="utf-8").startswith(f"# my_{kind}\n")
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "12 passed" in done.stdout
+    assert "18 passed" in done.stdout
+    done = run(checkout, "mypy", "--no-incremental", *created)
+    assert done.returncode == 0, done.stdout
     for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
         done = run(checkout, *words, *created, *tests)
         assert done.returncode == 0, done.stdout
@@ -146,9 +148,104 @@ def test_an_algorithm_in_one_file_passes_everything_with_nothing_else_touched(ch
 
 def test_the_test_of_a_skeleton_can_fail(checkout: Path) -> None:
     create("metric", "broken", checkout)
-    module = checkout / "src/partialfair/metrics/broken.py"
+    module = checkout / "src/partialfair/metrics/on_request/broken.py"
     module.write_text(module.read_text().replace("max(means) - min(means)", "max(means)"))
-    assert run(checkout, "pytest", "-q", "-p", "no:cacheprovider", "tests/metrics/test_broken.py").returncode == 1
+    test = "tests/metrics/on_request/test_broken.py"
+    assert run(checkout, "pytest", "-q", "-p", "no:cacheprovider", test).returncode == 1
+    module.unlink()
+    (checkout / test).unlink()
+
+
+HASHES = """
+import json
+from partialfair.grid import fingerprint, paths
+from partialfair.grid.config import load_config
+config = load_config("params.yaml")
+found = {}
+for name in config.experiments:
+    for job in config.jobs(name):
+        found[f"{name} {job.dataset} {job.algorithm}"] = [
+            fingerprint.run(config, job).code, fingerprint.evaluation(config, job).code
+        ]
+for dataset in config.datasets:
+    found[dataset] = [fingerprint.table(config, dataset).code, fingerprint.split(config, dataset).code]
+for name in config.params.exhibits:
+    found[f"exhibit {name}"] = [fingerprint.exhibit(config, name).code]
+print(json.dumps(found))
+"""
+
+
+def test_something_new_outdates_nothing_that_does_not_use_it(checkout: Path) -> None:
+    """One unused metric beside the common ones once outdated every evaluation."""
+    script = checkout / "hashes.py"
+    script.write_text(HASHES, encoding="utf-8")
+    before = run(checkout, "hashes")
+    made = [checkout / path for kind in PLUGINS for path in create(kind, f"unused_{kind}", checkout).files]
+    try:
+        after = run(checkout, "hashes")
+    finally:
+        for path in [*made, script]:
+            path.unlink()
+    assert before.returncode == after.returncode == 0, before.stderr + after.stderr
+    assert json.loads(before.stdout) == json.loads(after.stdout)
+
+
+def test_a_metric_beside_the_common_ones_is_refused(checkout: Path) -> None:
+    module = checkout / create("metric", "mine", checkout).files[0]
+    other = module.parents[1] / "mine.py"
+    module.rename(other)
+    try:
+        done = run(checkout, "partialfair", "check")
+    finally:
+        other.unlink()
+        (checkout / "tests/metrics/on_request/test_mine.py").unlink()
+    assert done.returncode == 2 and "metrics/mine.py" in done.stderr and "metrics/on_request" in done.stderr
+
+
+def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -> None:
+    """It stands in docs/exhibit-kinds.md, and is refused by neither `make lint` nor the grid."""
+    text = (ROOT / "docs/exhibit-kinds.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    module = checkout / "src/partialfair/reporting/kinds/seed_spread.py"
+    module.write_text(text, encoding="utf-8")
+    try:
+        for words in (["ruff", "check", "--no-cache"], ["mypy", "--no-incremental"]):
+            done = run(checkout, *words, str(module))
+            assert done.returncode == 0, done.stdout
+    finally:
+        module.unlink()
+
+
+FILLED = {
+    "metric": (
+        "    return float((max(means) - min(means)) / np.std(scores))",
+        "    return float(max(means) - min(means))",
+    ),
+    "constraint": ("        kappa,\n", "        2 * kappa,\n"),
+    "algorithm": ("(0.5, 0.9, 1.0)", "(0.2, 0.4)"),
+}
+EXPECTED = {
+    "metric": ("1.0 / np.sqrt(1.25)", "1.0"),
+    "constraint": (
+        "[first - second - kappa, second - first - kappa]",
+        "[first - second - 2 * kappa, second - first - 2 * kappa]",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_a_skeleton_that_is_filled_in_as_its_docs_say_passes_its_test(checkout: Path, kind: str) -> None:
+    """With another formula, and where the docs say so, another value by hand; nothing else of the test changes."""
+    module, test, *more = (checkout / path for path in create(kind, f"filled_{kind}", checkout).files)
+    try:
+        for path, (old, new) in zip((module, test), (FILLED[kind], EXPECTED.get(kind, ("", ""))), strict=True):
+            text = path.read_text(encoding="utf-8")
+            assert old in text
+            path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", str(test.relative_to(checkout)))
+        assert done.returncode == 0, done.stdout[-3000:]
+    finally:
+        for path in (module, test, *more):
+            path.unlink()
 
 
 def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -181,7 +278,7 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
         create("metrics", "mine", tmp_path)
     made = create("metric", "mine", tmp_path)
     (tmp_path / made.files[0]).write_text("mine")
-    with pytest.raises(ConfigError, match=r"metrics/mine.py exists already"):
+    with pytest.raises(ConfigError, match=r"metrics/on_request/mine.py exists already"):
         create("metric", "mine", tmp_path)
     assert (tmp_path / made.files[0]).read_text() == "mine"
     shutil.copy(ROOT / "params.yaml", tmp_path)

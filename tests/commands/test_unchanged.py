@@ -40,6 +40,17 @@ def test_whatever_is_written_by_hand_counts_by_content(folder, name):
     assert changed(lambda: Path(name).write_text("b")) == [unchanged.GRID]
 
 
+def test_a_change_behind_a_link_to_a_folder_counts_and_a_link_that_leads_back_ends(folder, tmp_path):
+    """A shared store of raw data is usually linked; what was removed there went unnoticed."""
+    store = tmp_path / "lab" / "adult"
+    store.mkdir(parents=True)
+    (store / "adult.data").write_text("a")
+    (store / "back").symlink_to(tmp_path)
+    Path("data/raw").mkdir()
+    Path("data/raw/adult").symlink_to(store)
+    assert changed(lambda: (store / "adult.data").write_text("bb")) == ["data/raw"]
+
+
 def test_own_data_and_included_files_outside_the_usual_folders_count(folder):
     Path("grids").mkdir()
     Path("letor").mkdir()

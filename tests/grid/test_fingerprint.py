@@ -187,10 +187,18 @@ def test_a_word_in_the_model_card_outdates_no_evaluation(source: Path, changed_b
     assert not {"evaluation", "idca"} & changed_by(source)
 
 
-def test_a_metric_edit_changes_the_evaluation_though_metrics_are_scanned(source: Path, changed_by: ChangedBy):
-    (source / "partialfair" / "metrics" / "one_more.py").write_text("VALUE = 1\n")
-    assert "evaluation" in changed_by(source)
-    assert not {"a9a", "idca", "alm"} & changed_by(source)
+def test_a_metric_edit_changes_the_evaluation_and_a_new_metric_does_not(source: Path, changed_by: ChangedBy):
+    metrics = source / "partialfair" / "metrics"
+    (metrics / "one_more.py").write_text("VALUE = 1\n")
+    (metrics / "on_request" / "one_more.py").write_text("METRICS = {}\n")
+    assert not changed_by(source)
+    for path in sorted(metrics.glob("[a-z]*.py")):
+        if path.stem == "one_more":
+            continue
+        text = path.read_text()
+        path.write_text(text + "\nADDED = 1\n")
+        assert "evaluation" in changed_by(source), path
+        path.write_text(text)
 
 
 def test_a_guard_of_what_people_pass_counts_for_nothing(source: Path, changed_by: ChangedBy):

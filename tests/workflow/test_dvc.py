@@ -213,8 +213,9 @@ def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Pa
     share_kernels(clone.folder)
     clone.run("dvc", "pull", "--quiet")
     shown = json.loads(clone.run("dvc", "metrics", "show", "--json").stdout)
-    numbers = shown[""]["data"]["reports/metrics.json"]["data"]["demo"]["simulated"]["alm"]["kappa=0.2"]
-    assert 0 < numbers["accuracy"] <= 1 and 0 < numbers["pSP fairness"] <= 1
+    counts = shown[""]["data"]["reports/metrics.partial_fairness.json"]["data"]
+    assert counts and all(isinstance(count, int) for count in counts.values())  # a table of a few words and numbers
+    assert max(map(len, clone.run("dvc", "metrics", "show").stdout.splitlines())) < 200
     clone.run("dvc", "plots", "show")
     page = (clone.folder / "dvc_plots" / "index.html").read_text()
     assert "tradeoff.png" in page and not re.search(r"<script|https?://", page)

@@ -160,7 +160,8 @@ def test_the_views_of_dvc_name_files_that_the_report_makes():
         exhibit = Path(name).stem
         assert name == f"reports/{exhibit}/{exhibit}.png"
         assert kind_of(config, exhibit).figure, f"{exhibit} is no figure"
-    assert content["metrics"] == ["reports/metrics.json"]
+    assert content["metrics"] == sorted(path.as_posix() for path in Path("reports").glob("metrics.*.json"))
+    assert {Path(name).name.split(".")[1] for name in content["metrics"]} <= set(config.papers)
     assert "<script" not in (ROOT / ".dvc" / "plots.html").read_text(encoding="utf-8")
 
 

@@ -106,3 +106,38 @@ def test_a_file_below_the_raw_root_can_be_fetched_by_the_workflow(project: Proje
     assert done.returncode != 0
     log = project.folder / "logs/fetch/loans/loans.csv.log"
     assert "there is no such file; correct datasets.loans.file" in log.read_text()
+
+
+@pytest.mark.slow
+def test_no_option_of_snakemake_and_no_target_of_make_deletes_raw_files(project: Project) -> None:
+    """A user's own file, below data/raw or elsewhere, and raw files that somebody put there by hand, are inputs."""
+    own, absent = project.folder / "data/raw/mine/loans.csv", project.folder / "data/raw/bank/bank-additional-full.csv"
+    own.parent.mkdir(parents=True)
+    (project.folder / "loans.csv").rename(own)
+    by_hand = project.folder / "data/raw/adult/adult.data"
+    by_hand.parent.mkdir()
+    by_hand.write_text("not as published\n")
+    params = yaml.safe_load((project.folder / "params.yaml").read_text(encoding="utf-8"))
+    params["datasets"]["loans"] = {**ENTRY, "file": "data/raw/mine/loans.csv"}
+    project.write_params(params)
+    before = own.read_bytes()
+    project.snakemake("data/processed/loans/table.npz")
+    for words in (
+        ["--delete-all-output", "--", "mine"],
+        ["--delete-temp-output", "--", "mine"],
+        ["--delete-all-output", "--", "data/raw/adult/adult.data"],
+        ["--cleanup-metadata", "data/raw/mine/loans.csv", "--"],
+        ["--forcerun", "fetch", "--", "data/processed/loans/table.npz"],
+        ["--forceall", "--", "data/processed/loans/table.npz"],
+    ):
+        project.snakemake(*words, check=False)
+        assert own.read_bytes() == before, words
+        assert by_hand.read_text() == "not as published\n", words
+    assert not (project.folder / "data/runs/mine").exists() or not list(
+        project.folder.glob("data/runs/mine/**/fit.json")
+    )
+    assert project.make("clean").returncode == 0 and own.read_bytes() == before
+    assert project.planned("data/raw/bank/bank-additional-full.csv") == {"fetch": 1} and not absent.exists()
+    own.unlink()
+    refused = project.snakemake("data/processed/loans/table.npz", check=False)
+    assert refused.returncode and "data/raw/mine/loans.csv" in refused.stdout + refused.stderr

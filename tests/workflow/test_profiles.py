@@ -15,8 +15,8 @@ import pytest
 import yaml
 from snakemake.cli import parse_args
 
-from partialfair.grid import workflow
-from partialfair.grid.workflow import machine_limits
+from partialfair.grid import machine
+from partialfair.grid.machine import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_cluster_profile_whose_executor_would_be_replaced_is_refused(project: 
     arguments = ("-m", "snakemake", "--dry-run", "demo", "--profile", f"workflow/profiles/{name}")
     done = project.run(sys.executable, *arguments, check=False)
     assert done.returncode != 0
-    assert f"say --workflow-profile workflow/profiles/{name}" in done.stdout + done.stderr
+    assert f"`snakemake --workflow-profile workflow/profiles/{name}`" in done.stdout + done.stderr
     assert project.run(sys.executable, *arguments, "--executor", "local").returncode == 0
 
 
@@ -158,7 +158,7 @@ def test_memory_of_a_workstation_is_a_limit(project: Project):
 
 
 def test_without_a_gpu_jobs_that_could_use_one_do_not_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(workflow, "GPU_FILES", (tmp_path / "gpu", tmp_path / "other"))
+    monkeypatch.setattr(machine, "GPU_FILES", (tmp_path / "gpu", tmp_path / "other"))
     assert [machine_limits(device).get("gpu") for device in ("cuda", "auto", "cpu")] == [1, None, None]
     (tmp_path / "other").touch()
     assert machine_limits("auto")["gpu"] == 1

@@ -7,21 +7,21 @@ localrules:
 
 
 rule fetch:
-    # A raw file that is there is verified and kept: "update" stops Snakemake from deleting it first.
+    # Only what is not there: a raw file that is there is nobody's output, so that no option of Snakemake deletes it.
+    # "update" keeps what comes meanwhile.
     output:
-        update("data/raw/{folder}/{file}"),
+        update("data/raw/{raw}"),
     log:
-        "logs/fetch/{folder}/{file}.log",
+        "logs/fetch/{raw}.log",
     benchmark:
-        "logs/benchmarks/fetch/{folder}/{file}.tsv"
+        "logs/benchmarks/fetch/{raw}.tsv"
     wildcard_constraints:
-        folder=r"[^/]+",
-        file=r"[^/]+",
+        raw=GRID.absent_raw(),
     resources:
         mem_mb=lambda wildcards, attempt: attempt * 1000,
         runtime=lambda wildcards, attempt: attempt * 60,
     params:
-        dataset=lambda wildcards: GRID.dataset_of(f"data/raw/{wildcards.folder}/{wildcards.file}"),
+        dataset=lambda wildcards: GRID.dataset_of(f"data/raw/{wildcards.raw}"),
     shell:
         "python -m partialfair data fetch {params.dataset} > {log} 2>&1"
 

@@ -3,10 +3,10 @@
 
 rule evaluate:
     input:
-        table=paths.TABLE,
-        split=paths.SPLIT,
-        model=f"{paths.RUN}/{paths.MODEL}",
-        fit=f"{paths.RUN}/{paths.FIT}",
+        table=AGREEMENT.dated("evaluate", lambda wildcards: paths.table(wildcards.dataset)),
+        split=AGREEMENT.dated("evaluate", lambda wildcards: paths.split(wildcards.dataset, wildcards.seed)),
+        model=AGREEMENT.dated("evaluate", lambda wildcards: f"{paths.RUN}/{paths.MODEL}".format(**wildcards)),
+        fit=AGREEMENT.dated("evaluate", lambda wildcards: f"{paths.RUN}/{paths.FIT}".format(**wildcards)),
     output:
         scores=f"{paths.RUN}/{paths.SCORES}",
         metrics=f"{paths.RUN}/{paths.METRICS}",
@@ -34,10 +34,11 @@ rule evaluate:
 
 rule collect:
     input:
-        fit=lambda wildcards: GRID.runs(paths.FIT, wildcards.experiment),
-        metrics=lambda wildcards: GRID.runs(paths.METRICS, wildcards.experiment),
+        fit=AGREEMENT.dated("collect", lambda wildcards: GRID.runs(paths.FIT, wildcards.experiment)),
+        metrics=AGREEMENT.dated("collect", lambda wildcards: GRID.runs(paths.METRICS, wildcards.experiment)),
     output:
         expand(paths.COLLECTED, table=paths.COLLECTED_TABLES, allow_missing=True),
+        f"reports/{{experiment}}/{paths.MADE_FROM}",
     log:
         "logs/collect/{experiment}.log",
     benchmark:

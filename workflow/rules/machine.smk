@@ -1,14 +1,18 @@
 # What jobs that run at once share.
-from partialfair.grid.workflow import machine_limits
+from partialfair.grid.machine import machine_limits
 
-# Jobs on one machine share its memory and GPU, also if --resources speaks of other things. On a cluster (--jobs) each
+# Jobs on one machine share its memory and GPU, also if --resources speaks of other things. On a cluster each
 # job has its own, and the jobs of a group that are "serial" run one after another within it.
-if workflow.is_main_process and workflow.nodes is None:
+if workflow.is_main_process and COMMAND.local:
     _limits = machine_limits(CONFIG.params.device)
+    if COMMAND.cores is not None:  # without --cores, -j N means as many, and a control group may allow less than all
+        workflow.register_resource("_cores", COMMAND.cores)
+        workflow.register_resource("_nodes", None)
 else:
     _limits = {"serial": 1}
 for _name, _limit in _limits.items():
-    workflow.global_resources.setdefault(_name, _limit)
+    if _name not in workflow.global_resources:
+        workflow.register_resource(_name, _limit)
 
 
 resource_scopes:

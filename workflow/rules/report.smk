@@ -6,9 +6,10 @@ include: "scorecard.smk"
 
 rule exhibit:
     input:
-        lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit),
+        AGREEMENT.dated("exhibit", lambda wildcards: GRID.exhibit_inputs(wildcards.exhibit)),
     output:
         paths.EXHIBIT,
+        f"reports/{{exhibit}}/{paths.MADE_FROM}",
     log:
         "logs/exhibit/{exhibit}.log",
     benchmark:

@@ -3,10 +3,7 @@
 
 rule scorecard:
     input:
-        GRID.evaluated(),
-        GRID.papers(),
-        GRID.tables(),
-        GRID.drawn(),
+        AGREEMENT.dated("scorecard", lambda wildcards: GRID.summary_inputs()),
     output:
         report(
             f"{CONFIG.reports}/scorecard.csv",

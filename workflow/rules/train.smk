@@ -3,8 +3,8 @@
 
 rule train:
     input:
-        table=paths.TABLE,
-        split=paths.SPLIT,
+        table=AGREEMENT.dated("train", lambda wildcards: paths.table(wildcards.dataset)),
+        split=AGREEMENT.dated("train", lambda wildcards: paths.split(wildcards.dataset, wildcards.seed)),
     output:
         model=f"{paths.RUN}/{paths.MODEL}",
         fit=f"{paths.RUN}/{paths.FIT}",

@@ -2,15 +2,18 @@
 
 import ast
 import hashlib
+import re
 from functools import cache
+from pathlib import Path
 
 from partialfair import plugins
 from partialfair.datasets.named import module_name
 from partialfair.errors import ConfigError
-from partialfair.grid import memo, papers
+from partialfair.grid import fingerprint, memo, papers
 from partialfair.grid.checks import check_settings
 from partialfair.grid.config import Config
 
+SOURCE = Path(__file__).parents[1]
 NAMED_AS_IN_THE_GRID = {"pairs", "levels", "mean_std_table"}
 """Kinds of exhibits whose printed numbers name datasets and algorithms as the grid does."""
 
@@ -27,6 +30,7 @@ def check_grid(config: Config) -> None:
     from partialfair.reporting.exhibit import check_exhibits
     from partialfair.verdicts import published
 
+    check_common_metrics()
     check_settings(config)
     check_labels(config)
     for paper in config.papers:
@@ -40,6 +44,21 @@ def check_grid(config: Config) -> None:
     check_exhibits(config)
     check_published(config)
     check_first_figures(config)
+
+
+def check_common_metrics(folder: Path = SOURCE / "metrics") -> None:
+    """Refuse a metric beside the common ones: every run would have it, and no evaluation would count with it.
+
+    Raises:
+        ConfigError: naming all such files.
+    """
+    others = [path for path in sorted(folder.glob("[a-z]*.py")) if path.stem not in fingerprint.COMMON_METRICS]
+    if wrong := [path.name for path in others if re.search(r"^METRICS\b", path.read_text(encoding="utf-8"), re.M)]:
+        raise ConfigError(
+            f"metrics/{', metrics/'.join(wrong)}: the metrics of every run are fixed, as a new one would outdate all "
+            "evaluations; move such a file to metrics/on_request, and name its metrics where they are wanted: metrics: "
+            "[NAME] in an experiment"
+        )
 
 
 def check_first_figures(config: Config) -> None:

@@ -1,5 +1,6 @@
 """The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
 
+import os
 import signal
 import sys
 import traceback
@@ -52,8 +53,23 @@ def program(
     """Partial fairness: data, training, evaluation, figures and tables; the workflow calls these verbs."""
 
 
+def _open_streams() -> None:
+    """Let the program write where its streams are closed, as some daemons start it: to nobody.
+
+    Else the next files that it opens would have their numbers, and receive what is printed.
+    """
+    for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # has the lowest number that is free: this one
+            stream = os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
+
+
 def main() -> None:
     """Run the command line; an error that a person can act on is one sentence and exit status 2, any other 3."""
+    _open_streams()
     processor.settle()  # before any verb imports NumPy
     if hasattr(signal, "SIGPIPE") and sys.argv[1:2] != ["data"]:  # of which some verbs read from the network
         # Else whoever reads only the first lines would make of a gate that was passed one that was not (status 1).

@@ -16,7 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
+from partialfair.commands import slurm
 from partialfair.errors import PartialFairError
+from partialfair.grid import machine
 from partialfair.tables import processor
 
 if TYPE_CHECKING:
@@ -147,6 +149,29 @@ def _workflow(root: Path) -> Iterator[Check]:
         yield Check("workflow", "missing", "no default profile", "restore workflow/profiles from the repository")
     else:
         yield Check("workflow", "ok", f"profiles {', '.join(profiles)}")
+        yield from _machine()
+        yield from _cluster(root / "workflow" / "profiles" / "slurm" / "partitions.yaml")
+
+
+def _machine() -> Iterator[Check]:
+    """Say what jobs may use here together."""
+    limits = machine.machine_limits("auto")
+    gpus = "one job at a time on the GPU" if "gpu" in limits else "no GPU"
+    yield Check("limits", "ok", f"{machine.core_limit()} cores, {limits['mem_mb']:,} MB of memory, {gpus}")
+    if profile := os.environ.get("SNAKEMAKE_PROFILE"):
+        yield Check("SNAKEMAKE_PROFILE", "ok", f"{profile} counts in every run; one with an executor is refused")
+
+
+def _cluster(partitions: Path) -> Iterator[Check]:
+    """Check the profile for Slurm where Slurm is: its commands, and its partitions by a job that is not sent."""
+    if shutil.which("sbatch") is None:
+        yield Check("Slurm", "ok", "not here, so that the profile slurm cannot be used")
+        return
+    faults = slurm.faults(slurm.partitions(partitions))
+    for fault in faults:
+        yield Check("Slurm", "warning", fault, "edit workflow/profiles/slurm; see docs/cluster.md")
+    if not faults:
+        yield Check("Slurm", "ok", "takes jobs in every partition of the profile slurm")
 
 
 def _read(params: Path) -> "Config | Check":
@@ -242,7 +267,7 @@ def _gpu(config: "Config | None") -> Iterator[Check]:
     except Exception as error:
         state: State = "missing" if wanted else "warning"
         reason = "not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        yield Check("PyTorch", state, f"{reason}; only jobs on a GPU need it", remedy)
+        yield Check("PyTorch", state, f"{reason}; only networks, jobs on a GPU and the extra peers need it", remedy)
         return
     if torch.cuda.is_available():
         yield Check("PyTorch", "ok", f"{torch.__version__}, GPU {torch.cuda.get_device_name(0)}")

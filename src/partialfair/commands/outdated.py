@@ -1,28 +1,28 @@
-"""Tables and splits whose code or settings have changed: made before anything that reads them is looked at.
+"""Tables and splits whose code or settings have changed or are not known: made before what reads them is looked at.
 
 Snakemake decides what to run before it runs anything. It takes whatever reads a file that is made again for outdated,
 though the file may come out the same, to the byte. Where such files are made first, in a run of their own, their
 checksums decide.
 """
 
-import base64
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partialfair.commands.forecast import experiments_of
-from partialfair.grid import memo, paths
+from partialfair.grid import paths
 
 if TYPE_CHECKING:
     from partialfair.grid.config import Config
 
-METADATA = memo.SNAKEMAKE / "metadata"
 NO_RUNS = ("raw", "benchmark")
 
 
 def tables(config: "Config", targets: Sequence[str]) -> list[str]:
     """Return the tables and splits behind some targets that are here and were made by other code or settings.
+
+    Those that Snakemake has no record of count with them: nothing else says what they were made from.
 
     Args:
         config: the experiment grid.
@@ -45,18 +45,15 @@ def _outdated(config: "Config", experiments: Iterable[str]) -> Iterator[str]:
             )
             for path, wanted in files.items():
                 made = _params(str(path))
-                if made is not None and Path(path).is_file() and made != {repr(text) for text in wanted.texts()}:
+                if Path(path).is_file() and made != {repr(text) for text in wanted.texts()}:
                     yield str(path)
-
-
-def record_of(path: str) -> Path:
-    """Return where Snakemake keeps what it knows of a file that it has made."""
-    return METADATA / base64.urlsafe_b64encode(path.encode()).decode()
 
 
 def _params(path: str) -> set[str] | None:
     """The texts of ``params:`` by which a file was made; ``None`` if that is not known."""
+    from partialfair.grid.agreement import snakemake_record  # brings NumPy, as above
+
     try:
-        return set(json.loads(record_of(path).read_text(encoding="utf-8"))["params"])
+        return set(json.loads(snakemake_record(path).read_text(encoding="utf-8"))["params"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     ALGORITHM = "algorithm"
     METRIC = "metric"
     CONSTRAINT = "constraint"
+    EXHIBIT = "exhibit"
     PAPER = "paper"
 
 
@@ -152,7 +153,8 @@ def new(
 ) -> None:
     """Write the skeleton of something new, its test and its page.
 
-    It is that of a dataset, an algorithm, a metric or a constraint, or of a paper, which runs at once.
+    It is that of a dataset, an algorithm, a metric, a constraint or a kind of exhibit; or of a paper, which runs at
+    once.
     """
     from partialfair.commands.scaffold import create
 

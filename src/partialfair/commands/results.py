@@ -34,6 +34,7 @@ def report(
 
     Where that CSV has numbers of runs that are not here, it is left alone.
     """
+    from partialfair.grid import agreement
     from partialfair.grid.config import load_config
     from partialfair.jobs.report import render_exhibit, render_exhibit_page
 
@@ -41,7 +42,8 @@ def report(
     if page is not None:
         print(render_exhibit_page(grid, exhibit, page))
         return
-    for path in render_exhibit(grid, exhibit, out, keep=keep, replace=replace):
+    drawn = render_exhibit(grid, exhibit, out, keep=keep, replace=replace)
+    for path in (*drawn, agreement.write_exhibit(grid, exhibit, drawn[0].parent)):
         print(path)
 
 
@@ -61,6 +63,7 @@ def scorecard(
     not here, it is left alone; --keep leaves these lines as they are and writes the others, --replace writes "not
     run".
     """
+    from partialfair.grid import agreement
     from partialfair.grid.config import load_config
     from partialfair.jobs.scorecard import Undecided, write_all
 
@@ -70,7 +73,10 @@ def scorecard(
     grid = load_config(config)
     if experiment is not None:
         grid = grid.restricted(experiment)
-    for path in write_all(grid, out or grid.reports, undecided=undecided):
+    written = write_all(grid, out or grid.reports, undecided=undecided)
+    if experiment is None and not grid.name:
+        written.append(agreement.write_summary(grid, written[0].parent))
+    for path in written:
         print(path)
 
 

@@ -19,9 +19,11 @@ from partialfair import plugins
 from partialfair.commands import outdated
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
+from partialfair.commands.preflight import Command, check_command, explained
 from partialfair.commands.progress import follow
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import paths
+from partialfair.grid.folder import share_with_group
 
 if TYPE_CHECKING:
     from partialfair.commands.forecast import Forecast
@@ -77,6 +79,9 @@ def run_workflow(
     command += ["--executor", "local", "--scheduler", "greedy"] * cold
     grid = require_targets(targets, config, datasets.split())
     command += ["--", *(targets or ["all"])]
+    if find_spec("snakemake") is not None:
+        check_command(Command.read(["snakemake", *command[3:]]), {})  # in the Snakefile, its sentence would come late
+    share_with_group()
     if dry_run:
         if files := outdated.tables(grid, targets):
             print(
@@ -87,14 +92,32 @@ def run_workflow(
         return subprocess.run(command, check=False).returncode
     given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in given.items() if value for word in (name, value)]
+    for line in _explained(grid, targets):
+        print(line, file=sys.stderr)
     again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
     with alone():
         status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
             command, LOG, again=again, forecast=lambda: recorded(grid, targets), verbose=verbose
         )
-    for line in () if status else idle(grid, targets):
+    for line in () if status else (*idle(grid, targets), *_without_metadata()):
         print(line)
     return status
+
+
+def _explained(config: "Config", targets: Sequence[str]) -> list[str]:
+    """Return what the Snakefile says of results that do not agree with the grid, which else only the log holds."""
+    from partialfair.grid.agreement import Agreement
+    from partialfair.grid.workflow import Grid
+
+    return explained(Agreement(Grid(config)), targets)
+
+
+def _without_metadata() -> Iterator[str]:
+    """Yield what Snakemake says of results that it has no record of."""
+    with suppress(OSError):
+        for line in LOG.read_text(encoding="utf-8", errors="replace").splitlines():
+            if "missing provenance/metadata" in line:
+                yield f"Snakemake: {line.strip()}"
 
 
 def _continues(command: Sequence[str]) -> str:
@@ -122,7 +145,7 @@ def _count(files: Sequence[str]) -> str:
 
 
 def _profile_options(profile: str | None) -> list[str]:
-    """Return Snakemake's options for a profile of this project.
+    """Return Snakemake's options for a profile of this project, by its name, or for any other, by its folder.
 
     Raises:
         ConfigError: there is none of that name.
@@ -130,9 +153,13 @@ def _profile_options(profile: str | None) -> list[str]:
     if profile is None:
         return []
     folder = Path("workflow", "profiles", profile)
-    if not (folder / "config.yaml").is_file():
+    if not (folder / "config.yaml").is_file() and Path(profile).is_dir():
+        folder = Path(profile)
+    if not any(folder.glob("config*.yaml")):
         known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
-        raise ConfigError(f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}")
+        raise ConfigError(
+            f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}, or name another profile's folder"
+        )
     return ["--workflow-profile", str(folder)]
 
 
@@ -208,7 +235,9 @@ def make_recorded(path: Path, config: Path) -> bool:
 
     if not Path("Snakefile").is_file() or find_spec("snakemake") is None:
         return False
-    record = outdated.record_of(str(path))
+    from partialfair.grid.agreement import snakemake_record
+
+    record = snakemake_record(str(path))
     if status := run_workflow([str(path)], config, force=path.exists() and not record.exists(), cold=True):
         raise typer.Exit(status)
     return True
@@ -252,21 +281,26 @@ def require_targets(targets: Sequence[str], config: Path, datasets: Sequence[str
         The grid.
 
     Raises:
-        ConfigError: with the nearest name.
+        ConfigError: naming all such, each with the nearest name.
     """
     from partialfair.grid.checks import TARGETS
     from partialfair.grid.config import load_config
 
     grid = load_config(config)
     known = sorted({*TARGETS, *grid.experiments, *grid.params.exhibits})
+    faults = []
     for target in targets:
         if target not in known and "/" not in target and "." not in target:
             near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
-            raise ConfigError(f"{config}: there is no target {target!r}; the nearest are {near}")
+            faults.append(f"{config}: there is no target {target!r}; the nearest are {near}")
     every = {*grid.datasets, *plugins.names("datasets")}
-    for dataset in datasets:
-        if dataset not in every:
-            raise ConfigError(f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}")
+    faults += [
+        f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}"
+        for dataset in datasets
+        if dataset not in every
+    ]
+    if faults:
+        raise ConfigError("\n".join(faults))
     return grid
 
 

@@ -134,8 +134,11 @@ def collect(
 
     Where these have results of runs that are not here, they are left alone.
     """
+    from partialfair.grid import agreement
     from partialfair.grid.config import load_config
     from partialfair.jobs.collect import collect_experiment
 
-    for path in collect_experiment(load_config(config), experiment, out, replace=replace):
+    grid = load_config(config)
+    written = collect_experiment(grid, experiment, out, replace=replace)
+    for path in (*written, agreement.write_collected(grid, experiment, written[0].parent)):
         print(path)

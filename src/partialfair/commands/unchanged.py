@@ -115,6 +115,11 @@ def _files(*roots: Path) -> Iterator[str]:
         if not root.is_dir():
             yield from [str(root)] if root.exists() else []
             continue
-        for place, folders, names in os.walk(root):
+        seen: set[str] = set()  # a link may lead back to a folder above it
+        for place, folders, names in os.walk(root, followlinks=True):
+            if (real := os.path.realpath(place)) in seen:
+                folders.clear()
+                continue
+            seen.add(real)
             folders[:] = sorted(name for name in folders if name != "__pycache__")
             yield from (os.path.join(place, name) for name in sorted(names))

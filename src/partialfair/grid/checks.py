@@ -1,6 +1,8 @@
 """What is refused in a configuration that has been read: one sentence that names the key, the value and the remedy."""
 
 import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -8,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from partialfair import plugins
 from partialfair.datasets.named import check_entry, module_name
-from partialfair.errors import ConfigError, PluginError
+from partialfair.errors import ConfigError, PartialFairError, PluginError
 from partialfair.grid import memo
 from partialfair.grid.params import ExperimentModel
 
@@ -31,11 +33,35 @@ MOST_ROWS = 100_000_000
 
 
 def validated(content: Any, model: type[_Model], source: str, prefix: tuple[str, ...] = ()) -> _Model:
-    """Return the block at ``prefix`` as ``model``, or turn the first complaint into one sentence."""
+    """Return the block at ``prefix`` as ``model``, or turn every complaint into a sentence."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(f"{source}: {_sentence(error, model, content, prefix)}") from error
+        sentences = _sentences(error, model, content, prefix)
+        raise ConfigError("\n".join(f"{source}: {sentence}" for sentence in sentences)) from error
+
+
+MOST_FAULTS = 10
+"""Faults that are said at once."""
+
+
+def all_faults(checks: Iterable[Callable[[], object]]) -> None:
+    """Make all checks, and raise what any of them raises: more than one fault as an error with a line for each.
+
+    Raises:
+        PartialFairError: of the kind of the first fault.
+    """
+    found: list[PartialFairError] = []
+    for check in checks:
+        try:
+            check()
+        except PartialFairError as error:
+            found.append(error)
+    if not found:
+        return
+    lines = list(dict.fromkeys(line for error in found for line in str(error).splitlines()))
+    more = [f"and {len(lines) - MOST_FAULTS} more faults"] if len(lines) > MOST_FAULTS else []
+    raise type(found[0])("\n".join([*lines[:MOST_FAULTS], *more])) from found[0]
 
 
 _REMEDIES = {
@@ -51,10 +77,22 @@ _REMEDIES = {
 """What to do about a value of another type, by pydantic's name of the complaint."""
 
 
-def _sentence(error: ValidationError, model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
-    """Return the first complaint of pydantic as key path, value and remedy; a misspelt key before a missing one."""
+def _sentences(error: ValidationError, model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> Iterable[str]:
+    """Return a sentence per key that pydantic complains of; a key that is missing beside a misspelt one is that one."""
     complaints = error.errors()
-    first = next((one for one in complaints if one["type"] == "extra_forbidden"), complaints[0])
+    misspelt = [complaint["loc"][:-1] for complaint in complaints if complaint["type"] == "extra_forbidden"]
+    complaints.sort(key=lambda complaint: complaint["type"] != "extra_forbidden")
+    sentences: dict[tuple[int | str, ...], str] = {}
+    for complaint in complaints:
+        if complaint["type"] != "missing" or complaint["loc"][:-1] not in misspelt:
+            missing = complaint["loc"][-1:] if complaint["type"] == "missing" else ()
+            key = (*_keys(content, complaint["loc"]), *missing)  # several where pydantic tried several types
+            sentences.setdefault(key, _sentence({**complaint}, model, content, prefix))
+    return sentences.values()
+
+
+def _sentence(first: Mapping[str, Any], model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
+    """Return a complaint of pydantic as key path, value and remedy."""
     location, value = first["loc"], first.get("input")
     path = ".".join(str(part) for part in (*prefix, *_keys(content, location))) or "the file"
     if first["type"] == "extra_forbidden":
@@ -105,42 +143,63 @@ def _block(annotation: Any) -> Any:
 
 
 def check_names(config: "Config") -> None:
-    """Refuse unknown datasets, algorithms, constraints and experiments, and names that clash."""
+    """Refuse unknown datasets, algorithms, constraints and experiments, and names that clash: all that there are."""
     params, source = config.params, config.source
-    for dataset, options in params.datasets.items():
-        check_entry(dataset, options, source)
-        _check_option_types(dataset, options, f"{source}: datasets.{dataset}")
-    for algorithm in params.algorithms:
-        _check_plugin("algorithms", algorithm, f"{source}: algorithms.{algorithm}")
-    papers = {experiment.paper for experiment in params.experiments.values()}
-    for name, experiment in params.experiments.items():
-        where = f"{source}: experiments.{name}"
-        if name == config.name or name in papers:
-            raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
-        if name in RESERVED and name != "demo":
-            raise ConfigError(f"{where}: {name!r} is the name of a rule of the workflow; choose another name")
-        if experiment.between and experiment.between not in params.experiments:
-            hint = plugins.did_you_mean(experiment.between, params.experiments)
-            raise ConfigError(f"{where}.between: unknown experiment {experiment.between!r}; {hint}")
-        _check_plugin("constraints", experiment.constraint, f"{where}.constraint")
-        _check_choices(experiment, where)
-        for algorithm in experiment.algorithms:
-            _check_plugin("algorithms", algorithm, f"{where}.algorithms.{algorithm}")
-        for dataset, run in experiment.runs.items():
-            _check_known(dataset, config, f"{where}.runs.{dataset}")
-            for algorithm in run.algorithms:
-                _check_plugin("algorithms", algorithm, f"{where}.runs.{dataset}.algorithms.{algorithm}")
-    for name, exhibit in params.exhibits.items():
-        where = f"{source}: exhibits.{name}"
-        if name in RESERVED or name in params.experiments:
-            what = "a rule of the workflow" if name in RESERVED else "an experiment"
-            raise ConfigError(f"{where}: {name!r} is the name of {what}; choose another name")
-        for used in exhibit.experiments:
-            if used not in params.experiments:
-                hint = plugins.did_you_mean(used, params.experiments)
-                raise ConfigError(f"{where}.experiments: unknown experiment {used!r}; {hint}")
-        for dataset in exhibit.datasets:
-            _check_known(dataset, config, f"{where}.datasets")
+    checks: list[Callable[[], object]] = [partial(_check_dataset, config, name) for name in params.datasets]
+    checks += [
+        partial(_check_plugin, "algorithms", algorithm, f"{source}: algorithms.{algorithm}")
+        for algorithm in params.algorithms
+    ]
+    checks += [partial(_check_experiment, config, name) for name in params.experiments]
+    checks += [partial(_check_exhibit, config, name) for name in params.exhibits]
+    all_faults(checks)
+
+
+def _check_dataset(config: "Config", name: str) -> None:
+    """Refuse an entry of a dataset that cannot be used."""
+    options = config.params.datasets[name]
+    check_entry(name, options, config.source)
+    _check_option_types(name, options, f"{config.source}: datasets.{name}")
+
+
+def _check_experiment(config: "Config", name: str) -> None:
+    """Refuse an experiment that names something unknown, or has a name that it cannot have."""
+    params, experiment, where = config.params, config.params.experiments[name], f"{config.source}: experiments.{name}"
+    if name == config.name or name in {one.paper for one in params.experiments.values()}:
+        raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
+    if name in RESERVED and name != "demo":
+        raise ConfigError(f"{where}: {name!r} is the name of a rule of the workflow; choose another name")
+    if experiment.between and experiment.between not in params.experiments:
+        hint = plugins.did_you_mean(experiment.between, params.experiments)
+        raise ConfigError(f"{where}.between: unknown experiment {experiment.between!r}; {hint}")
+    checks: list[Callable[[], object]] = [
+        partial(_check_plugin, "constraints", experiment.constraint, f"{where}.constraint"),
+        partial(_check_choices, experiment, where),
+    ]
+    checks += [
+        partial(_check_plugin, "algorithms", algorithm, f"{where}.algorithms.{algorithm}")
+        for algorithm in experiment.algorithms
+    ]
+    for dataset, run in experiment.runs.items():
+        checks.append(partial(_check_known, dataset, config, f"{where}.runs.{dataset}"))
+        for algorithm in run.algorithms:
+            place = f"{where}.runs.{dataset}.algorithms.{algorithm}"
+            checks.append(partial(_check_plugin, "algorithms", algorithm, place))
+    all_faults(checks)
+
+
+def _check_exhibit(config: "Config", name: str) -> None:
+    """Refuse an exhibit that names something unknown, or has a name that it cannot have."""
+    params, exhibit, where = config.params, config.params.exhibits[name], f"{config.source}: exhibits.{name}"
+    if name in RESERVED or name in params.experiments:
+        what = "a rule of the workflow" if name in RESERVED else "an experiment"
+        raise ConfigError(f"{where}: {name!r} is the name of {what}; choose another name")
+    for used in exhibit.experiments:
+        if used not in params.experiments:
+            hint = plugins.did_you_mean(used, params.experiments)
+            raise ConfigError(f"{where}.experiments: unknown experiment {used!r}; {hint}")
+    for dataset in exhibit.datasets:
+        _check_known(dataset, config, f"{where}.datasets")
 
 
 def _check_plugin(package: str, name: str, where: str) -> None:
@@ -230,19 +289,22 @@ def _check_bound(algorithm: Any, tolerances: list[float], where: str) -> None:
 
 def check_settings(config: "Config") -> None:
     """Check metrics on request, the settings of every algorithm by its own model, and which take no tolerance."""
+    checks: list[Callable[[], object]] = []
     for algorithm, settings in config.params.algorithms.items():
-        validated(settings, _algorithm(algorithm).settings, config.source, ("algorithms", algorithm))
+        prefix: tuple[str, ...] = ("algorithms", algorithm)
+        checks.append(partial(validated, settings, _algorithm(algorithm).settings, config.source, prefix))
     for name, experiment in config.experiments.items():
-        _check_metrics(experiment.metrics, f"{config.source}: experiments.{name}.metrics")
+        checks.append(partial(_check_metrics, experiment.metrics, f"{config.source}: experiments.{name}.metrics"))
         for algorithm in experiment.algorithms:
             merged, prefix = config.algorithm_settings(name, algorithm), ("experiments", name, "algorithms", algorithm)
-            validated(merged, _algorithm(algorithm).settings, config.source, prefix)
+            checks.append(partial(validated, merged, _algorithm(algorithm).settings, config.source, prefix))
         for dataset, run in experiment.runs.items():
             for algorithm, tolerances in run.algorithms.items():
                 where = f"{config.source}: experiments.{name}.runs.{dataset}.algorithms.{algorithm}"
-                _check_tolerances(_algorithm(algorithm), tolerances, where)
+                checks.append(partial(_check_tolerances, _algorithm(algorithm), tolerances, where))
                 if experiment.kappa_scale == "absolute" and experiment.constraint.startswith(RANKS):
-                    _check_bound(_algorithm(algorithm), tolerances, where)
+                    checks.append(partial(_check_bound, _algorithm(algorithm), tolerances, where))
+    all_faults(checks)
 
 
 def check_files(config: "Config") -> None:
@@ -253,9 +315,12 @@ def check_files(config: "Config") -> None:
     """
     from partialfair.datasets import csv_table
 
-    for dataset, options in config.params.datasets.items():
-        if dataset in config.datasets and module_name(dataset, options) == "csv_table":
-            csv_table.check_columns(config.source, dataset, options)
+    own = {
+        dataset: options
+        for dataset, options in config.params.datasets.items()
+        if dataset in config.datasets and module_name(dataset, options) == "csv_table"
+    }
+    all_faults(partial(csv_table.check_columns, config.source, *entry) for entry in own.items())
 
 
 def _algorithm(name: str) -> Any:

@@ -86,14 +86,6 @@ def _hash(modules: tuple[str, ...]) -> str:
     return hashlib.sha256("\n".join(sorted(contents)).encode()).hexdigest()[:16]
 
 
-def modules_of(package: str) -> list[str]:
-    """Return every module of a folder of this package."""
-    return [
-        f"{PACKAGE}.{package}.{path.stem}"
-        for path in sorted(SOURCE.joinpath(PACKAGE, *package.split(".")).glob("[a-z]*.py"))
-    ]
-
-
 @cache
 def _read(module: str) -> tuple[str, frozenset[str]]:
     """Return the hash of one module's own code and the package modules it imports.

@@ -15,11 +15,24 @@ from typing import Any
 from partialfair import plugins
 from partialfair.datasets.named import module_name
 from partialfair.grid import memo, paths
-from partialfair.grid.closure import PACKAGE, closure_hash, modules_of
+from partialfair.grid.closure import PACKAGE, closure_hash
 from partialfair.grid.config import Config, Job, evaluation_settings, job_settings
 from partialfair.grid.params import ExperimentModel
 
 KINDS = "reporting/kinds"
+COMMON_METRICS = (
+    "absolute",
+    "choose_interval",
+    "classical",
+    "pairwise",
+    "partial",
+    "ranks",
+    "registry",
+    "resampling",
+    "uncertainty",
+)
+"""Modules of ``metrics`` that every evaluation counts with. New metrics go to ``metrics/on_request``: they count for
+the runs of experiments that name them, and outdate no other."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +153,7 @@ def _metrics_of(constraint: str) -> list[str]:
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
-    """Hash for evaluating a run: the job, every common metric (they are found by scanning their folder), linear models.
+    """Hash for evaluating a run: the job, every common metric, linear models.
 
     Metrics on request count for the runs of experiments that name them.
 
@@ -151,7 +164,11 @@ def evaluation_hash(on_request: Iterable[str] = ()) -> str:
 
 @cache
 def _evaluation_hash(on_request: tuple[str, ...]) -> str:
-    modules = [f"{PACKAGE}.jobs.evaluate", f"{PACKAGE}.models.linear", *modules_of("metrics")]
+    modules = [
+        f"{PACKAGE}.jobs.evaluate",
+        f"{PACKAGE}.models.linear",
+        *(f"{PACKAGE}.metrics.{name}" for name in COMMON_METRICS),
+    ]
     if on_request:
         from partialfair.metrics import registry
 

@@ -3,12 +3,15 @@
 import logging
 import os
 import shutil
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from partialfair.errors import StorageError
 
+SHARED = (".snakemake", ".snakemake/*", "logs", "data", "data/*", "reports")
+"""Folders, as patterns, that the next user of the working directory has to be able to write to."""
 ROOM = 8 << 20
 """Bytes that must be free: less than this holds the records of a few jobs only."""
 
@@ -34,6 +37,30 @@ def require_room() -> None:
         )
 
 
+def share_with_group() -> None:
+    """Let others of the group go on here, where the working directory is one that its group may write to.
+
+    What this process and its jobs make can then be written by the group, whatever the user's ``umask``; so can the
+    folders of Snakemake that it made before. A folder that its group may not write to stays private.
+
+    Raises:
+        StorageError: another user has left a folder here that only they can write to.
+    """
+    here = os.stat(".")
+    if not here.st_mode & stat.S_IWGRP:
+        return
+    os.umask(os.umask(0) & ~stat.S_IRWXG)
+    for path in (path for pattern in SHARED for path in sorted(Path().glob(pattern)) if path.is_dir()):
+        about = path.stat()
+        if about.st_uid == os.geteuid() and not about.st_mode & stat.S_IWGRP:
+            path.chmod(about.st_mode | stat.S_IRWXG)
+        elif not os.access(path, os.W_OK | os.X_OK):
+            raise StorageError(
+                f"{path}: made by {path.owner()}, and nobody else can write to it; have them run `chmod -R g+rwX .` in "
+                f"{Path.cwd()}, and run the same command again"
+            )
+
+
 def settle_times() -> None:
     """Set the times of data files that are in the future to now; their content stays as it is.
 
@@ -41,10 +68,16 @@ def settle_times() -> None:
     lost by this, as results are told to be outdated by content (see the profile), not by time. Their number is printed.
     """
     now, count = time.time(), 0
-    for place, _, names in os.walk("data"):
+    seen: set[str] = set()  # a link may lead back to a folder above it
+    for place, folders, names in (of for root in ("data", "reports") for of in os.walk(root, followlinks=True)):
+        if (real := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         for name in names:
             path = os.path.join(place, name)
-            with suppress(FileNotFoundError):  # a link into a cache of DVC that lacks the file
+            # A link into a cache of DVC that lacks the file; or the file is another user's, who shares the folder.
+            with suppress(FileNotFoundError, PermissionError):
                 if os.path.getmtime(path) > now:
                     os.utime(path, (now, now))
                     count += 1

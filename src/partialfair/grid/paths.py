@@ -23,6 +23,8 @@ SCORES, METRICS = "scores.parquet", "metrics.json"
 COLLECTED = "reports/{experiment}/{table}.parquet"
 COLLECTED_TABLES = ("metrics", "runs")
 EXHIBIT = "reports/{exhibit}/{exhibit}.csv"
+MADE_FROM = "made_from.json"
+"""Beside the tables of an experiment, an exhibit or the scorecard: settings, code and files that it was made from."""
 PAGE = ".cache/report/{exhibit}.html"
 """An exhibit as Snakemake's own report takes it."""
 SUMMARY = ("scorecard.csv", "index.html", "verdicts.json", "metrics.json")

@@ -3,24 +3,19 @@
 Kept out of the rule files so that it is typed, tested and fast: a dry run asks once per job.
 """
 
-import argparse
 import gc
 import inspect
 import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from partialfair import plugins
 from partialfair.datasets.named import NamedDataset, module_name, named_dataset
-from partialfair.errors import ConfigError
 from partialfair.grid import fingerprint, paths
 from partialfair.grid.config import Config
 from partialfair.grid.fingerprint import Wanted
@@ -33,8 +28,8 @@ TRAINING_MEMORY = (1500, 20)
 """Memory of a training job, for :meth:`Grid.memory`: at least so many MB, and so many times the table's size."""
 RUN = ("experiment", "dataset", "algorithm", "kappa", "seed")
 """The wildcards of a run."""
-GPU_FILES = tuple(map(Path, ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")))
-"""Of which one is there where PyTorch may find a GPU: NVIDIA's, AMD's, and Windows' for its Linux."""
+NOTHING = r"(?!)"
+"""A pattern that nothing matches."""
 CLAIMS = "claims"
 """Kind of the exhibits that show what a paper claims in words."""
 
@@ -63,33 +58,6 @@ def set_environment(project: str | Path, params: str | None) -> str:
     return chosen
 
 
-def require_one_executor(arguments: Sequence[str]) -> None:
-    """Refuse a profile for a cluster that is given by ``--profile``.
-
-    Snakemake then reads the workstation's as well, whose executor wins: all jobs would run on the login node.
-
-    Args:
-        arguments: of the command ``snakemake``.
-
-    Raises:
-        ConfigError: there is such a profile.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--profile", nargs="+", default=os.environ.get("SNAKEMAKE_PROFILE", "none").split())
-    parser.add_argument("--workflow-profile")
-    parser.add_argument("--executor", "-e")
-    given, _ = parser.parse_known_args(arguments)
-    if given.workflow_profile or given.executor:
-        return
-    for name in given.profile:
-        found = import_module("snakemake.cli").get_profile_dir(name)
-        if found and "executor" in (yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) or {}):
-            raise ConfigError(
-                f"--profile {name} names an executor, which that of workflow/profiles/default would replace; "
-                f"say --workflow-profile {name}"
-            )
-
-
 def asked(function: Function) -> Function:
     """Let a function bear its parameters, which Snakemake asks for per job and Python else works out anew each time.
 
@@ -103,24 +71,6 @@ def asked(function: Function) -> Function:
 def folder_of(wildcards: Any, output: Any) -> str:
     """Return the folder of what a rule makes, for its command line."""
     return os.path.dirname(output[0])
-
-
-def machine_limits(device: str) -> dict[str, int]:
-    """What jobs that run at once on this machine may claim of it together, where the user sets no limits.
-
-    Args:
-        device: "cpu", "cuda", or "auto" for a GPU where there is one.
-
-    Returns:
-        ``mem_mb``, 90% of the memory that a process here may use, in MB; and ``gpu``, 1: Snakemake gives jobs no
-        device of their own, so jobs side by side would share the first one. Without a GPU there is none to share.
-    """
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
-        if limit.is_file() and (text := limit.read_text().strip()).isdigit():
-            available = min(available, int(text))
-    shared = device == "cuda" or any(path.exists() for path in GPU_FILES)
-    return {"mem_mb": int(0.9 * available / 1e6), **({"gpu": 1} if shared else {})}
 
 
 def _put_first(variable: str, folder: str) -> None:
@@ -191,6 +141,21 @@ class Grid:
         """Return the raw files that the tables of some datasets, or of all that the grid uses, are built from."""
         files = (path for dataset in datasets or self.config.datasets for path in self.raw_files(dataset))
         return list(dict.fromkeys(files))
+
+    def absent_raw(self) -> str:
+        """Return a pattern of the raw files, below their root, that some dataset declares and that are not here."""
+        folder = f"{paths.RAW.as_posix()}/"
+        absent = [path.removeprefix(folder) for path in self._declared() if not os.path.lexists(path)]
+        return "|".join(map(re.escape, sorted(absent))) or NOTHING
+
+    def _declared(self) -> Iterator[str]:
+        """Yield the raw files below their root that datasets declare, used or not."""
+        for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
+            named = self._named(dataset)
+            place = named.spec.directory(paths.RAW).as_posix()
+            files = [f"{place}/{file.name}" for file in named.spec.files]
+            own = [] if named.file is None else [named.file.as_posix()]
+            yield from (path for path in (*files, *own) if path.startswith(f"{paths.RAW.as_posix()}/"))
 
     def dataset_of(self, raw_file: str) -> str:
         """Return a dataset that declares a raw file, used or not: one that reads it, where there is one.
@@ -276,6 +241,10 @@ class Grid:
         """Return the files that the results of some experiments, or of all, are held against."""
         names = dict.fromkeys(self.config.experiment(name).paper for name in experiments or self.config.experiments)
         return [path for name in names for path in files(name)]
+
+    def summary_inputs(self) -> list[str]:
+        """Return the files that the scorecard and what is written with it are made from."""
+        return [*self.evaluated(), *self.papers(), *self.tables(), *self.drawn()]
 
     def title(self, exhibit: str) -> str:
         """Return the title of an exhibit."""

@@ -1,6 +1,7 @@
-"""What gathers the exhibits: scorecard.csv, verdicts.json, the page index.html, and metrics.json.
+"""What gathers the exhibits: scorecard.csv, verdicts.json, the page index.html, metrics.json, and metrics.PAPER.json.
 
-The last has the main numbers, which ``dvc metrics`` shows and compares between revisions.
+The last ones have the number of verdicts on each paper, one small file per paper, so that ``dvc metrics`` shows a table
+with a line per paper; metrics.json has the main numbers of every setting.
 """
 
 from enum import StrEnum
@@ -52,6 +53,11 @@ def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, pla
     ):
         write_json(folder / name, content)
         paths.append(folder / name)
+    for paper in config.papers:
+        counts = scorecard.tally(line for line in lines if line["paper"] == paper)
+        if counts:
+            write_json(folder / f"metrics.{paper}.json", counts)
+            paths.append(folder / f"metrics.{paper}.json")
     return paths
 
 

@@ -270,7 +270,11 @@ def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
     known |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in DRAWN}
     grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}
     parts = {"", config.name, *config.experiments, *grids}
-    known |= {str(paths.summary_folder(part) / name) for part in parts for name in paths.SUMMARY}
+    counts = [f"metrics.{paper}.json" for paper in papers.folders()]
+    known |= {str(paths.summary_folder(part) / name) for part in parts for name in (*paths.SUMMARY, *counts)}
+    known |= {
+        str(paths.REPORTS / name / paths.MADE_FROM) for name in ("", *config.experiments, *config.params.exhibits)
+    }
     own = {*(paths.RUNS / name for name in config.experiments), *(paths.REPORTS / n for n in config.params.exhibits)}
     named = {*own, *(paths.REPORTS / name for name in parts)}
     for path in (found for root in (sorted(own) if config.name else _ROOTS) for found in _files(root)):

@@ -45,7 +45,7 @@ KINDS = {
     "dataset": _plugin(
         "dataset",
         "datasets",
-        "put the raw file at data/raw/{name}/{name}.csv and describe it in {module}",
+        "put the raw file at data/raw/{name}/{name}.csv; describe it in {module}, and change the rows of its test",
         "add `{name}: {{}}` under datasets in params.yaml, and under the runs of an experiment",
     ),
     "algorithm": _plugin(
@@ -57,14 +57,22 @@ KINDS = {
     ),
     "metric": _plugin(
         "metric",
-        "metrics",
-        "replace the formula in {module}; the evaluation reports it without further ado",
+        "metrics/on_request",
+        "replace the formula in {module}, and CASES in its test by values computed by hand",
+        "write `metrics: [{name}]` in the experiments that want it; no other run is outdated by it",
+        has_page=False,
+    ),
+    "exhibit": _plugin(
+        "exhibit",
+        "reporting/kinds",
+        "replace lines and draw in {module}",
+        "add `{name}: {{kind: {name}, title: ..., experiments: [demo]}}` under exhibits in params.yaml",
         has_page=False,
     ),
     "constraint": _plugin(
         "constraint",
         "constraints",
-        "replace the bound in {module}, and name in VIOLATION the metric that measures it",
+        "replace the bound in {module} and `expected` in its test; name in VIOLATION the metric that measures it",
         "write `constraint: {name}` in an experiment of params.yaml; the estimators take it by the same name",
         has_page=False,
     ),
@@ -91,7 +99,7 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
     """Write a skeleton into a checkout of the project.
 
     Args:
-        kind: ``"dataset"``, ``"algorithm"``, ``"metric"``, ``"constraint"`` or ``"paper"``.
+        kind: ``"dataset"``, ``"algorithm"``, ``"metric"``, ``"constraint"``, ``"exhibit"`` or ``"paper"``.
         name: the plug-in's or the paper's: lower case letters, digits and underscores.
         project: root of the checkout.
 
@@ -140,7 +148,8 @@ def _refuse_taken(kind: str, name: str, root: Path) -> None:
 
         if name in load_config(root / "params.yaml").params.datasets:
             raise ConfigError(f"{name!r} is an entry of datasets in params.yaml; choose another name")
-    for path in sorted((root / "src/partialfair" / folder).rglob(f"{name}.py")) if folder else ():
+    room = folder.removesuffix("/on_request")
+    for path in sorted((root / "src/partialfair" / room).rglob(f"{name}.py")) if folder else ():
         raise ConfigError(f"{path.relative_to(root)} exists already; choose another name than {name!r}")
     if kind != "metric":
         return
