@@ -21,7 +21,7 @@ endif
 # What Snakemake's own report is on: everything, or demo_pages.
 PAGES ?= pages
 # Snakemake's plugins, each a distribution of its own.
-PLUGINS := $(notdir $(wildcard src/snakemake_*_plugin_*))
+PLUGINS := $(notdir $(patsubst %/pyproject.toml,%,$(wildcard src/snakemake_*_plugin_*/pyproject.toml)))
 STAGES := data splits runs evaluation report
 TORCH := 2.13.0
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu

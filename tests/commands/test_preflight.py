@@ -3,6 +3,7 @@
 import stat
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,3 +175,13 @@ def test_the_triggers_are_those_that_snakemake_has() -> None:
     from snakemake.settings.enums import RerunTrigger
 
     assert {*preflight.TRIGGERS} == {str(trigger) for trigger in RerunTrigger}
+
+
+def test_what_starts_the_allocations_of_a_pool_is_looked_for(batch: Path) -> None:
+    options = SimpleNamespace(executor="warm", warm_launch="srun --nodes=1 --time=240")
+    (said,) = preflight.cluster_faults(options)
+    assert said.startswith("srun, which the profile's warm-launch starts allocations with, is not on the PATH")
+    (batch / "srun").write_text("#!/bin/sh\n")
+    (batch / "srun").chmod(0o755)
+    assert preflight.cluster_faults(options) == []
+    assert preflight.cluster_faults(SimpleNamespace(executor="warm", warm_launch=None)) == []

@@ -359,7 +359,7 @@ class TestRefusals:
     def test_faulty_file(self, tmp_path):
         (tmp_path / "papers" / "p").mkdir(parents=True)
         (tmp_path / "papers/p/claims.yaml").write_text("- {id: x, exhibit: y}\n")
-        with pytest.raises(ConfigError, match=r"papers/p/claims\.yaml: x\.section: the key is missing; add it$"):
+        with pytest.raises(ConfigError, match=r"(?m)papers/p/claims\.yaml: x\.section: the key is missing; add it$"):
             claim.load("p", tmp_path)
 
     @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ need no command. Options are read by Snakemake's own parser, so that profiles an
 import argparse
 import io
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
@@ -185,6 +187,13 @@ def cluster_faults(options: Any) -> list[str]:
             named["slurm_account"],
             [status] if isinstance(status, str) else [],
         )
+    launch = getattr(options, "warm_launch", None)
+    words = shlex.split(launch) if options.executor == "warm" and isinstance(launch, str) else []
+    if words and shutil.which(words[0]) is None:
+        return [
+            f"{words[0]}, which the profile's warm-launch starts allocations with, is not on the PATH; start this "
+            "where it is, as on a login node, or leave out the profile"
+        ]
     return []
 
 

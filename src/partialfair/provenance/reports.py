@@ -22,7 +22,13 @@ from partialfair.tables.files import sha256
 _SCORECARD = ""
 _ROOTS = (paths.RUNS, paths.REPORTS)
 DRAWN = ("csv", "html", "pdf", "png", "svg")
-_KEPT = ("classifier_tables.csv", "regression_parity.csv", "ten_million_rows.csv", "tight_parity.csv")
+_KEPT = (
+    "audit_coverage.csv",
+    "classifier_tables.csv",
+    "regression_parity.csv",
+    "ten_million_rows.csv",
+    "tight_parity.csv",
+)
 MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_KEPT)
 """Files of ``reports/`` that are not results: what benchmarks measured here, and Snakemake's own report."""
 
