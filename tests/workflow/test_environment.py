@@ -122,7 +122,7 @@ def test_the_authors_are_those_of_the_citation():
 
 def test_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"\bmake ([a-z][a-z-]*)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    named = set(re.findall(r"\bmake ([a-z][a-z0-9-]*)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert {"demo", "test"} <= named
     assert not {target for target in named if not re.search(rf"^{target}:", makefile, re.MULTILINE)}
 

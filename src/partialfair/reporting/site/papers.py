@@ -104,23 +104,29 @@ class Verdict:
         return "; ".join(f"{way} {size}" for way, word in ways if (size := magnitudes(self.effects, word)))
 
 
-HEAD = ("paper", "central claim", "by how much", *COUNTED, "true, no evidence", "agree", "near", "differ")
+HEAD = ("paper", "central claim", "by how much", "comparisons", "printed numbers")
 
 
 def markdown(project: Project) -> str:
-    """Return the table of all papers that the README shows, in which every word is counted."""
-    lines = [f"| {' | '.join(HEAD)} |", f"|{'---|' * 3}{'--:|' * (len(HEAD) - 3)}"]
+    """Return the table of all papers that the README shows.
+
+    Every word that occurs is counted, and how many comparisons fail in any case.
+    """
+    lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     for name in project.papers:
         one = Verdict.of(project, name)
-        counts = [one.comparisons.get(word, 0) for word in (*COUNTED, "true of another model")]
-        judged = [one.numbers.get(word, 0) for word in ("agrees", "near", "differs")]
-        numbers = [str(count) if one.numbers.get("counted") else "–" for count in judged]
+        words = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
+        counts = {word: one.comparisons.get(word, 0) for word in words}
+        compared = [f"{count} {words[word][count != 1]}" for word, count in counts.items() if count or word == "fails"]
+        judged = {said: one.numbers.get(said, 0) for said in ("agrees", "near", "differs")}
+        plural = {"agrees": "agree", "differs": "differ"}
+        numbers = [f"{count} {plural.get(said, said)}" for said, count in judged.items()]
         cells_of = [
             f"[{one.short}](papers/{name}/README.md)",
             f"**{one.label}**",
             one.size,
-            *map(str, counts),
-            *numbers,
+            ", ".join(compared),
+            ", ".join(numbers) if one.numbers.get("counted") else "none counted",
         ]
         lines.append(f"| {' | '.join(cells_of)} |")
     return "\n".join(lines) + "\n"
