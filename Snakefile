@@ -1,7 +1,6 @@
 # Targets: all (default), demo, paper, benchmark, each experiment and exhibit; data, splits, runs, evaluation, report.
 import sys
 from pathlib import Path
-
 from snakemake.utils import min_version
 
 min_version("9.18")
@@ -18,9 +17,9 @@ from partialfair.grid.folder import require_room, settle_times, share_with_group
 from partialfair.jobs.resume import record_run
 from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
-# Another grid: snakemake --config params=papers/plada/grid.yaml, or the variable. Every job reads the same one.
 COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
 try:
+    # Another grid: snakemake --config params=papers/plada/grid.yaml, or the variable. Every job reads the same one.
     check_command(COMMAND, config)
     PARAMS = set_environment(workflow.basedir, config.get("params"))
     require_room()
@@ -45,10 +44,7 @@ onstart:
 
 
 wildcard_constraints:
-    experiment=r"[a-z][a-z0-9_]*",
-    dataset=r"[a-z][a-z0-9_]*",
-    algorithm=r"[a-z][a-z0-9_]*",
-    exhibit=r"[a-z][a-z0-9_]*",
+    **dict.fromkeys(("experiment", "dataset", "algorithm", "exhibit"), r"[a-z][a-z0-9_]*"),
     kappa=r"[0-9.e+-]+|inf",
     seed=r"\d+",
 
@@ -68,8 +64,7 @@ rule all:
 
 rule demo:
     input:
-        # Asked late: a grid of one's own need not have a demo.
-        lambda wildcards: GRID.reports("demo"),
+        lambda wildcards: GRID.reports("demo"),  # asked late: a grid of one's own need not have a demo
 
 
 rule paper:

@@ -64,6 +64,18 @@ SUITES = {
     "kills": Suite("the workflow and audits killed at random moments, full disks, two runs at once", WORKFLOW),
     "grid": Suite("dry runs of the whole grid", (*WORKFLOW, "params.yaml", "papers/**/*.yaml")),
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
+    "entries": Suite(
+        "a user's own data, another user, an exhibit made anew, a paper of one's own: by the commands that people give",
+        (*WORKFLOW, *(f"{PACKAGE}/{name}/**/*" for name in ("reporting", "verdicts"))),
+    ),
+    "exhibits": Suite(
+        "every committed exhibit is what the present code makes of the committed tables",
+        (
+            *(f"{PACKAGE}/{name}/**/*.py" for name in ("reporting", "verdicts", "pages", "metrics", "provenance")),
+            "params.yaml", "papers/**/*.yaml", "papers/**/*.csv", "reports/*/*.csv", "reports/*/*.parquet",
+            "reports/scorecard.csv", "requirements.lock",
+        ),
+    ),
     "executors": Suite("the workflow by every executor and batch system, compared to the byte", WORKFLOW),
     "site": Suite(
         "pages and explorers of the site in a browser, on a phone and in the dark",

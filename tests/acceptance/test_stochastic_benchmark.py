@@ -19,7 +19,7 @@ from partialfair.constraints.stratum_means import sampled
 from partialfair.datasets import acs_income_ok_race
 from partialfair.metrics import get
 from partialfair.models.stacked import StackedMLP
-from tests.acceptance.committed import exhibit, long, metrics, runs
+from tests.acceptance.committed import exhibit, metrics, runs
 
 # --- derivatives -----------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ def measured(problem: StochasticProblem, x: np.ndarray, rows: Any, names: list[s
             SmoothedSteps(SSLALMSettings(proximal=2.0, smoothing=0.5, step_size=0.3, dual_step=0.3, full_batch=True)),
             6000,
             id="ssl_alm",
-            marks=long,  # it oscillates: 17 processor seconds
+            marks=pytest.mark.long(suite="papers"),  # it oscillates: 17 processor seconds
         ),
         pytest.param(full_ghost(mixing=0.5, radius=0.8), 500, id="ghost"),
         pytest.param(full_ghost(mixing=0.8, radius=0.5), 500, id="ghost_released"),

@@ -259,7 +259,7 @@ def test_a_doubtful_positive_label_is_asked_for(frame: pd.DataFrame, labels: tup
 
 FORMATS: dict[str, tuple[Callable[[pd.DataFrame, Path], Any], str]] = {
     "scores.feather": (lambda frame, path: frame.to_feather(path), "it is Feather"),
-    "scores.pkl": (lambda frame, path: frame.to_pickle(path), "it is a pickle of Python"),
+    "scores.pkl": (lambda frame, path: frame.to_pickle(path), "it holds pickled objects of Python"),
     "scores.xlsx": (lambda frame, path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "workbook"),
     "scores.xls": (lambda frame, path: path.write_bytes(b"\xd0\xcf\x11\xe0" + bytes(50)), "old Excel"),
     "scores.h5": (lambda frame, path: path.write_bytes(b"\x89HDF\r\n" + bytes(50)), "HDF5"),

@@ -105,6 +105,7 @@ def test_contributing_shows_the_skeleton(checkout: Path) -> None:
     assert shown == skeleton
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.slow
 def test_an_algorithm_in_one_file_passes_everything_with_nothing_else_touched(checkout: Path) -> None:
     """As CONTRIBUTING shows it, in a room of its own: contract, types, style, grid, training, evaluation, card."""
@@ -310,6 +311,7 @@ def test_the_table_of_a_new_dataset_follows_its_file(tmp_path: Path) -> None:
     assert done.returncode and "put the file there" in done.stdout + done.stderr
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.slow
 def test_a_new_paper_runs_and_has_its_number_and_its_claim_decided(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")

@@ -67,5 +67,5 @@ def test_own_table_with_a_number_as_label(tmp_path: Path) -> None:
 
 def test_own_label_that_is_no_number_is_refused(tmp_path: Path) -> None:
     words = np.array(["12.5"] * 199 + ["much"])
-    with pytest.raises(DataError, match="'wage' holds 'much' in row 200"):
+    with pytest.raises(DataError, match="column 'wage': 'much' in row 200 after the header is not a finite number"):
         csv_table.load(None, own_table(tmp_path, wage=words), "wage", ["sex"], task="regression")

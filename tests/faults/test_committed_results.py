@@ -20,9 +20,12 @@ IN_REPOSITORY = pytest.mark.skipif(
 
 def test_no_committed_file_of_the_results_is_foreign() -> None:
     files = {path.name for path in (ROOT / "reports").iterdir() if path.is_file()}
-    assert files <= {*MEASURED, *paths.SUMMARY}, files
+    config = load_config(ROOT / "params.yaml")
+    by_paper = {f"metrics.{paper}.json" for paper in config.papers}
+    assert files <= {*MEASURED, *paths.SUMMARY, paths.MADE_FROM, *by_paper}, files
 
 
+@pytest.mark.long(suite="exhibits")
 @pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
 @IN_REPOSITORY
 def test_committed_exhibits_are_what_the_present_code_makes_of_the_collected_tables(

@@ -74,7 +74,7 @@ def test_params_are_read_or_refused_in_a_sentence(
         config = load_config(path)
         check_settings(config)
     except PartialFairError as error:
-        assert "\n" not in str(error) and "params.yaml" in str(error)
+        assert all("params.yaml: " in line for line in str(error).splitlines()), "a sentence for each fault"
         return
     assert all(job.path.parts[:2] == ("data", "runs") and ".." not in job.path.parts for job in config.jobs())
 

@@ -44,6 +44,7 @@ def stopped(lab: Lab, number: int) -> tuple[int, str, int, int]:
     return process.returncode, said, int(done), int(planned)
 
 
+@pytest.mark.long(suite="kills")
 def test_a_stopped_run_says_so_and_goes_on(checkout: Lab, finished: Lab) -> None:
     left = 1000
     for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):

@@ -16,12 +16,13 @@ def test_only_coordinates_are_rounded():
 
 
 def repeated(svg):
-    """Labels that an axis has twice, of all axes."""
+    """Numbers that an axis has twice, of all axes; a name may stand in several groups."""
     found = []
     for axis in svg.split('<g id="matplotlib.axis_')[1:]:
         ticks = re.split(r'<g id="[xy]tick_\d+">', axis.split('<g id="patch_')[0])[1:]
         labels = [text[1] for tick in ticks if (text := re.search(r">([^<>\s][^<>]*)</text>", tick))]
-        found += [label for label in set(labels) if labels.count(label) > 1]
+        numbers = [label for label in labels if re.fullmatch(r"[-−+]?[\d.]+%?", label)]
+        found += [label for label in set(numbers) if numbers.count(label) > 1]
     return found
 
 

@@ -146,6 +146,7 @@ def test_tables_and_records_that_were_edited_or_lost_agree_with_nothing(inside: 
         path.write_bytes(before)
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.slow
 def test_dates_change_nothing_of_what_snakemake_plans(clone: Project) -> None:
     for date in (None, (2e9, 2e9), (1e9, 1e9)):

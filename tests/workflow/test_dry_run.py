@@ -49,6 +49,7 @@ def test_whole_grid_dry_run_is_complete_and_takes_time_in_proportion(shipped: Pr
     assert planned["collect"] == len(config.experiments)
 
 
+@pytest.mark.long(suite="grid")
 def test_every_experiment_exhibit_and_stage_is_a_target(shipped: Project):
     listed = set(shipped.snakemake("--list-target-rules").stdout.split())
     config = load_config(ROOT / "params.yaml")

@@ -28,6 +28,7 @@ def as_user(project: Project, name: str, home: Path, *command: str) -> subproces
     )  # fmt: skip
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to be two other users")
 def test_two_users_of_a_group_follow_one_another() -> None:

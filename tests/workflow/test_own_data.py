@@ -108,6 +108,7 @@ def test_a_file_below_the_raw_root_can_be_fetched_by_the_workflow(project: Proje
     assert "there is no such file; correct datasets.loans.file" in log.read_text()
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.slow
 def test_no_option_of_snakemake_and_no_target_of_make_deletes_raw_files(project: Project) -> None:
     """A user's own file, below data/raw or elsewhere, and raw files that somebody put there by hand, are inputs."""

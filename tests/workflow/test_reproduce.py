@@ -28,6 +28,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.long(suite="entries")
 def test_one_seed_gives_the_committed_bits_and_leaves_the_results_alone(built: Project):
     before = content(built.folder / "reports")
     _, said = reproduce(built, "tradeoff", "--cores", "2")

@@ -32,10 +32,11 @@ def reproduce(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing.")] = False,
     config: ConfigOption = PARAMS,
 ) -> None:
-    """Make a figure or table anew from a few seeds, beside the committed one.
+    """Make a figure anew, beside the committed one.
 
-    It trains in a folder of its own, reproduced/EXHIBIT, and leaves the committed results as they are. The page there
-    compares every setting with the band of all committed seeds. Interrupted, the same command goes on.
+    It takes any figure or table and, by default, one seed of its runs. It trains in a folder of its own,
+    reproduced/EXHIBIT, and leaves the committed results as they are. The page there compares every setting with the
+    band of all committed seeds. Interrupted, the same command goes on.
     """
     from partialfair.grid.config import load_config
     from partialfair.grid.narrowed import Selection, narrowed

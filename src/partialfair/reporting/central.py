@@ -18,11 +18,13 @@ from partialfair.verdicts.line import Lead, decides, lead, robust
 from partialfair.verdicts.lookups import is_here
 
 COLOURS = {
-    letters.HOLDS: TONES["blue"].light, letters.FAILS: TONES["vermilion"].light, letters.DEPENDS: TONES["amber"].light,
+    letters.HOLDS: TONES["blue"].light, letters.FAILS: TONES["vermilion"].light, letters.DEPENDS: TONES["olive"].light,
     letters.ALIKE: TONES["ink"].light, letters.CANNOT_TELL: TONES["grey"].light,
     letters.NOT_COMPARED: TONES["grey"].light,
 }  # fmt: skip
-"""How words are drawn."""
+"""How a comparison is marked, by its word."""
+INKS = COLOURS | dict.fromkeys((letters.CANNOT_TELL, letters.NOT_COMPARED), TONES["ink"].light)
+"""In what a word is written: grey has too little contrast for letters."""
 _ELSEWHERE = re.compile(r" in (\w+)$")
 
 

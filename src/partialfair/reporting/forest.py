@@ -10,7 +10,7 @@ from pydantic import Field
 
 from partialfair.pages import palette
 from partialfair.reporting import central
-from partialfair.reporting.central import COLOURS, Row
+from partialfair.reporting.central import COLOURS, INKS, Row
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import letters
 
@@ -134,6 +134,7 @@ def _panel(axis: Any, rows: list[Row], unit: str, options: Forest) -> None:
     if leads and max(leads) > WIDE * min(leads) and not margins:
         axis.set_xscale("symlog", linthresh=10 ** math.floor(math.log10(min(leads)) + 1))
         low, high = 2 * low, 2 * high
+        axis.set_xticks([tick for tick in axis.get_xticks() if tick == 0 or round(math.log10(abs(tick))) % 2])
     axis.set_xlim(low, high)
     axis.set_xlabel(f"lead, {unit}" if unit.startswith("points") else f"lead in {unit}", fontsize=9)
     ends = ((0.0, "left", f"◀ {options.behind} ahead"), (1.0, "right", f"{options.ahead} ahead ▶"))
@@ -178,5 +179,5 @@ def _words(axis: Any, row: Row, y: int) -> None:
     weight = "bold" if strong else "normal"
     axis.text(
         1.03 + 0.72 / (WIDTH - NAMES - BESIDE), y, row.said, transform=across, va="center", fontsize=8.5,
-        color=COLOURS[row.word], fontweight=weight,
+        color=INKS[row.word], fontweight=weight,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pydantic import Field
 from partialfair.pages import palette
 from partialfair.pages.palette import TONES
 from partialfair.reporting import central
-from partialfair.reporting.central import COLOURS, Row
+from partialfair.reporting.central import INKS, Row
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import letters
 
@@ -17,10 +17,10 @@ WIDTH, NAMES, CELL, HEAD = 9.0, 2.6, 0.36, 2.0  # inches
 HEIGHT = 0.24
 BLUE, RED = TONES["blue"].light, TONES["vermilion"].light
 LOOKS = {
-    "H": (BLUE, 1.0, "white"), "h": (BLUE, 0.3, palette.INK), "F": (RED, 1.0, "white"), "f": (RED, 0.3, palette.INK),
-    "-": (palette.GRID, 0.5, palette.INK), "x": ("none", 1.0, palette.INK),
+    "H": (BLUE, 0.3, "bold"), "h": (BLUE, 0.12, "normal"), "F": (RED, 0.3, "bold"), "f": (RED, 0.12, "normal"),
+    "-": (palette.GRID, 0.3, "normal"), "x": ("none", 0.0, "normal"),
 }  # fmt: skip
-"""Colour of a cell with its opacity, and colour of its letter."""
+"""Colour of a cell with its opacity, and weight of its letter."""
 SHOWN = {"-": "–", "x": "·"}
 NOTE = (
     "H holds, F fails (2.5%, corrected for the family); h, f: only without correction; –: open; ·: no common level. "
@@ -89,16 +89,16 @@ def _block(axis: Any, columns: tuple[str, ...], rows: list[Row]) -> None:
         axis.text(NAMES - 0.1, y + HEIGHT / 2, row.other, fontsize=8.5, ha="right", va="center", color=palette.INK)
         spelt = "".join(str(row.line["letters"]).split())
         for k, letter in enumerate(spelt):
-            face, opacity, ink = LOOKS[letter]
+            face, opacity, weight = LOOKS[letter]
             _cell(axis, NAMES + CELL * k, y, face, opacity)
-            _letter(axis, NAMES + CELL * k, y, SHOWN.get(letter, letter), ink)
+            _letter(axis, NAMES + CELL * k, y, SHOWN.get(letter, letter), weight)
         x = NAMES + CELL * len(spelt)
         if seeds:
             strong = letters.SEEDS in str(row.line.get("depends_on", ""))
-            _cell(axis, x, y, TONES["amber"].light if strong else palette.GRID, 0.6 if strong else 0.3)
-            _letter(axis, x, y, str(row.line.get("seeds_flip", "")).split(" ")[0], palette.INK)
+            _cell(axis, x, y, TONES["olive"].light if strong else palette.GRID, 0.3)
+            _letter(axis, x, y, str(row.line.get("seeds_flip", "")).split(" ")[0], "bold" if strong else "normal")
             x += CELL
-        axis.text(x + 0.12, y + HEIGHT / 2, row.said, fontsize=8.5, va="center", color=COLOURS[row.word])
+        axis.text(x + 0.12, y + HEIGHT / 2, row.said, fontsize=8.5, va="center", color=INKS[row.word])
         y += HEIGHT
 
 
@@ -108,5 +108,6 @@ def _cell(axis: Any, x: float, y: float, face: str, opacity: float) -> None:
     axis.add_patch(Rectangle((x + 0.015, y + 0.015), CELL - 0.03, HEIGHT - 0.03, fc=face, ec="none", alpha=opacity))
 
 
-def _letter(axis: Any, x: float, y: float, text: str, ink: str) -> None:
-    axis.text(x + CELL / 2, y + HEIGHT / 2, text, fontsize=8, ha="center", va="center", color=ink)
+def _letter(axis: Any, x: float, y: float, text: str, weight: str) -> None:
+    at = (x + CELL / 2, y + HEIGHT / 2)
+    axis.text(*at, text, fontsize=8, ha="center", va="center", color=palette.INK, fontweight=weight)

@@ -32,7 +32,8 @@ COLUMNS = (
     "note",
 )
 BLUE, RED, GREY = (TONES[name].light for name in ("blue", "vermilion", "grey"))
-LOOKS = {"H": (BLUE, 1.0), "h": (BLUE, 0.45), "-": (GREY, 0.8), "f": (RED, 0.45), "F": (RED, 1.0)}
+LOOKS = {"H": (BLUE, BLUE), "h": (BLUE, "white"), "-": (GREY, GREY), "f": (RED, "white"), "F": (RED, RED)}
+"""Colour and filling of a mark; what is decided without correction alone is hollow."""
 
 
 class Specification(Options):
@@ -102,16 +103,18 @@ def draw(context: Context[Specification], found: list[Line]) -> Any:
     above.axhline(0, color=palette.INK, lw=1)
     seen = set()
     for x, line in enumerate(shown):
-        colour, opacity = LOOKS[line["letter"]]
+        colour, filling = LOOKS[line["letter"]]
         label = SAID[line["letter"]] if line["letter"] not in seen else None
         seen.add(line["letter"])
-        above.plot([x, x], [line["ci_low"], line["ci_high"]], color=colour, alpha=opacity, lw=2.6)
-        above.plot(x, line["difference"], "o", color=colour, alpha=opacity, ms=6, label=label)
+        above.plot([x, x], [line["ci_low"], line["ci_high"]], color=colour, lw=2.6 if filling == colour else 1.3)
+        above.plot(x, line["difference"], "o", color=colour, mfc=filling, ms=6, label=label)
         if line["reading"] == 0:
             above.plot(x, line["difference"], "o", mfc="none", mec=palette.INK, mew=1.3, ms=12, label="main reading")
         for y, (_, name) in enumerate(rows):
             chosen = name in line["options"].split("; ")
-            below.plot(x, y, "s", ms=8, color=colour if chosen else palette.GRID, alpha=opacity if chosen else 0.5)
+            below.plot(
+                x, y, "s", ms=8, color=colour if chosen else palette.GRID, mfc=filling if chosen else palette.GRID
+            )
     below.set_yticks(range(len(rows)), [name for _, name in rows], fontsize=8.5)
     below.set_ylim(len(rows) - 0.5, -0.5)
     below.set_xticks([])

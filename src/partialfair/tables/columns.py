@@ -26,7 +26,7 @@ OTHER_FORMATS = {
     b"\xd0\xcf\x11\xe0": "it is a workbook of old Excel (.xls): export the sheet as CSV",
     b"ARROW1": f"it is Feather, Arrow's own format: {_AS_CSV}",
     b"FEA1": f"it is Feather, Arrow's own format: {_AS_CSV}",
-    **{bytes((0x80, protocol)): f"it is a pickle of Python: {_AS_CSV}" for protocol in range(2, 6)},
+    **{bytes((0x80, protocol)): f"it holds pickled objects of Python: {_AS_CSV}" for protocol in range(2, 6)},
     b"\x89HDF": f"it is HDF5: {_AS_CSV}",
     b"\x93NUMPY": f"it is an array of NumPy: {_AS_CSV}",
     b"SQLite format 3": f"it is an SQLite database: {_AS_CSV}",

@@ -99,7 +99,7 @@ class Rule:
 class Ascent(Rule):
     """Projected ascent of the multipliers on an augmented Lagrangian, with momentum or a proportional term.
 
-    The step of the multipliers ``y`` and the weights of the constraints are, with constraint values c and c' (again),
+    The step of the multipliers ``y`` and the weights of the constraints are, with constraint values c and c' (again)::
 
         e  = c,   or   b' = momentum b + (1 - dampening) c   in its place (b' = c at first),
              plus   proportional (x' - x),   x' = smoothing x + (1 - smoothing) c   (nuPI; x = c at first)
@@ -165,6 +165,8 @@ class Ascent(Rule):
 class Slacks(Rule):
     """SSL-ALM and ALM: inequalities become equalities ``c + s = 0`` with slacks ``s >= 0``.
 
+    The steps are::
+
         y' = y + dual_step (c + s),   0 if its norm reaches dual_bound
         w  = y' + penalty (c' + s)
         s' = max(0, s - lr (w + mu (s - a))),   a' = a + beta (s - a)
@@ -210,6 +212,8 @@ class Slacks(Rule):
 @dataclass
 class Plada(Rule):
     """PLADA: a proximal, perturbed Lagrangian for constraints ``G <= 0``, or ``G = |h| - tolerance`` on signed gaps h.
+
+    The steps are::
 
         l  = mu + rho (G + u)  at the present parameters;  0 before the first step
         w  = l                 on given G
