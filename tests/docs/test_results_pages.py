@@ -13,6 +13,7 @@ import yaml
 from partialfair.grid.config import load_config
 from partialfair.grid.papers import paper
 from partialfair.reporting.site import card
+from partialfair.verdicts.verdict import LABELS
 from tests.browser import emulate
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT
@@ -169,7 +170,7 @@ def test_home_answers_first(browser: Any, site: Path) -> None:
     opened(browser, site, "index")
     assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")
     words = [e.text for e in browser.find_elements("css selector", ".pf-papers tbody .pf-chip")]
-    assert len(words) == 5 and set(words) <= set(card.WORDS)
+    assert len(words) == 5 and set(words) <= {LABELS.get(word, word) for word in card.WORDS}
     bottom = browser.execute_script("return document.querySelector('.pf-papers').getBoundingClientRect().bottom")
     assert bottom < 1000  # a screen
     opened(browser, site, "index", width=1280)

@@ -83,12 +83,6 @@ class Verdict:
         return re.sub(r"\s*\([^()]*\)\.?$", "", self.paper.central_claim).rstrip(".") + "."
 
     @property
-    def brief(self) -> str:
-        """The reason and the counts, without the places where the claim fails if a reason says enough."""
-        where = re.compile(r"; it fails on .*?(?=; \d+ more|\.?$)")
-        return where.sub("", self.because) if self.paper.verdict else self.because
-
-    @property
     def counts(self) -> tuple[str, str]:
         """How the paper's sentences and numbers came out, every word counted, each as a phrase."""
         if not self.claims["total"] and not self.numbers["counted"]:
@@ -98,12 +92,27 @@ class Verdict:
         return first, second
 
     @property
+    def compared(self) -> str:
+        """Comparisons of the central claim by word: those that occur, and how many fail in any case."""
+        words = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
+        counts = {word: self.comparisons.get(word, 0) for word in words}
+        return ", ".join(f"{n} {words[word][n != 1]}" for word, n in counts.items() if n or word == "fails")
+
+    @property
+    def sentences(self) -> str:
+        """How the paper's sentences came out: those that hold, and every other word that occurs."""
+        said = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in MORE}}
+        others = [f"{self.claims[word]} {text}" for word, text in said.items() if self.claims[word]]
+        return ", ".join([f"{self.claims['holds']} of {self.claims['total']} sentences hold", *others])
+
+    @property
     def size(self) -> str:
         """How far the method is ahead where the central claim holds, and behind where it fails."""
         ways = (("ahead", "holds"), ("behind", "fails"))
         return "; ".join(f"{way} {size}" for way, word in ways if (size := magnitudes(self.effects, word)))
 
 
+MORE = ("alike", "depends", "cannot tell", "fails")
 HEAD = ("paper", "central claim", "by how much", "comparisons", "printed numbers")
 
 
@@ -115,9 +124,6 @@ def markdown(project: Project) -> str:
     lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     for name in project.papers:
         one = Verdict.of(project, name)
-        words = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
-        counts = {word: one.comparisons.get(word, 0) for word in words}
-        compared = [f"{count} {words[word][count != 1]}" for word, count in counts.items() if count or word == "fails"]
         judged = {said: one.numbers.get(said, 0) for said in ("agrees", "near", "differs")}
         plural = {"agrees": "agree", "differs": "differ"}
         numbers = [f"{count} {plural.get(said, said)}" for said, count in judged.items()]
@@ -125,7 +131,7 @@ def markdown(project: Project) -> str:
             f"[{one.short}](papers/{name}/README.md)",
             f"**{one.label}**",
             one.size,
-            ", ".join(compared),
+            one.compared,
             ", ".join(numbers) if one.numbers.get("counted") else "none counted",
         ]
         lines.append(f"| {' | '.join(cells_of)} |")
