@@ -90,6 +90,24 @@ def test_what_is_no_weight_is_refused(weights: list, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_row_without_a_weight_is_left_out_where_that_is_asked_for() -> None:
+    scores, group, labels, weights = rows()
+    some = np.array(weights, float)
+    some[[3, 8]] = np.nan
+    complete = ~np.isnan(some)
+    dropped = audit_scores(scores, group, labels, weights=some, missing="drop")
+    expected = audit_scores(*(np.array(column)[complete] for column in (scores, group, labels)), weights=some[complete])
+    assert values(dropped) == values(expected)
+    assert dropped.record["rows left out"] == "2 (2 without weight)"
+
+
+def test_weights_in_another_order_than_the_scores_are_refused() -> None:
+    scores, group, labels, weights = rows()
+    shuffled = pd.Series(weights).sample(frac=1, random_state=0)
+    with pytest.raises(DataError, match="weights: row 0 has the index"):
+        audit_scores(pd.Series(scores), pd.Series(group), labels, weights=shuffled)
+
+
 def test_a_file_and_its_verbs_take_a_column_of_weights(tmp_path: Path) -> None:
     scores, group, labels, weights = rows()
     path = tmp_path / "t.csv"

@@ -132,6 +132,53 @@ def build_sample(
         DataError: scores that are not finite numbers, missing values, lists as groups, a single group, labels without
             exactly two values, lengths that differ, or indexes in another order; of several faults all are told.
     """
+    columns = _checked(scores, groups, labels, positive, missing, words, weights)
+    complete = ~np.any(list(columns.missing.values()), axis=0)
+    codes, names = _of_rows(columns.groups, complete)
+    values, outcome = columns.scores[complete], columns.labels
+    sample = Sample(
+        values,
+        None if outcome is None else outcome.y[complete],
+        codes,
+        names,
+        default_threshold(values) if threshold is None else float(threshold),
+        "" if outcome is None else outcome.positive,
+        "" if outcome is None or positive is not None else "".join(outcome.negative),
+        {name: int(rows.sum()) for name, rows in columns.missing.items() if rows.any()},
+        int((~complete).sum()),
+    )
+    return sample if columns.weights is None else _weighted(sample, check_weights(columns.weights[complete]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Columns of an audit, checked and of one length n; NaN, or no group, where a value is missing.
+
+    Attributes:
+        scores: (n,).
+        groups: codes and names.
+        labels: -1 and +1 with their texts; ``None`` without labels.
+        weights: (n,); ``None`` without weights.
+        missing: (n,) which rows have no value, by what they lack.
+    """
+
+    scores: NDArray[np.float64]
+    groups: intake.Groups
+    labels: intake.Labels | None
+    weights: NDArray[np.float64] | None
+    missing: dict[str, NDArray[np.bool_]]
+
+
+def _checked(
+    scores: Any,
+    groups: Any,
+    labels: Any,
+    positive: Any,
+    missing: str,
+    words: Mapping[str, frozenset[str]],
+    weights: Any,
+) -> _Columns:
+    """Check the columns; see :func:`build_sample` for arguments and errors."""
     if missing not in intake.MISSING:
         raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
     given = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
@@ -139,47 +186,40 @@ def build_sample(
     faults = intake.Faults()
     with faults.noted():
         intake.in_one_order(**given)
-    values = found = outcome = None
+    numbers: dict[str, NDArray[np.float64]] = {}
+    lacking: dict[str, NDArray[np.bool_]] = {}
+    encoded = outcome = None
+    for name, use in (("scores", "ranked as scores"), ("weights", "weights of rows")):
+        with faults.noted():
+            if name in given:
+                numbers[name], lacking[name.removesuffix("s")] = intake.numbers(
+                    given[name], name, words["number"], use=use
+                )
+                if missing != "drop":
+                    absent = lacking[name.removesuffix("s")]
+                    intake.refuse_missing(absent, f"{name}: column {name!r}", given[name], "drop such rows")
     with faults.noted():
-        values, absent = intake.numbers(scores, "scores", words["number"])
-        if missing != "drop":
-            intake.refuse_missing(absent, "scores: column 'scores'", scores, "drop such rows")
-    with faults.noted():
-        found = intake.groups(groups, "groups", missing, words["group"])
-        if len(found.names) == 1:
-            raise DataError(f"groups: all rows are of one group, {found.names[0]!r}; an audit compares at least two")
+        encoded = intake.groups(groups, "groups", missing, words["group"])
+        if len(encoded.names) == 1:
+            raise DataError(f"groups: all rows are of one group, {encoded.names[0]!r}; an audit compares at least two")
     if labels is not None:
         with faults.noted():
             outcome = intake.labels(
                 labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", words["label"],
                 "drop such rows or leave the labels out",
             )  # fmt: skip
-    weighed = unweighed = None
-    if weights is not None:
-        with faults.noted():
-            weighed, unweighed = intake.numbers(weights, "weights", words["number"], use="weights of rows")
-            if missing != "drop":
-                intake.refuse_missing(unweighed, "weights: column 'weights'", weights, "drop such rows")
-    for name, size in (
-        ("groups", None if found is None else len(found.codes)),
-        ("labels", None if outcome is None else len(outcome.y)),
-        ("weights", None if weighed is None else len(weighed)),
-    ):
-        if values is not None and size is not None and size != len(values):
-            faults.append(f"{name}: {size} rows, scores have {len(values)}; pass equal lengths")
+    sizes = {"groups": encoded and len(encoded.codes), "labels": outcome and len(outcome.y)}
+    sizes |= {name: len(column) for name, column in numbers.items()}
+    for name, size in sizes.items():
+        if "scores" in numbers and size is not None and size != len(numbers["scores"]):
+            faults.append(f"{name}: {size} rows, scores have {len(numbers['scores'])}; pass equal lengths")
     faults.settle()
-    assert values is not None and found is not None
-    y, other = (None, "") if outcome is None else (outcome.y, "".join(outcome.negative) if positive is None else "")
-    lacking = {"score": np.isnan(values), "group": found.missing} | ({} if y is None else {"label": np.isnan(y)})
-    lacking |= {} if unweighed is None else {"weight": unweighed}
-    kept = ~np.any(list(lacking.values()), axis=0)
-    codes, names = _of_kept(found, kept)
-    values, y = values[kept], None if y is None else y[kept]
-    threshold = default_threshold(values) if threshold is None else float(threshold)
-    left_out = {name: int(rows.sum()) for name, rows in lacking.items() if rows.any()}
-    label = "" if outcome is None else outcome.positive
-    sample = Sample(values, y, codes, names, threshold, label, other, left_out, int((~kept).sum()))
-    return sample if weighed is None else _weighted(sample, check_weights(weighed[kept]))
+    assert encoded is not None
+    lacking |= {"group": encoded.missing} | ({} if outcome is None else {"label": np.isnan(outcome.y)})
+    order = [name for name in ("score", "group", "label", "weight") if name in lacking]
+    return _Columns(
+        numbers["scores"], encoded, outcome, numbers.get("weights"), {name: lacking[name] for name in order}
+    )
 
 
 def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
@@ -205,13 +245,13 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
     )
 
 
-def _of_kept(found: intake.Groups, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes of the rows that are kept, and the groups that are left.
+def _of_rows(groups: intake.Groups, rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Codes of some rows, and the groups that are left.
 
     Raises:
         DataError: fewer than two.
     """
-    of_kept = found.of(kept)
-    if len(of_kept.names) < 2:
+    left = groups.of(rows)
+    if len(left.names) < 2:
         raise DataError("groups: fewer than two groups are left without rows with missing values; fill them in")
-    return of_kept.codes, of_kept.names
+    return left.codes, left.names

@@ -152,8 +152,8 @@ def _other_executors(command: Command) -> list[str]:
     if options.workflow_profile or _is_named(command.words, "--executor", "-e"):
         return []
     for name in options.profile or []:
-        found = import_module("snakemake.cli").get_profile_dir(str(name))
-        content = yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) if found else None
+        profile = import_module("snakemake.cli").get_profile_dir(str(name))
+        content = yaml.safe_load(Path(profile[1]).read_text(encoding="utf-8")) if profile else None
         if isinstance(content, dict) and "executor" in content:
             by = "--profile " if _is_named(command.words, "--profile") else "SNAKEMAKE_PROFILE="
             unset = ", or unset SNAKEMAKE_PROFILE to work on this machine" if by.endswith("=") else ""

@@ -75,9 +75,9 @@ def _redrawn(config: "Config", exhibit: str, out: Path) -> str:
     try:
         render_exhibit(config, exhibit, out, keep=True)
         how = "drawn from the committed tables"
-    except PartialFairError:
+    except PartialFairError as error:
         shutil.copytree(source, out, dirs_exist_ok=True)
-        how = "copied, as it was drawn from files of single runs, which are not committed"
+        how = f"copied, as it cannot be drawn from the committed tables alone: {error}"
     shown = next((path for suffix in ("png", "html", "csv") for path in sorted(out.glob(f"*.{suffix}"))), out)
     return f"the committed {exhibit}: {shown} ({how})"
 
@@ -111,12 +111,13 @@ def _affordable(
                 "cores here; name some of its --datasets or --methods, or allow more minutes"
             )
         seeds = max(fitting)
-    found = of(seeds)
-    steps = ", ".join(f"{rule} {count}" for rule, count in found.steps.items() if count)
+    estimate = of(seeds)
+    steps = ", ".join(f"{rule} {count}" for rule, count in estimate.steps.items() if count)
     print(
-        f"{seeds} of {available} seeds: {steps}; about {found.minutes(cores):.1f} minutes on {cores} cores "
-        f"({found.seconds / 60:.1f} processor minutes as recorded; this machine is {found.speed:.2f} times as fast)"
-        + (f"; no time is recorded of {found.unknown} trainings" if found.unknown else ""),
+        f"{seeds} of {available} seeds: {steps}; about {estimate.minutes(cores):.1f} minutes on {cores} cores "
+        f"({estimate.seconds / 60:.1f} processor minutes as recorded; this machine is "
+        f"{estimate.speed:.2f} times as fast)"
+        + (f"; no time is recorded of {estimate.unknown} trainings" if estimate.unknown else ""),
         flush=True,
     )
     return replace(selection, seeds=seeds)

@@ -135,15 +135,15 @@ class Agreement:
         jobs = [job for name in experiments for job in self.config.jobs(name)]
         tables = {job.table for job in jobs} | {job.split for job in jobs}
         tables |= {target for target in targets if target.startswith(PROCESSED)}
-        found = {path: NO_RECORD for path in sorted(tables) if _is_unrecorded(path)}
+        reasons_by_path = {path: NO_RECORD for path in sorted(tables) if _is_unrecorded(path)}
         for job in jobs if not {*targets} or {*targets} - {*TABLES} else ():
             for path, ask in ((f"{job.path}/{paths.FIT}", self._fit), (f"{job.path}/{paths.METRICS}", self._metrics)):
                 if _is_unrecorded(path) and (reason := ask(job)):
-                    found[path] = reason
+                    reasons_by_path[path] = reason
         reasons = {paths.collected([name])[-1]: self.collected(name) for name in experiments}
         reasons |= {paths.EXHIBIT.format(exhibit=name): self.exhibit(name) for name in exhibits}
         reasons |= {f"{folder}/{paths.SUMMARY[0]}": self.summary(folder) for folder in summaries}
-        return found | {path: reason for path, reason in reasons.items() if reason and os.path.isfile(path)}
+        return reasons_by_path | {path: reason for path, reason in reasons.items() if reason and os.path.isfile(path)}
 
     def experiments(self, targets: Sequence[str]) -> list[str]:
         """Return the experiments that some targets are made from."""
@@ -180,9 +180,9 @@ class Agreement:
         known = {(group, kappa, seed) for group, _, kappa, seed in there}
         due = {(group, kappa, seed) for group, _, kappa, seed in asked}
         new = [run for run in asked if (run[0], *run[2:]) not in known]
-        other = [run for run in asked - there if (run[0], *run[2:]) in known]
+        changed = [run for run in asked - there if (run[0], *run[2:]) in known]
         more = [run for run in there if (run[0], *run[2:]) not in due]
-        parts = ((new, "not in it"), (other, "of other settings or code"), (more, "no longer asked for"))
+        parts = ((new, "not in it"), (changed, "of changed settings or code"), (more, "no longer asked for"))
         return ", ".join(_counted(runs, words) for runs, words in parts if runs)
 
     @cache  # noqa: B019 (as many as there are exhibits)
@@ -306,12 +306,12 @@ def _difference(folder: Path, wanted: Mapping[str, Any], files: Iterable[str]) -
         if record.get(part) != wanted[part]:
             return words
     before, now = record.get("inputs", {}), wanted["inputs"]
-    other = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-    if other:
+    changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+    if changed:
         return (
-            f"{other[0]} is another file"
-            if len(other) == 1
-            else f"{other[0]} and {len(other) - 1} more are other files"
+            f"{changed[0]} is another file"
+            if len(changed) == 1
+            else f"{changed[0]} and {len(changed) - 1} more are changed files"
         )
     if any(record.get("files", {}).get(name) != _checksum(folder / name) for name in files):
         return "it is not the file that its record was written of"

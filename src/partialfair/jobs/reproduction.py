@@ -44,8 +44,7 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
     body += ["<h2>Your runs</h2>", _own(part, selection, folder)]
     drawn = _body(whole, selection, root, folder / "committed")
     body += ["<h2>The committed exhibit</h2>", f"<p>{escape(caption)}</p>", drawn]
-    if lines := _lines(part, selection, root, folder):
-        body += ["<h2>What the paper prints and claims</h2>", cells.html(lines)]
+    body += _printed(part, selection, root, folder)
     body += ["<h2>More</h2>", _further(whole, selection)]
     if compared:
         table = cells.html(_settings(part, compared))
@@ -164,26 +163,29 @@ def _own(part: Config, selection: Selection, folder: Path) -> str:
         return f"<p>It cannot be drawn from this part of its grid: {escape(str(error))}</p>"
 
 
-def _lines(part: Config, selection: Selection, root: Path, folder: Path) -> cells.Table | None:
-    """Lines of the scorecard that belong to the exhibit: printed, committed and own number, and both verdicts."""
-    try:
-        own = {_key(line): line for line in answers.lines(part, folder) if line["exhibit"] == selection.exhibit}
-    except PartialFairError:
-        own = {}
+def _printed(part: Config, selection: Selection, root: Path, folder: Path) -> Iterator[str]:
+    """Lines of the scorecard on the exhibit: printed, committed and recomputed number, and both verdicts."""
     path = root / "reports" / "scorecard.csv"
     committed = [line for line in standing.load(path) if line["exhibit"] == selection.exhibit] if path.is_file() else []
-    rows = list(_rows(committed, own, selection))
-    columns = ["dataset", "what", "printed", "committed", "verdict", "yours", "your verdict"]
-    return cells.Table((), columns, rows) if rows else None
+    recomputed: dict[tuple[str, ...], dict[str, Any]] = {}
+    reason = ""
+    try:
+        lines = answers.lines(part, folder)
+        recomputed = {_key(line): line for line in lines if line["exhibit"] == selection.exhibit}
+    except PartialFairError as error:
+        reason = f"<p>Your runs decide none of them: {escape(str(error))}</p>"
+    if rows := list(_rows(committed, recomputed, selection)):
+        columns = ["dataset", "what", "printed", "committed", "verdict", "yours", "your verdict"]
+        yield from ("<h2>What the paper prints and claims</h2>", reason, cells.html(cells.Table((), columns, rows)))
 
 
 def _rows(
-    committed: Sequence[dict[str, Any]], own: dict[tuple[str, ...], dict[str, Any]], selection: Selection
+    committed: Sequence[dict[str, Any]], recomputed: dict[tuple[str, ...], dict[str, Any]], selection: Selection
 ) -> Iterator[list[cells.Cell]]:
     for line in committed:
         if selection.datasets and line["dataset"] not in selection.datasets:
             continue
-        mine = own.get(_key(line), {})
+        mine = recomputed.get(_key(line), {})
         what = " ".join(str(line[name]) for name in ("algorithm", "setting", "metric") if line.get(name))
         against = f" against {line['against']}" if line.get("against") else ""
         yield [

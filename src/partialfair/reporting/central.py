@@ -81,18 +81,18 @@ def lines(context: Context[Any]) -> list[Line]:
     Only where it is asked to keep them.
     """
     central = {claim.id for claim in load(context.paper, context.root) if claim.central}
-    found = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    comparisons = scorecard.of_claims(context.config, context.paper, context.root, Context)
     table = _table(context)
     if context.keep and table is not None and is_here(table):
-        found = standing.keep(found, standing.load(table))
-    return [_whole(line) for line in found if line["claim"] in central and line["kind"] == "claim"]
+        comparisons = standing.keep(comparisons, standing.load(table))
+    return [_whole(line) for line in comparisons if line["claim"] in central and line["kind"] == "claim"]
 
 
 def _whole(line: Line) -> Line:
     """A line with its word and its lead, also where it has none of its own."""
-    own = lead(line)
-    numbers = {"lead": own.mean, "lead_low": own.low, "lead_high": own.high, "unit": own.unit}
-    return line | {"robust": robust(line)} | (numbers if math.isfinite(own.mean) else {})
+    measured = lead(line)
+    numbers = {"lead": measured.mean, "lead_low": measured.low, "lead_high": measured.high, "unit": measured.unit}
+    return line | {"robust": robust(line)} | (numbers if math.isfinite(measured.mean) else {})
 
 
 def _table(context: Context[Any]) -> Path | None:
@@ -104,12 +104,12 @@ def _table(context: Context[Any]) -> Path | None:
     return None
 
 
-def rows(context: Context[Any], found: list[Line]) -> Iterator[Row]:
+def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[Row]:
     """Lines with what they are called in a picture."""
     claims = {(claim.id, claim.method): claim for claim in load(context.paper, context.root)}
     titles = {name: experiment.title for name, experiment in context.config.experiments.items()}
     named, about = scorecard.dataset_titles(context.config, context.paper), paper(context.paper, context.root)
-    for line in found:
+    for line in comparisons:
         claim = claims[line["claim"], line["algorithm"]]
         dataset = named.get(line["dataset"]) or _dataset(line["dataset"], about.datasets)
         said = claim.short or _plain(str(titles.get(line["setting"], line["setting"])))
@@ -122,8 +122,8 @@ def rows(context: Context[Any], found: list[Line]) -> Iterator[Row]:
 
 def _dataset(name: str, printed: Mapping[str, PrintedDataset]) -> str:
     """A dataset as its paper or its module calls it; empty if there is none."""
-    own = (one.title for key, one in printed.items() if name == key or name.startswith(one.here))
-    return next(own, style.dataset_title(name)) if name else ""
+    titles = (one.title for key, one in printed.items() if name == key or name.startswith(one.here))
+    return next(titles, style.dataset_title(name)) if name else ""
 
 
 def _plain(title: str) -> str:
@@ -143,13 +143,13 @@ def _other(claim: Claim, line: Line, titles: Mapping[str, str]) -> str:
     return f"{against[: elsewhere.start()]}: {_plain(titles.get(elsewhere[1]) or elsewhere[1])}"
 
 
-def counted(found: list[Line]) -> str:
+def counted(comparisons: list[Line]) -> str:
     """How many comparisons come to each word."""
     said = {"holds": "hold", "alike": "alike", "depends": "depend", "cannot tell": "cannot be told", "fails": "fail"}
-    own = [line for line in found if decides(line)]
-    parts = [f"{sum(robust(line) == word for line in own)} {text}" for word, text in said.items()]
-    idle = sum(robust(line) == letters.NOT_COMPARED for line in own)
+    decisive = [line for line in comparisons if decides(line)]
+    parts = [f"{sum(robust(line) == word for line in decisive)} {text}" for word, text in said.items()]
+    idle = sum(robust(line) == letters.NOT_COMPARED for line in decisive)
     parts += [f"{idle} not compared"] if idle else []
-    true = len(found) - len(own)
+    true = len(comparisons) - len(decisive)
     parts += [f"{true} more true of another model, too"] if true else []
     return ", ".join(parts)

@@ -212,12 +212,12 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
     if isinstance(values, pd.api.extensions.ExtensionArray):
         return pd.Series(values), np.asarray(pd.isna(values))
     if isinstance(values, np.ndarray):
-        found = values
+        array = values
     elif hasattr(values, "__array__") or not hasattr(values, "__len__") or isinstance(values, str | bytes):
-        found = np.asarray(values)
+        array = np.asarray(values)
     else:
-        found = _of_list(values)
-    return found, np.asarray(pd.isna(found)) if found.ndim else np.zeros(0, np.bool_)
+        array = _of_list(values)
+    return array, np.asarray(pd.isna(array)) if array.ndim else np.zeros(0, np.bool_)
 
 
 def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS) -> Levels:
@@ -247,13 +247,13 @@ def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS)
     texts = [text_of(value) for value in distinct]
     lost = [code for code, text in enumerate(texts) if is_missing(text, words)]
     codes[np.isin(codes, lost)] = -1
-    kept = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(texts)))
+    occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(texts)))
     place = np.full(len(texts) + 1, -1, np.int64)
-    place[kept] = np.arange(kept.size)
-    found = Levels(place[codes], tuple(texts[code] for code in kept), tuple(distinct[code] for code in kept))
+    place[occurring] = np.arange(occurring.size)
+    column = Levels(place[codes], tuple(texts[code] for code in occurring), tuple(distinct[code] for code in occurring))
     if getattr(array.dtype, "kind", "O") not in "iufb":  # different numbers do not look alike
-        refuse_alike(found.texts, where, found.values, found.codes)
-    return found
+        refuse_alike(column.texts, where, column.values, column.codes)
+    return column
 
 
 def is_missing(value: Any, words: Iterable[str] = NULL_TEXTS) -> bool:
@@ -286,10 +286,10 @@ def looks_of(value: Any) -> set[Any]:
         text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf")
     text = " ".join(text.casefold().split())
     text = text.rstrip(". ") or text
-    found: set[Any] = {float(text) if _NUMBER.fullmatch(text) else text}
+    readings: set[Any] = {float(text) if _NUMBER.fullmatch(text) else text}
     if isinstance(value, bool | np.bool_) or text in ("true", "false"):
-        found |= {text, float(text == "true")}
-    return found
+        readings |= {text, float(text == "true")}
+    return readings
 
 
 def alike(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
@@ -371,22 +371,22 @@ def groups(
     absent: NDArray[np.bool_] | None = None
     for name, values in columns(source, what).items():
         with faults.noted():
-            own = levels(name, values, what, words)
-            if absent is not None and len(own.codes) != len(absent):
-                sizes = f"{len(own.codes)} rows, another has {len(absent)}"
+            encoded_column = levels(name, values, what, words)
+            if absent is not None and len(encoded_column.codes) != len(absent):
+                sizes = f"{len(encoded_column.codes)} rows, another has {len(absent)}"
                 raise DataError(f"{what}: column {name!r} has {sizes}; pass equal lengths")
             if missing == "refuse":
-                refuse_missing(own.missing, f"{what}: column {name!r}", values, remedy)
+                refuse_missing(encoded_column.missing, f"{what}: column {name!r}", values, remedy)
             if missing == "group":
-                own = own.with_missing(f"{what}: column {name!r}")
-            absent = own.missing if absent is None else absent | own.missing
-            encoded[name] = own
+                encoded_column = encoded_column.with_missing(f"{what}: column {name!r}")
+            absent = encoded_column.missing if absent is None else absent | encoded_column.missing
+            encoded[name] = encoded_column
     faults.settle()
     assert absent is not None
-    kept = ~absent
+    complete = ~absent
     codes = np.full(absent.size, -1, np.int64)
-    texts = {name: _categorical(own, kept) for name, own in encoded.items()}
-    codes[kept], names = group_labels(texts, what) if kept.any() else (codes[kept], ())
+    texts = {name: _categorical(column, complete) for name, column in encoded.items()}
+    codes[complete], names = group_labels(texts, what) if complete.any() else (codes[complete], ())
     return Groups(codes, names)
 
 
@@ -398,8 +398,8 @@ def known_groups(source: Any, names: Sequence[str], what: str, words: Iterable[s
     """
     import pandas as pd
 
-    found = groups(source, what, words=words)
-    return codes_for(pd.Series(pd.Categorical.from_codes(found.codes, list(found.names))), names, what)
+    encoded = groups(source, what, words=words)
+    return codes_for(pd.Series(pd.Categorical.from_codes(encoded.codes, list(encoded.names))), names, what)
 
 
 def numbers(
@@ -430,17 +430,17 @@ def numbers(
     if kind in "mMc":  # NumPy and pandas would turn them into some number or other
         raise DataError(f"{what}: values of type {array.dtype} cannot be {use}; pass real numbers")
     if kind in "fiub" and isinstance(array.dtype, np.dtype):
-        found = np.array(array, np.float64)
-        found[missing] = np.nan
+        converted = np.array(array, np.float64)
+        converted[missing] = np.nan
     else:
         entries = np.asarray(array, object)
-        found = np.array([_number(entry) for entry in entries], np.float64)
-        found[missing] = np.nan
-        texts = np.flatnonzero(np.isnan(found) & ~missing)
+        converted = np.array([_number(entry) for entry in entries], np.float64)
+        converted[missing] = np.nan
+        texts = np.flatnonzero(np.isnan(converted) & ~missing)
         absent = [is_missing(entries[row], words) for row in texts]
         missing = missing.copy()
         missing[texts[np.array(absent, bool)]] = True
-    bad = ~missing & (~np.isfinite(found) if finite else np.isnan(found))
+    bad = ~missing & (~np.isfinite(converted) if finite else np.isnan(converted))
     if bad.any():
         row, count = int(bad.argmax()), int(bad.sum())
         value = array[row]
@@ -448,9 +448,9 @@ def numbers(
         shown = "a collection" if np.ndim(value) else repr(value)
         raise DataError(
             f"{what}: {shown} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
-            f"{infinite if np.isinf(found[row]) else _number_remedy(value)}"
+            f"{infinite if np.isinf(converted[row]) else _number_remedy(value)}"
         )
-    return found, missing
+    return converted, missing
 
 
 def labels(
@@ -489,11 +489,11 @@ def labels(
     for value in filter(_is_null, wanted):
         raise DataError(f"{what}: the label {value!r} is a missing value; name a label that occurs")
     asked = {text_of(value).strip().casefold() for value in wanted}
-    found = levels(name, column, what, frozenset(words) - asked)
+    encoded = levels(name, column, what, frozenset(words) - asked)
     if missing == "refuse":
-        refuse_missing(found.missing, f"{what}: column {name!r}", column, remedy)
-    texts = found.texts
-    chosen = _later(texts, found.values, what, ordered) if positive is None and len(texts) == 2 else None
+        refuse_missing(encoded.missing, f"{what}: column {name!r}", column, remedy)
+    texts = encoded.texts
+    chosen = _later(texts, encoded.values, what, ordered) if positive is None and len(texts) == 2 else None
     if positive is not None:
         chosen = _same_text(text_of(positive), texts)
         if chosen is None:
@@ -516,8 +516,8 @@ def labels(
         count = f"{len(texts)} value{'s' * (len(texts) != 1)}"
         raise DataError(f"{what}: {count} ({_shown_list(texts)}), two are needed; map them to two, or {remedy}")
     assert chosen is not None
-    y = np.where(found.codes == texts.index(chosen), 1.0, -1.0)
-    return Labels(np.where(found.missing, np.nan, y), chosen, others)
+    y = np.where(encoded.codes == texts.index(chosen), 1.0, -1.0)
+    return Labels(np.where(encoded.missing, np.nan, y), chosen, others)
 
 
 def in_one_order(**given: Any) -> None:
@@ -564,10 +564,10 @@ def _of_list(values: Any) -> NDArray[Any]:
     kinds = set(map(type, entries))
     if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
         return np.asarray(entries)
-    found = np.empty(len(entries), object)
+    array = np.empty(len(entries), object)
     for row, entry in enumerate(entries):
-        found[row] = entry
-    return found
+        array[row] = entry
+    return array
 
 
 def _is_objects(array: Any) -> bool:
@@ -597,13 +597,13 @@ def _is_null(value: Any) -> bool:
     return bool(np.ndim(value) == 0 and pd.isna(value))
 
 
-def _categorical(own: Levels, kept: NDArray[np.bool_]) -> Any:
-    """Texts of the kept rows, by their codes: the texts of many rows are not compared again."""
+def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
+    """Texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
     import pandas as pd
 
-    unique = list(dict.fromkeys(own.texts))  # numbers of two precisions have one text
-    place = np.array([unique.index(text) for text in own.texts], np.int64)
-    return pd.Series(pd.Categorical.from_codes(place[own.codes[kept]], unique))
+    unique = list(dict.fromkeys(column.texts))  # numbers of two precisions have one text
+    place = np.array([unique.index(text) for text in column.texts], np.int64)
+    return pd.Series(pd.Categorical.from_codes(place[column.codes[rows]], unique))
 
 
 def _number(entry: Any) -> float:
@@ -642,13 +642,13 @@ def _later(texts: Sequence[str], values: Sequence[Any], what: str, ordered: bool
         return texts[int(np.argmax(read_as))]
     if ordered:
         return max(texts, key=str.casefold)
-    found = {max(texts), max(texts, key=str.casefold), *([texts[int(np.argmax(read_as))]] if numeric else [])}
-    if len(found) > 1:
+    candidates = {max(texts), max(texts, key=str.casefold), *([texts[int(np.argmax(read_as))]] if numeric else [])}
+    if len(candidates) > 1:
         raise DataError(
             f"{what}: which of {' and '.join(map(repr, sorted(texts)))} is positive is doubtful, as texts with capital "
             "letters or numbers sort in two ways; say it (positive, on the command line --positive)"
         )
-    return found.pop()
+    return candidates.pop()
 
 
 def _same_text(wanted: str, texts: Sequence[str]) -> str | None:

@@ -16,6 +16,7 @@ Arguments that the rules share:
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -58,7 +59,7 @@ class PrimalStep:
 
 
 @dataclass
-class Rule:
+class Rule(ABC):
     """Settings of a method; they may be changed between steps, as a schedule does.
 
     Raises:
@@ -86,13 +87,13 @@ class Rule:
             if not (number and value >= 0):
                 raise ConfigError(f"{part.name} is {value!r}; use 0 or a positive number")
 
+    @abstractmethod
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
         """Weights of the constraints at the present parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def commit(self, state: State, weights: Weights, k: int, step: PrimalStep, equality: Array | None = None) -> State:
         """What changes in the state by the step that was taken with these weights."""
-        raise NotImplementedError
 
 
 @dataclass

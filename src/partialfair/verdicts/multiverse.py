@@ -91,8 +91,8 @@ class Family:
         seeds = sorted({seed for pairs in self._pairs for seed in pairs})
         read = any(pairs and one.claim.readings for one, pairs in zip(self.members, self._pairs, strict=True))
         without = [self._words(*self._both({*seeds} - {seed})) for seed in seeds] if read and len(seeds) > 2 else []
-        fresh = [own[0] for own in self._letters(self._tests(None, widened=True, main_only=True))]
-        found = []
+        fresh = [spelling[0] for spelling in self._letters(self._tests(None, widened=True, main_only=True))]
+        outcomes = []
         for k, one in enumerate(self.members):
             alone = [words_without[k] for words_without in without] if self._pairs[k] else []
             said, flips = letters.with_seeds(words[k], alone)
@@ -107,8 +107,8 @@ class Family:
                     columns["seeds_flip"] = f"{flips} of {len(alone)}"
             if said.word in (letters.HOLDS, letters.FAILS) and self._pairs[k] and spelt[k][0] in "HF":
                 columns["grade"] = "" if fresh[k] == spelt[k][0] else "*"
-            found.append(Said(said, columns | self._lead(k)))
-        return self._together(found, spelt)
+            outcomes.append(Said(said, columns | self._lead(k)))
+        return self._together(outcomes, spelt)
 
     def _both(self, seeds: set[int]) -> tuple[list[list[Test]], list[list[str]]]:
         tests = self._tests(seeds)
@@ -122,15 +122,15 @@ class Family:
 
     def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[Test]]:
         """P-values by comparison and reading; a comparison with fewer readings has its main one in their place."""
-        found = []
+        spellings = []
         for k, one in enumerate(self.members):
             every = one.claim.readings.every() if one.claim.readings is not None else [()]
-            own = [
+            spelling = [
                 self._test(k, replaced(one.claim, reading), seeds, widened)
                 for reading in (every[:1] if main_only else every)
             ]
-            found.append(own + [own[0]] * ((1 if main_only else self.count) - len(own)))
-        return found
+            spellings.append(spelling + [spelling[0]] * ((1 if main_only else self.count) - len(spelling)))
+        return spellings
 
     def _test(self, k: int, claim: Claim, seeds: set[int] | None, widened: bool) -> Test:
         one = self.members[k]
@@ -179,11 +179,11 @@ class Family:
         sign, practical = DIRECTION.get(claim.test), claim.practical
         if sign is None or practical is None or not all(effect.tested for effect in effects):
             return Test(holds, fails)
-        own = [replace(effect, mean=sign * effect.mean) for effect in effects]
+        signed = [replace(effect, mean=sign * effect.mean) for effect in effects]
         m = practical.of(one.place.dataset)
-        above = max(effect.p_above(m) for effect in own)
-        below = min(1.0, len(own) * min(effect.p_below(-m) for effect in own))
-        alike = max(max(effect.p_above(-m), effect.p_below(m)) for effect in own)
+        above = max(effect.p_above(m) for effect in signed)
+        below = min(1.0, len(signed) * min(effect.p_below(-m) for effect in signed))
+        alike = max(max(effect.p_above(-m), effect.p_below(m)) for effect in signed)
         return Test(holds, fails, above, below, alike)
 
     def _widening(self, dataset: str, claim: Claim, n: int) -> float:
@@ -194,7 +194,7 @@ class Family:
         return math.sqrt(1 + n * share)
 
     def _corrected(self, tests: Sequence[Sequence[Test]], name: str, reading: int) -> list[float]:
-        raw = [getattr(own[reading], name) for own in tests]
+        raw = [getattr(test[reading], name) for test in tests]
         missing = self._size - sum(not math.isnan(p) for p in raw)
         return holm([*raw, *([1.0] * max(missing, 0))])[: len(raw)]
 
@@ -207,8 +207,8 @@ class Family:
         spelt: list[list[str]] = [[] for _ in tests]
         for reading in range(len(tests[0]) if tests else 0):
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
-            for k, own in enumerate(tests):
-                raw = own[reading].holds, own[reading].fails
+            for k, test in enumerate(tests):
+                raw = test[reading].holds, test[reading].fails
                 spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self.alpha))
         return spelt
 
@@ -217,14 +217,14 @@ class Family:
         beyond = [
             [self._corrected(tests, name, reading) for name in ("above", "below")] for reading in range(len(tests[0]))
         ]
-        found = []
+        words = []
         for k, one in enumerate(self.members):
             readings = one.claim.readings
             if readings is None or one.main.reason:
-                found.append(Word(AS_ROBUST[self.verdicts[k]]))
+                words.append(Word(AS_ROBUST[self.verdicts[k]]))
                 continue
             names = readings.names()
-            choices = {choice: len(own) for choice, own in names.items()}
+            choices = {choice: len(options) for choice, options in names.items()}
             number = math.prod(choices.values())
             further = any(p[k] <= self.alpha for reading in beyond[:number] for p in reading)
             said = letters.word(spelt[k][:number], choices, alike[k] <= self.alpha, further)
@@ -232,8 +232,8 @@ class Family:
             if awaited and said.word in (letters.HOLDS, letters.FAILS):
                 missing = (f"{choice} ({option.name} awaits {option.awaits})" for choice, option in awaited.items())
                 said = Word(letters.CANNOT_TELL, tuple(missing))
-            found.append(said)
-        return found
+            words.append(said)
+        return words
 
     def _lead(self, k: int) -> dict[str, Any]:
         """Mean lead over the levels of the main reading, whether the claim is about each of them or not."""
@@ -265,7 +265,7 @@ class Family:
             "share": f"{len(levels)} of {len(wanted)} levels",
         }  # fmt: skip
 
-    def _together(self, found: list[Said], spelt: Sequence[Sequence[str]]) -> list[Said]:
+    def _together(self, outcomes: list[Said], spelt: Sequence[Sequence[str]]) -> list[Said]:
         """Add the word of each claim at each place, all its comparisons at once."""
         places: dict[tuple[str, str, Place], list[int]] = {}
         for k, one in enumerate(self.members):
@@ -274,19 +274,19 @@ class Family:
             if len(members) < 2:
                 continue
             readings = self.members[members[0]].claim.readings
-            choices = {c: len(own) for c, own in readings.names().items()} if readings is not None else {}
+            choices = {c: len(options) for c, options in readings.names().items()} if readings is not None else {}
             number = math.prod(choices.values())
             joint = letters.together(
-                [spelt[k][:number] for k in members], choices, [found[k].word.word for k in members]
+                [spelt[k][:number] for k in members], choices, [outcomes[k].word.word for k in members]
             )  # fmt: skip
             for k in members:
-                found[k] = replace(found[k], columns=found[k].columns | {"together": joint.text})
-        return found
+                outcomes[k] = replace(outcomes[k], columns=outcomes[k].columns | {"together": joint.text})
+        return outcomes
 
 
 def families(key: Callable[[Claim], Any], claims: Iterable[Claim]) -> list[list[int]]:
     """Places of the comparisons that are corrected together."""
-    found: dict[Any, list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for place, claim in enumerate(claims):
-        found.setdefault(key(claim), []).append(place)
-    return list(found.values())
+        groups.setdefault(key(claim), []).append(place)
+    return list(groups.values())
