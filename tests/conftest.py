@@ -51,6 +51,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         needs.lack("data downloads", NO_DATA)
 
 
+@pytest.fixture(autouse=True)
+def broken_pipes_are_errors() -> Iterator[None]:
+    """Undo what the command line sets for itself: a later test that writes to a process which has ended would die."""
+    yield
+    if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def offline() -> Iterator[None]:
     """Every test runs without the network; see ``tests/network.py``."""
