@@ -109,7 +109,7 @@ def test_bootstrap_code_captions_and_published_numbers_count(inside: Path, monke
     config = load_config("params.yaml")
     bootstrap = config.params.bootstrap.model_copy(update={"replicates": 199})
     found = stale(Config(config.params.model_copy(update={"bootstrap": bootstrap})), ["table3"])
-    assert found and all("of other settings or code" in reason for reason in found.values())
+    assert found and all("of changed settings or code" in reason for reason in found.values())
     exhibits = dict(config.params.exhibits)
     exhibits["figure1"] = exhibits["figure1"].model_copy(update={"caption": "another"})
     found = stale(Config(config.params.model_copy(update={"exhibits": exhibits})), ["figure1"])
