@@ -1,5 +1,6 @@
 """Verbs on datasets: ``partialfair data ...``."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,12 +47,38 @@ def data_fetch(
     extras: Annotated[bool, typer.Option("--extras", help="Also files that only document a dataset.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
 ) -> None:
-    """Obtain raw files from the DVC cache, a mirror or the upstream address; every byte is verified."""
+    """Obtain raw files: unpacked, from the DVC cache, a mirror or the upstream address; every byte is verified.
+
+    Some travel with the project, compressed. Of those that cannot be had, all are named with their addresses.
+    """
+    from partialfair.errors import DataError
     from partialfair.jobs.prepare import fetch
+    from partialfair.jobs.unpack import unpack
 
     names, options = _options(config, datasets)
-    for fetched in fetch(names, raw, options, extras, offline):
-        print(f"{fetched.path}: {fetched.origin}")
+    faults = []
+    for name in dict.fromkeys(names):
+        try:
+            unpacked = unpack([name], raw, options)
+            for fetched in fetch(name, raw, options, extras, offline):
+                packed = unpacked.get(fetched.path)
+                print(f"{fetched.path}: {fetched.origin if packed is None else f'unpacked from {packed}'}", flush=True)
+        except DataError as error:
+            faults += [str(error), *(_addresses(name, raw, options) if offline else ())]
+    if faults:
+        raise DataError("\n".join(faults))
+
+
+def _addresses(dataset: str, raw: Path, options: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Yield where to download the needed raw files of a dataset that are not here."""
+    from partialfair.datasets.named import named_dataset
+
+    spec = named_dataset(dataset, options.get(dataset)).spec
+    for file in spec.files:
+        target = spec.directory(raw) / file.name
+        if file.needed and file.url is not None and not target.exists():
+            member = f" (its member {file.archive_member})" if file.archive_member else ""
+            yield f"{target}: its address is {file.url}{member}"
 
 
 @app.command("verify")
