@@ -46,7 +46,7 @@ def test_seeds_datasets_and_methods_are_chosen(tmp_path: Path):
 @pytest.mark.parametrize(
     ("selection", "words"),
     [
-        (Selection("figur1"), "no figure or table 'figur1'; did you mean 'figure1'"),
+        (Selection("figur1"), "no figure, table or experiment 'figur1'; did you mean 'figure1'"),
         (Selection("figure1", 1, ("a9",)), "figure1 has no dataset 'a9'; did you mean 'a9a'"),
         (Selection("figure1", 1, (), ("icda",)), "figure1 has no method 'icda'; did you mean 'idca'"),
     ],

@@ -93,18 +93,30 @@ def run(
     targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
     config: ConfigOption = PARAMS,
     cores: Annotated[str, typer.Option(help="Number of cores, or all.")] = "all",
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what it would cost, and run nothing.")] = False,
     profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show Snakemake's own output.")] = False,
-    datasets: Annotated[str, typer.Option(help="For the target raw: names of datasets; by default all.")] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many of the seeds of each experiment.")] = None,
+    datasets: Annotated[str, typer.Option(help="Only these, separated by commas; also of the target raw.")] = "",
+    methods: Annotated[str, typer.Option(help="Only these algorithms, separated by commas.")] = "",
+    minutes: Annotated[float | None, typer.Option(min=0.1, help="As many seeds as take no longer.")] = None,
 ) -> None:
     """Run what is outdated, with one line of progress.
 
-    Snakemake does it; its whole output goes to logs/run.log.
+    Snakemake does it; its whole output goes to logs/run.log. With --seeds, --datasets, --methods or --minutes, a part
+    of the grid runs in a folder of its own, reproduced/TARGET, and its page compares it with the committed results.
     """
     from partialfair.commands.runner import run_workflow
 
-    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose, datasets))
+    if targets == ["raw"] or not (seeds or minutes or datasets or methods):
+        raw = datasets.replace(",", " ")
+        raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose, raw))
+    from partialfair.commands.reproduce import Limits, make, select
+    from partialfair.grid.config import load_config
+
+    whole, limits = load_config(config), Limits(seeds, minutes, cores, profile, verbose)
+    for selection in select(targets or [], datasets, methods, seeds):
+        make(whole, selection, limits, dry_run)
 
 
 @app.command(rich_help_panel=PROJECT)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,25 +40,78 @@ def reproduce(
     band of all committed seeds. Interrupted, the same command goes on.
     """
     from partialfair.grid.config import load_config
-    from partialfair.grid.narrowed import Selection, narrowed
+    from partialfair.grid.narrowed import Selection
+    from partialfair.plugins import did_you_mean
 
-    if seeds is not None and minutes is not None:
-        raise typer.BadParameter("--seeds and --minutes exclude each other")
+    whole = load_config(config)
+    if exhibit not in whole.params.exhibits:
+        hint = did_you_mean(exhibit, whole.params.exhibits)
+        raise ConfigError(f"{config}: no figure or table {exhibit!r}; {hint}")
+    selection = Selection(exhibit, seeds or 1, _names(datasets), _names(methods))
+    make(whole, selection, Limits(seeds, minutes, cores), dry_run)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run of a selection may use.
+
+    Attributes:
+        seeds: how many seeds were asked for, if any were.
+        minutes: how long it may take by the forecast, on the cores of this machine.
+        cores: a number, or ``"all"``.
+        profile, verbose: as for :func:`partialfair.commands.runner.run_workflow`.
+
+    Raises:
+        BadParameter: both ``seeds`` and ``minutes`` are given.
+        ConfigError: ``cores`` is no number.
+    """
+
+    seeds: int | None
+    minutes: float | None
+    cores: str
+    profile: str | None = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seeds is not None and self.minutes is not None:
+            raise typer.BadParameter("--seeds and --minutes exclude each other")
+        if self.cores != "all" and not (self.cores.isdecimal() and int(self.cores)):
+            raise ConfigError(f"--cores is {self.cores!r}; give a number of cores, or all")
+
+    @property
+    def processors(self) -> int:
+        """How many cores are used."""
+        return (os.cpu_count() or 1) if self.cores == "all" else int(self.cores)
+
+
+def select(targets: list[str], datasets: str, methods: str, seeds: int | None) -> "list[Selection]":
+    """Return the selection of each target of a grid; without targets, that of the whole grid."""
+    from partialfair.grid.narrowed import ALL, Selection
+
+    return [Selection(target, seeds or 1, _names(datasets), _names(methods)) for target in targets or [ALL]]
+
+
+def make(whole: "Config", selection: "Selection", limits: Limits, dry_run: bool = False) -> None:
+    """Say what a selection costs, make it in a folder of its own, and write its page.
+
+    Raises:
+        ConfigError: the selection is empty, or one seed takes longer than the limit.
+        typer.Exit: the workflow did not end well.
+    """
+    from partialfair.grid.narrowed import narrowed
+
     if not Path("Snakefile").is_file():
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
-    count = (os.cpu_count() or 1) if cores == "all" else int(cores) if cores.isdecimal() and int(cores) else 0
-    if not count:
-        raise ConfigError(f"--cores is {cores!r}; give a number of cores, or all")
-    whole = load_config(config)
-    selection = Selection(exhibit, seeds or 1, _names(datasets), _names(methods))
     narrowed(whole, selection)  # refuses what is not there before anything is drawn
-    folder = FOLDER / exhibit
-    if not dry_run:
-        print(_redrawn(whole, exhibit, folder / "committed"), flush=True)
-    selection = _affordable(whole, selection, folder, count, minutes)
+    folder = FOLDER / selection.target
+    if selection.target in whole.params.exhibits and not dry_run:
+        print(_redrawn(whole, selection.target, folder / "committed"), flush=True)
+    selection, said = _affordable(whole, selection, folder, limits)
     if dry_run:
+        print("\n".join([*said, f"made in {folder}, and committed results stay as they are; nothing was run"]))
         return
-    _run(whole, selection, folder, cores)
+    print("; ".join(said), flush=True)
+    _run(whole, selection, folder, limits)
     from partialfair.jobs.reproduction import write_page
 
     print(write_page(whole, selection, Path(), folder))
@@ -83,9 +137,9 @@ def _redrawn(config: "Config", exhibit: str, out: Path) -> str:
 
 
 def _affordable(
-    whole: "Config", selection: "Selection", folder: Path, cores: int, minutes: float | None
-) -> "Selection":
-    """Print the cost of a selection in a line; with a limit, return the one with as many seeds as keep it.
+    whole: "Config", selection: "Selection", folder: Path, limits: Limits
+) -> tuple["Selection", tuple[str, str]]:
+    """Return a selection with as many seeds as keep the limit, and its steps and cost in words.
 
     Raises:
         ConfigError: one seed takes longer than the limit.
@@ -95,7 +149,7 @@ def _affordable(
     from partialfair.grid.narrowed import narrowed
     from partialfair.jobs import cost
 
-    speed = cost.speed()
+    speed, cores, minutes = cost.speed(), limits.processors, limits.minutes
     available = max(len(whole.seeds(name)) for name in narrowed(whole, selection).experiments)
 
     def of(count: int) -> cost.Cost:
@@ -107,23 +161,21 @@ def _affordable(
         if not fitting:
             needed = of(1).minutes(cores)
             raise ConfigError(
-                f"--minutes {minutes:g}: one seed of {selection.exhibit} takes about {needed:.1f} minutes on {cores} "
+                f"--minutes {minutes:g}: one seed of {selection.target} takes about {needed:.1f} minutes on {cores} "
                 "cores here; name some of its --datasets or --methods, or allow more minutes"
             )
         seeds = max(fitting)
     estimate = of(seeds)
     steps = ", ".join(f"{rule} {count}" for rule, count in estimate.steps.items() if count)
-    print(
-        f"{seeds} of {available} seeds: {steps}; about {estimate.minutes(cores):.1f} minutes on {cores} cores "
-        f"({estimate.seconds / 60:.1f} processor minutes as recorded; this machine is "
-        f"{estimate.speed:.2f} times as fast)"
-        + (f"; no time is recorded of {estimate.unknown} trainings" if estimate.unknown else ""),
-        flush=True,
+    unknown = f"; no time is recorded of {estimate.unknown} trainings" if estimate.unknown else ""
+    took = (
+        f"about {estimate.minutes(cores):.1f} minutes on {cores} cores ({estimate.seconds / 60:.1f} processor minutes "
+        f"as recorded; this machine is {estimate.speed:.2f} times as fast){unknown}"
     )
-    return replace(selection, seeds=seeds)
+    return replace(selection, seeds=seeds), (f"{seeds} of {available} seeds: {steps}", took)
 
 
-def _run(whole: "Config", selection: "Selection", folder: Path, cores: str) -> None:
+def _run(whole: "Config", selection: "Selection", folder: Path, limits: Limits) -> None:
     """Train and evaluate a selection in its folder, which has the source and the raw files of this checkout.
 
     Raises:
@@ -146,10 +198,11 @@ def _run(whole: "Config", selection: "Selection", folder: Path, cores: str) -> N
         path.write_text(as_yaml(part.params), encoding="utf-8")
     os.environ.setdefault("NUMBA_CACHE_DIR", str(root / ".cache" / "numba"))
     os.environ.pop("PARTIALFAIR_PARAMS", None)
-    os.environ[AGAIN] = shlex.join(["partialfair", "reproduce", selection.exhibit, *selection.options()])
+    os.environ[AGAIN] = shlex.join(selection.command(whole))
     os.chdir(folder)
     try:
-        status = run_workflow([*paths.collected(part.experiments)], PARAMS, cores)
+        targets = [*paths.collected(part.experiments)]
+        status = run_workflow(targets, PARAMS, limits.cores, profile=limits.profile, verbose=limits.verbose)
     finally:
         os.chdir(root)
     if status:

@@ -1,6 +1,7 @@
 """The page of a figure or table that was made anew: what came out beside the committed results."""
 
 import math
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -35,16 +36,17 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
     """
     part = narrowed(whole, selection)
     compared = settings(part, folder, root)
-    context = exhibit.context(whole, selection.exhibit, root, folder / "committed")
-    title, caption = exhibit.heading(context)
+    is_exhibit = selection.target in whole.params.exhibits
+    title, caption = _heading(whole, selection, root, folder) if is_exhibit else (_title(whole, selection.target), "")
     outcome = sentence(compared)
     body = [f"<p><strong>{escape(outcome)}</strong></p>"]
     if compared:
         body.append(_picture(part, compared, folder / PICTURE, title))
-    body += ["<h2>Your runs</h2>", _own(part, selection, folder)]
-    drawn = _body(whole, selection, root, folder / "committed")
-    body += ["<h2>The committed exhibit</h2>", f"<p>{escape(caption)}</p>", drawn]
-    body += _printed(part, selection, root, folder)
+    body += ["<h2>Your runs</h2>", *(_own(part, name, folder) for name in part.params.exhibits)]
+    if is_exhibit:
+        drawn = _body(whole, selection.target, root, folder / "committed")
+        body += ["<h2>The committed exhibit</h2>", f"<p>{escape(caption)}</p>", drawn]
+        body += _printed(part, selection, root, folder)
     body += ["<h2>More</h2>", _further(whole, selection)]
     if compared:
         table = cells.html(_settings(part, compared))
@@ -52,6 +54,14 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
     lead = f"{title}: {_seeds(part)} beside the committed results of {_seeds(narrowed(whole, _all(selection)))}"
     page = cells.write_html(folder / PAGE, lead, "", "\n".join(body))
     return f"{outcome}\npage: {page}"
+
+
+def _heading(whole: Config, selection: Selection, root: Path, folder: Path) -> tuple[str, str]:
+    return exhibit.heading(exhibit.context(whole, selection.target, root, folder / "committed"))
+
+
+def _title(whole: Config, target: str) -> str:
+    return whole.experiment(target).title if target in whole.experiments else "All experiments"
 
 
 def sentence(compared: Sequence[Setting]) -> str:
@@ -67,7 +77,7 @@ def sentence(compared: Sequence[Setting]) -> str:
 
 
 def _all(selection: Selection) -> Selection:
-    return Selection(selection.exhibit, 0, selection.datasets, selection.methods)
+    return Selection(selection.target, 0, selection.datasets, selection.methods)
 
 
 def _seeds(config: Config) -> str:
@@ -149,29 +159,29 @@ def _panel(axis: "Axes", compared: Sequence[Setting]) -> None:
     axis.set(ylabel=f"{metric.replace('_', ' ')} on test rows")
 
 
-def _body(config: Config, selection: Selection, root: Path, out: Path) -> str:
-    return exhibit.body(exhibit.context(config, selection.exhibit, root, out))
+def _body(config: Config, name: str, root: Path, out: Path) -> str:
+    return exhibit.body(exhibit.context(config, name, root, out))
 
 
-def _own(part: Config, selection: Selection, folder: Path) -> str:
-    """Draw the exhibit from the own runs; a sentence where it cannot be drawn from a part of its grid."""
-    out = folder / "reports" / selection.exhibit
+def _own(part: Config, name: str, folder: Path) -> str:
+    """Draw an exhibit from the own runs; a sentence where it cannot be drawn from a part of its grid."""
+    out = folder / "reports" / name
     try:
-        render_exhibit(part, selection.exhibit, out, folder, replace=True)
-        return _body(part, selection, folder, out)
+        render_exhibit(part, name, out, folder, replace=True)
+        return _body(part, name, folder, out)
     except PartialFairError as error:
-        return f"<p>It cannot be drawn from this part of its grid: {escape(str(error))}</p>"
+        return f"<p>{escape(name)} cannot be drawn from this part of its grid: {escape(str(error))}</p>"
 
 
 def _printed(part: Config, selection: Selection, root: Path, folder: Path) -> Iterator[str]:
     """Lines of the scorecard on the exhibit: printed, committed and recomputed number, and both verdicts."""
     path = root / "reports" / "scorecard.csv"
-    committed = [line for line in standing.load(path) if line["exhibit"] == selection.exhibit] if path.is_file() else []
+    committed = [line for line in standing.load(path) if line["exhibit"] == selection.target] if path.is_file() else []
     recomputed: dict[tuple[str, ...], dict[str, Any]] = {}
     reason = ""
     try:
         lines = answers.lines(part, folder)
-        recomputed = {_key(line): line for line in lines if line["exhibit"] == selection.exhibit}
+        recomputed = {_key(line): line for line in lines if line["exhibit"] == selection.target}
     except PartialFairError as error:
         reason = f"<p>Your runs decide none of them: {escape(str(error))}</p>"
     if rows := list(_rows(committed, recomputed, selection)):
@@ -214,8 +224,8 @@ def _key(line: dict[str, Any]) -> tuple[str, ...]:
 def _further(whole: Config, selection: Selection) -> str:
     available = max(len(whole.seeds(name)) for name in narrowed(whole, selection).experiments)
     more = min(available, 5 if selection.seeds < 5 else available)
-    command = " ".join(["partialfair reproduce", selection.exhibit, *Selection(
-        selection.exhibit, more, selection.datasets, selection.methods).options()])  # fmt: skip
+    wider = Selection(selection.target, more, selection.datasets, selection.methods)
+    command = shlex.join(wider.command(whole))
     return (
         f"<p>More seeds: <code>{escape(command)}</code>; what is made already stays. "
         f"Verdicts are decided by {available} seeds; with few of them most tests can decide nothing.</p>"
