@@ -158,9 +158,34 @@ def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.M
     capfd.readouterr()
     with runner.alone(), pytest.raises(PartialFairError, match="another run has just begun"):
         runner.run_workflow(["demo"], Path("params.yaml"), verbose=True)
-    assert runner.run_workflow(["demo"], Path("params.yaml"), dry_run=True) == 0
+    assert runner.run_workflow(["demo"], Path("params.yaml"), dry_run=True, verbose=True) == 0
     said = capfd.readouterr().out
     assert said.startswith("one.npz would be made first; what reads") and said.endswith("ran ['--', 'demo'] False\n")
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "lines"),
+    [
+        ([{"event": "run_info", "time": 1.0, "stats": {"train": 63, "evaluate": 63, "total": 126}}], 0, 3),
+        ([{"event": None, "text": "Nothing to be done (all is up to date).", "warning": False}], 0, 2),
+        ([{"event": "error", "exception": "E", "text": "MissingInputException in rule fetch"}], 1, 0),
+    ],
+    ids=["work", "nothing", "fault"],
+)
+def test_a_dry_run_says_steps_cost_and_where_to_read_on(
+    events: list[dict[str, object]], status: int, lines: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
+):
+    monkeypatch.chdir(ROOT)
+    config, log = load_config("params.yaml"), tmp_path / "run.log"
+    monkeypatch.setattr(runner, "LOG", log)
+    written = "".join(json.dumps(event) + "\n" for event in events)
+    script = f"open({str(log.with_suffix('.jsonl'))!r}, 'w').write({written!r}); print('rule train: ...'); exit({status})"
+    assert runner._plan([sys.executable, "-c", script], config, ["demo"], "2") == status
+    said, faults = capsys.readouterr()
+    assert len(said.splitlines()) == lines and log.read_text() == "rule train: ...\n"
+    if lines == 3:
+        assert said.startswith("train 63, evaluate 63\nabout ") and "minutes on 2 cores" in said
+    assert lines or "MissingInputException in rule fetch\nfailed with status 1" in faults
 
 
 def test_a_record_that_cannot_be_read_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -18,8 +18,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def reproduce(project: Project, *arguments: str, check: bool = True) -> tuple[int, str]:
-    command = ("env", "PYTHONPATH=src", sys.executable, "-m", "partialfair", "reproduce", *arguments)
+def reproduce(project: Project, *arguments: str, check: bool = True, verb: str = "reproduce") -> tuple[int, str]:
+    command = ("env", "PYTHONPATH=src", sys.executable, "-m", "partialfair", verb, *arguments)
     done = project.run(*command, check=check)
     return done.returncode, done.stdout + done.stderr
 
@@ -63,7 +63,21 @@ def test_one_seed_gives_the_committed_bits_and_leaves_the_results_alone(built: P
 def test_a_dry_run_says_the_cost_and_makes_nothing(built: Project):
     before = content(built.folder)
     _, said = reproduce(built, "tradeoff", "--dry-run", "--methods", "idca")
-    assert len(said.splitlines()) == 1 and content(built.folder) == before
+    assert len(said.splitlines()) == 3 and content(built.folder) == before
+    _, said = reproduce(built, "demo", "--dry-run", "--seeds", "1", verb="run")
+    assert len(said.splitlines()) == 3 and "made in reproduced/demo" in said and content(built.folder) == before
+
+
+@pytest.mark.long(suite="entries")
+def test_a_part_of_an_experiment_runs_in_a_folder_of_its_own(built: Project):
+    before = content(built.folder / "reports")
+    _, said = reproduce(built, "demo", "--seeds", "1", "--methods", "unconstrained,alm", "--cores", "2", verb="run")
+    assert "All 2 runs have the committed metrics to the last bit." in said, said
+    assert content(built.folder / "reports") == before
+    folder = built.folder / "reproduced/demo"
+    assert sorted(path.parts[-4] for path in (folder / "data/runs").rglob("fit.json")) == ["alm", "unconstrained"]
+    page = (folder / "comparison.html").read_text()
+    assert "All 2 settings by metric" in page and "partialfair run demo --seeds 2 --methods unconstrained,alm" in page
 
 
 @pytest.mark.parametrize(

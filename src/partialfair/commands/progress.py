@@ -49,6 +49,7 @@ class Progress:
 
     Attributes:
         done, total: steps; 0 before Snakemake has counted them.
+        counts: steps by rule.
         doing: rule and wildcards of the job that was started last, or that there is nothing to do.
         faults: a line for each error, with what the executor says of it; a job's own sentence.
         notes: warnings of an executor, which are said however the run ends.
@@ -69,7 +70,7 @@ class Progress:
         self.notes: list[str] = []
         self.failed, self.interrupted, self.locked, self.stopping = 0, False, False, False
         self._ask = forecast
-        self._counts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
         self._running: dict[int, Step] = {}
         # Seconds of steps by rule: forecast of all that have begun; forecast and spent of those that set the pace.
         self._begun_seconds = defaultdict[str, float](float)
@@ -81,7 +82,7 @@ class Progress:
         """Note an event of the plug-in."""
         name = event["event"]
         if name == "run_info":
-            self._counts = {rule: count for rule, count in event["stats"].items() if rule != "total"}
+            self.counts = {rule: count for rule, count in event["stats"].items() if rule != "total"}
             self.total = event["stats"]["total"]
         elif name == "progress":
             self.done, self.total = event["done"], event["total"]
@@ -162,7 +163,7 @@ class Progress:
         running = [max(0.0, pace(step.rule) * step.expected - (now - step.began)) for step in self._running.values()]
         at_work = Counter(step.rule for step in self._running.values())
         waiting = 0.0
-        for rule, count in self._counts.items():
+        for rule, count in self.counts.items():
             if (steps := count - self._done[rule] - at_work[rule]) > 0:
                 waiting += steps * pace(rule) * self._mean(rule)
         ahead = waiting + sum(running)
@@ -174,8 +175,8 @@ class Progress:
         """Return the forecast seconds of a step of a rule that waits."""
         if self._forecast is None:
             return 1.0
-        waiting = self._counts[rule] - self._done[rule] - sum(step.rule == rule for step in self._running.values())
-        return max(0.0, self._forecast.total({rule: self._counts[rule]}) - self._begun_seconds[rule]) / waiting
+        waiting = self.counts[rule] - self._done[rule] - sum(step.rule == rule for step in self._running.values())
+        return max(0.0, self._forecast.total({rule: self.counts[rule]}) - self._begun_seconds[rule]) / waiting
 
 
 def _first(text: str) -> list[str]:
@@ -302,6 +303,26 @@ def follow(
         print(f"{stop.sentence(seen, again())}; the whole output is in {log.absolute()}", file=stream)
         return 128 + stop.number
     return 0
+
+
+def planned(command: Sequence[str], log: Path) -> tuple[dict[str, int], int, list[str]]:
+    """Run a dry run of Snakemake with its output in a file.
+
+    Args:
+        command: Snakemake's, with ``--dry-run``.
+        log: the file; the events go to one beside it.
+
+    Returns:
+        The number of steps by rule, the exit status, and a line for each error.
+    """
+    events = log.with_suffix(".jsonl")
+    events.unlink(missing_ok=True)
+    with log.open("w", encoding="utf-8") as kept:
+        done = subprocess.run(_with_events(command, events), stdout=kept, stderr=subprocess.STDOUT, check=False)
+    seen = Progress(time.time())
+    for line in _Lines.of(events).lines():
+        seen.take(json.loads(line))
+    return dict(seen.counts), done.returncode, seen.faults or _last_line(log) * bool(done.returncode)
 
 
 def _with_events(command: Sequence[str], events: Path) -> list[str]:

@@ -20,7 +20,7 @@ from partialfair.commands import outdated
 from partialfair.commands.common import PARAMS
 from partialfair.commands.forecast import recorded
 from partialfair.commands.preflight import Command, check_command, explained
-from partialfair.commands.progress import follow
+from partialfair.commands.progress import follow, planned
 from partialfair.errors import ConfigError, PartialFairError
 from partialfair.grid import paths
 from partialfair.grid.folder import share_with_group
@@ -55,7 +55,7 @@ def run_workflow(
         cores: a number, or ``"all"``.
         dry_run: only say what would run.
         profile: name of a folder of ``workflow/profiles``.
-        verbose: show Snakemake's output as it comes; that of a dry run is always shown.
+        verbose: show Snakemake's output as it comes; of a dry run, in place of three lines.
         datasets: whose raw files the target ``raw`` brings; none for all.
         force: make the targets whether or not they are outdated.
         cold: a process for each job, for a few that train nothing: warm workers take seconds to be ready.
@@ -89,7 +89,9 @@ def run_workflow(
                 "that the counts below are the most that can be",
                 flush=True,
             )
-        return subprocess.run(command, check=False).returncode
+        if verbose:
+            return subprocess.run(command, check=False).returncode
+        return _plan(command, grid, targets, cores)
     given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in given.items() if value for word in (name, value)]
     for line in _explained(grid, targets):
@@ -102,6 +104,38 @@ def run_workflow(
     for line in () if status else (*idle(grid, targets), *_without_metadata()):
         print(line)
     return status
+
+
+def _plan(command: Sequence[str], config: "Config", targets: Sequence[str], cores: str) -> int:
+    """Print what a dry run came to in three lines: steps by rule, their cost, and where to read more.
+
+    Returns:
+        Snakemake's exit status.
+    """
+    from partialfair.jobs import cost
+
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    counts, status, faults = planned(command, LOG)
+    if status:
+        print("\n".join(faults), file=sys.stderr)
+        print(f"failed with status {status}; the whole output is in {LOG.absolute()}", file=sys.stderr)
+        return status
+    if not counts:
+        print(f"nothing to do: all results are up to date\nnothing was run; the whole plan is in {LOG}")
+        return 0
+    forecast = recorded(config, targets)
+    print(", ".join(f"{rule} {count}" for rule, count in counts.items()))
+    if forecast is None:
+        print("no time is recorded of these runs")
+    else:
+        speed, used = cost.speed(), (os.cpu_count() or 1) if cores == "all" else int(cores)
+        seconds = forecast.total(counts)
+        print(
+            f"about {seconds / 60 / speed / used:,.1f} minutes on {used} cores ({seconds / 60:,.1f} processor minutes "
+            f"as recorded; this machine is {speed:.2f} times as fast)"
+        )
+    print(f"nothing was run; the whole plan is in {LOG}; --seeds 1 runs a part in a folder of its own")
+    return 0
 
 
 def _explained(config: "Config", targets: Sequence[str]) -> list[str]:
