@@ -1,3 +1,3 @@
 """Fairness constraints on an interval of score percentiles: solvers, metrics, reproduction."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

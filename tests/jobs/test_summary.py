@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
 from partialfair.errors import DataError
-from partialfair.jobs.summary import LABELS, _against_committed, _faults, read, summary
+from partialfair.jobs.summary import LABELS, _against_committed, _faults, _note, read, summary
 from tests.workflow.project import ROOT
 
 PLACE = Path("reports/demo/metrics.parquet")
@@ -85,6 +85,19 @@ def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
     first = test[(test[["dataset", "algorithm"]] == [settings[0]["dataset"], settings[0]["algorithm"]]).all(axis=1)]
     kappa = np.inf if settings[0]["kappa"] is None else settings[0]["kappa"]
     assert settings[0]["accuracy"]["mean"] == pytest.approx(first[first["kappa"] == kappa]["value"].mean())
+
+
+def test_a_setting_says_by_how_much_training_exceeded_kappa_and_what_its_spread_is():
+    lines = list(summary(ROOT / "params.yaml", "demo", ROOT))
+    assert "mean ± standard deviation over seeds" in lines[0] and "missed" not in "".join(lines)
+    runs = pd.read_parquet(ROOT / "reports/demo/runs.parquet")
+    most = runs.query("algorithm == 'idca' and kappa == 0.1")["true_violation"].max()
+    assert most > 1e-4
+    (line,) = (line for line in lines if re.match(r"simulated +idca +0.1 ", line))
+    assert line.endswith(f"3 seeds, at most {most:.2g} above kappa in training")
+    met = {"statuses": {"tolerance missed": 1, "failed": 2}, "excess": -0.01}
+    assert _note(met) == ", smoothed constraint not met in training, 2 failed"
+    assert _note({"statuses": {}, "excess": 0.5}) == ""
 
 
 def test_an_experiment_of_regression_has_its_risk_and_the_words_of_its_statuses():
