@@ -33,7 +33,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)/src
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help records demo test test-long test-newest test-oldest test-gpu test-cluster test-plugins test-mutation resume data paper made report audit docs lint format bench lock torch clean
+.PHONY: help records demo test test-long test-newest test-oldest test-gpu test-cluster test-plugins test-mutation resume data paper made report audit docs lint format bench first-hour crate lock torch clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -177,6 +177,12 @@ $(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e . $(PLUGINS:%=-e src/%)
 	touch $@
+
+first-hour: $(VENV)/.ready  ## time `make demo` and one seed of an exhibit of each paper from a bare clone, beside their forecasts
+	$(BIN)/python tests/benchmarks/first_hour.py $(ARGS)
+
+crate: $(VENV)/.ready  ## the committed results as a Workflow Run RO-Crate -> ro-crate-metadata.json
+	python -m partialfair crate
 
 torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and the peers extra need; GPU=1 for the CUDA build
 	if [ -n "$(GPU)" ] || [ "$$(uname)" != Linux ]; then \

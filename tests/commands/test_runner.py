@@ -179,7 +179,9 @@ def test_a_dry_run_says_steps_cost_and_where_to_read_on(
     config, log = load_config("params.yaml"), tmp_path / "run.log"
     monkeypatch.setattr(runner, "LOG", log)
     written = "".join(json.dumps(event) + "\n" for event in events)
-    script = f"open({str(log.with_suffix('.jsonl'))!r}, 'w').write({written!r}); print('rule train: ...'); exit({status})"
+    script = (
+        f"open({str(log.with_suffix('.jsonl'))!r}, 'w').write({written!r}); print('rule train: ...'); exit({status})"
+    )
     assert runner._plan([sys.executable, "-c", script], config, ["demo"], "2") == status
     said, faults = capsys.readouterr()
     assert len(said.splitlines()) == lines and log.read_text() == "rule train: ...\n"

@@ -89,5 +89,7 @@ def test_fetch_unpacks_without_a_network_and_names_the_addresses_of_the_rest(tmp
         spec = plugins.load("datasets", name).SPEC
         url = next(entry.url for entry in spec.files if entry.name == file)
         assert f"{tmp_path}/{name}/{file}: its address is {url}\n" in faults
-    assert "ACSIncome_2018_union.parquet: not in the DVC cache nor in a mirror, and it has no download address" in faults
+    assert (
+        "ACSIncome_2018_union.parquet: not in the DVC cache nor in a mirror, and it has no download address" in faults
+    )
     assert "`source: pums`" in faults

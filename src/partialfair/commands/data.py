@@ -81,6 +81,28 @@ def _addresses(dataset: str, raw: Path, options: dict[str, dict[str, Any]]) -> I
             yield f"{target}: its address is {file.url}{member}"
 
 
+@app.command("croissant")
+def data_croissant(
+    dataset: str,
+    config: ConfigOption = PARAMS,
+    out: Annotated[Path | None, typer.Option(help="JSON file to write in place of printing it.")] = None,
+) -> None:
+    """Describe a dataset in the Croissant format: raw files with checksums, groups, label, licence, citation."""
+    import json
+
+    from partialfair.datasets.named import named_dataset
+    from partialfair.jobs.croissant import describe
+    from partialfair.tables.files import atomic_path
+
+    text = json.dumps(describe(named_dataset(dataset, _checked(dataset, config))), indent=2, ensure_ascii=False)
+    if out is None:
+        print(text)
+        return
+    with atomic_path(out) as path:
+        path.write_text(text + "\n", encoding="utf-8")
+    print(out)
+
+
 @app.command("verify")
 def data_verify(
     datasets: Annotated[list[str] | None, typer.Argument(help="Names; by default those that the grid uses.")] = None,

@@ -154,3 +154,15 @@ def verify(
     for line in () if as_json else (*chain.lines(), chain.summary()):
         print(line)
     raise typer.Exit(0 if good else 1)
+
+
+@app.command(rich_help_panel=RESULTS)
+def crate(config: ConfigOption = PARAMS) -> None:
+    """Describe the committed results as an RO-Crate.
+
+    It writes ro-crate-metadata.json beside the Snakefile, for archives that read the Workflow Run profile.
+    """
+    from partialfair.grid.config import load_config
+    from partialfair.provenance.crate import write_crate
+
+    print(write_crate(load_config(config)))

@@ -12,7 +12,6 @@ from partialfair.grid.config import Config
 from partialfair.grid.params import ExhibitModel, ExperimentModel, ParamsModel
 from partialfair.tables.intervals import Interval
 
-
 ALL = "all"
 """The target that stands for every experiment of a grid."""
 

@@ -129,7 +129,9 @@ def _table(found: Mapping[str, Any]) -> Iterator[str]:
     shown = settings if len(settings) <= SHOWN else settings[: SHOWN - 1]
     rest = settings[len(shown) :]
     measures = [*found["qualities"], "fairness"]
-    lines = [["dataset", "method", "kappa", *measures, f"test rows, mean ± standard deviation over seeds: {found['title']}"]]
+    lines = [
+        ["dataset", "method", "kappa", *measures, f"test rows, mean ± standard deviation over seeds: {found['title']}"]
+    ]
     for one in shown:
         kappa = "inf" if one["kappa"] is None else f"{one['kappa']:g}"
         last = f"{one['seeds']} seeds{_note(one)}"
