@@ -196,10 +196,11 @@ torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and th
 $(VENV)/.torch: $(VENV)/.ready
 	$(MAKE) torch
 
-# torch is resolved away, since it would bring gigabytes of GPU libraries into the lock.
+# torch is resolved away, since it would bring gigabytes of GPU libraries into the lock, and the stubs that mlcroissant
+# asks for, since mypy would read them.
 lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	mkdir -p .cache && echo 'torch ; python_version < "3"' > .cache/without-torch.txt
+	mkdir -p .cache && printf '%s ; python_version < "3"\n' torch pandas-stubs > .cache/without-torch.txt
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --python-version 3.11 \
 		--generate-hashes --extra workflow --extra acs --extra convex --extra boosting --extra peers --extra docs --extra dev \
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml

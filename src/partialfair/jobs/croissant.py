@@ -1,4 +1,4 @@
-"""A dataset described in Croissant (https://mlcommons.org/croissant/1.0): its raw files with checksums, groups, licence."""
+"""A dataset described in Croissant (https://mlcommons.org/croissant/1.0): raw files, groups, licence."""
 
 from datetime import datetime
 from typing import Any
