@@ -3,7 +3,8 @@
     python tests/benchmarks/first_hour.py [EXHIBIT ...] [--keep FOLDER]
 
 Each command has to end well, to take no more processor time than its forecast and half as much again, and to leave
-`git status` clean. Processor time is compared, since other programs share the machine. Exit status 1 if a bar is missed.
+`git status` clean. Processor time is compared, since other programs share the machine.
+Exit status 1 if a bar is missed.
 """
 
 import argparse
