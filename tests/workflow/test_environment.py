@@ -59,7 +59,7 @@ def test_lock_holds_every_requirement_and_no_torch():
 DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 """Names of distributions that differ from what is imported."""
 
-PARTS = {"llvmlite": "numba", "statsmodels": "scikit-posthocs"}
+PARTS = {"llvmlite": "numba"}
 """Imported packages whose version is another one's to choose."""
 
 
