@@ -43,7 +43,7 @@ help:  ## this list
 demo: $(VENV)/.ready  ## Figure 1 on a9a, five methods and one seed, beside the committed one: no download, minutes -> reproduced/figure1
 	@python -m partialfair reproduce figure1 --datasets a9a --methods $(DEMO_METHODS) --cores $(CORES)
 
-# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/conftest.py).
+# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/fixtures.py).
 PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist loadscope --no-loadscope-reorder
 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
@@ -139,7 +139,7 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 # After a change of code that leaves the results as they are: without it, a fresh clone would make them anew.
 records: $(VENV)/.ready  ## state that the committed results are those of the present grid and code -> reports/*/made_from.json
 	python -m partialfair verify
-	python -c "from partialfair.grid import agreement, config; agreement.adopt(config.load_config())"
+	python -c "from reproduction.grid import agreement, config; agreement.adopt(config.load_config())"
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site

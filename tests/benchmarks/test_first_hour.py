@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from partialfair.grid.config import load_config
+from reproduction.grid.config import load_config
 from tests.benchmarks.first_hour import EXHIBITS, Timed, forecast
 from tests.workflow.project import ROOT
 

@@ -7,9 +7,9 @@ import mlcroissant
 import pytest
 
 from partialfair import plugins
-from partialfair.datasets.named import named_dataset
 from partialfair.errors import ConfigError
-from partialfair.jobs.croissant import describe
+from reproduction.datasets.named import named_dataset
+from reproduction.jobs.croissant import describe
 
 WITH_FILES = [name for name in plugins.names("datasets") if plugins.load("datasets", name).SPEC.files]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from partialfair import plugins
-from partialfair.datasets.sources import MIRROR_VARIABLE
 from partialfair.errors import DataError
-from partialfair.jobs.prepare import verify
-from partialfair.jobs.unpack import unpack
+from reproduction.datasets.sources import MIRROR_VARIABLE
+from reproduction.jobs.prepare import verify
+from reproduction.jobs.unpack import unpack
 
 ROOT = Path(__file__).parents[2]
 RAW = ROOT / "data/raw"

@@ -9,9 +9,9 @@ import pytest
 from rocrate.rocrate import ROCrate
 
 from partialfair.errors import PartialFairError
-from partialfair.grid.config import load_config
-from partialfair.provenance.crate import METADATA, PROFILES, write_crate
 from partialfair.tables.files import sha256
+from reproduction.grid.config import load_config
+from reproduction.verify.crate import METADATA, PROFILES, write_crate
 
 ROOT = Path(__file__).parents[2]
 
