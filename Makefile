@@ -184,7 +184,7 @@ lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	mkdir -p .cache && echo 'torch ; python_version < "3"' > .cache/without-torch.txt
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --python-version 3.11 \
-		--generate-hashes --extra workflow --extra acs --extra convex --extra boosting --extra peers --extra docs --extra dev \
+		--generate-hashes --extra workflow --extra acs --extra convex --extra torch --extra boosting --extra peers --extra docs --extra dev \
 		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
