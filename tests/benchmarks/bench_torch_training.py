@@ -41,13 +41,9 @@ from partialfair.torch import (
 )
 from tests.benchmarks.common import ROOT, Result, real_dataset, result
 from tests.benchmarks.kept import Kept
+from tests.benchmarks.training_cells import ADMISSIBLE, COLUMNS, FILE, KAPPAS, KEYS, MEASURED
 
-FILE = ROOT / "reports/torch_training.csv"
-KEYS = ("task", "method", "kind", "number")
-COLUMNS = (*KEYS, "first", "second", "steps", "milliseconds", "train_gap", "validation_loss", "test_loss", "test_gap")
 TRIALS, SEEDS, TUNING_SEED = 6, 5, 100
-ADMISSIBLE = 2.0
-MEASURED = "partialfair.torch.methods"
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ def income_by_race() -> Task:
         torch.as_tensor(data.y > 0).float(),
     )
     parts = [whole.take(torch.as_tensor(rows)) for rows in (split.train, split.validation, split.test)]
-    return Task(*parts, lambda: mlp(9), "loss_parity", 0.005, 500, 32)
+    return Task(*parts, lambda: mlp(9), "loss_parity", KAPPAS["income by race"], 500, 32)
 
 
 def income_of_nine_races() -> Task:
@@ -142,7 +138,7 @@ def income_of_nine_races() -> Task:
     chosen = table.iloc[rows]
     names = [*acs_income.NUMERIC, *(name for name in acs_income.CATEGORICAL if name != "RAC1P"), "SEX"]
     parts = in_three(chosen[names].fillna(0), codes[rows] - 1, chosen[acs_income.LABEL].to_numpy(float))
-    return Task(*parts, lambda: mlp(len(names)), "loss_parity", 0.05, 500, 16)
+    return Task(*parts, lambda: mlp(len(names)), "loss_parity", KAPPAS["income, nine races"], 500, 16)
 
 
 def coloured_digits() -> Task:
@@ -155,7 +151,7 @@ def coloured_digits() -> Task:
     images = np.zeros((len(y), 3, 8, 8))
     images[np.arange(len(y)), 2 * colour] = digits.images / 16
     parts = in_three(images, colour, y, numeric=False)
-    return Task(*parts, resnet, "partial_demographic_parity", 0.05, 250, 32)
+    return Task(*parts, resnet, "partial_demographic_parity", KAPPAS["coloured digits"], 250, 32)
 
 
 TASKS: dict[str, Callable[[], Task]] = {
