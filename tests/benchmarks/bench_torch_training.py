@@ -487,8 +487,8 @@ def run() -> list[Result]:
             ratios.append(times["partialfair `Ascent`, Adam"] / min(peers))
     how = (
         "median processor time of a step of Ascent with Adam over the faster of humancompatible-train's ALM and "
-        f"cooper's simultaneous step, {TRIALS + SEEDS} runs each, the largest of {len(ratios)} tasks; runs came one after "
-        "another on a shared machine: torch_peers takes steps in turn"
+        f"cooper's simultaneous step, {TRIALS + SEEDS} runs each, the largest of {len(ratios)} tasks; runs came one "
+        "after another on a shared machine: torch_peers takes steps in turn"
     )
     return [result("torch_training_step", max(ratios, default=float("nan")), "times", None, how)]
 
