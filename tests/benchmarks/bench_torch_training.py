@@ -23,10 +23,8 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.nn.functional import one_hot
 
-from partialfair.datasets import acs_income
-from partialfair.datasets.splits import make_split
+from papers.cross_paper.datasets import acs_income
 from partialfair.errors import DataError
-from partialfair.jobs.prepare import fetch
 from partialfair.models.resnet import Block
 from partialfair.seeding import derive_seed, generator
 from partialfair.torch import (
@@ -39,6 +37,8 @@ from partialfair.torch import (
     ssl_alm,
     switching_subgradient,
 )
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.prepare import fetch
 from tests.benchmarks.common import ROOT, Result, real_dataset, result
 from tests.benchmarks.kept import Kept
 from tests.benchmarks.training_cells import ADMISSIBLE, COLUMNS, FILE, KAPPAS, KEYS, MEASURED

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from papers.partial_fairness.algorithms.deep_idca import ALGORITHM as IDCA
+from papers.partial_fairness.datasets import drawn_faces
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.torch_problem import TorchProblem
-from partialfair.datasets import drawn_faces
-from partialfair.datasets.splits import make_split
 from partialfair.estimators import PartialFairClassifier
+from reproduction.datasets.splits import make_split
 
 ROWS = (30_000, 300_000, 1_000_000)
 COLUMNS = 60
