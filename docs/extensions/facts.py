@@ -115,13 +115,13 @@ def _pictures() -> dict[tuple[str, str], str]:
     from pathlib import Path
 
     from partialfair.grid.config import load_config
-    from partialfair.reporting.exhibit import kind, kind_of
+    from partialfair.reporting.exhibit import kind_by_source, kind_of
 
     root = Path(__file__).parents[2]
     config = load_config(root / "params.yaml")
     found: dict[tuple[str, str], str] = {}
     for name, entry in config.params.exhibits.items():
-        source = next(source for source, own in kind(entry.kind).items() if own is kind_of(config, name))
+        source = next(source for source, own in kind_by_source(entry.kind).items() if own is kind_of(config, name))
         if (root / "reports" / name / f"{name}.png").is_file():
             found.setdefault((entry.kind, source), f"../reports/{name}/{name}.png")
     return found

@@ -202,7 +202,7 @@ def thumbnail(png: Path) -> bytes:
 
     with Image.open(png) as image:
         width = image.size[0]
-    return canvas.shrunk(png, min(1.0, THUMBNAIL / width))
+    return canvas.shrink_image(png, min(1.0, THUMBNAIL / width))
 
 
 def tones() -> str:

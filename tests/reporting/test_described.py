@@ -42,7 +42,7 @@ LINES = [
 
 
 def test_names_ranges_and_places_are_said():
-    say = words.of(PROJECT.config, {}.get)
+    say = words.title_function(PROJECT.config, {}.get)
     assert described.words("Figure 1: a title", LINES, say) == (
         "Figure 1: a title. Dataset: law school. Methods: IDCA, Augmented Lagrangian. "
         "Fairness (1 is parity) runs from 0.5 (IDCA) to 0.9 (Augmented Lagrangian)."
@@ -51,7 +51,7 @@ def test_names_ranges_and_places_are_said():
 
 def test_what_ends_have_in_common_is_said_and_no_more():
     lines = [*LINES, {**LINES[0], "fairness": "0.9"}, {**LINES[0], "dataset": "bank", "fairness": "0.6"}]
-    say = words.of(PROJECT.config, {}.get)
+    say = words.title_function(PROJECT.config, {}.get)
     assert "to 0.9 (law school)." in described.words("Title", lines, say)
 
 
@@ -83,9 +83,9 @@ def test_an_unknown_file_is_described_whole():
 )
 def test_words_for_keys(column, value, said):
     options = {"series": {"adw1": {"label": "ADW-1"}}, "labels": {"theory": "steps by its bounds"}}
-    assert words.of(PROJECT.config, options.get)(column, value) == said
+    assert words.title_function(PROJECT.config, options.get)(column, value) == said
 
 
 def test_every_algorithm_has_a_word():
-    say = words.of(PROJECT.config, {}.get)
+    say = words.title_function(PROJECT.config, {}.get)
     assert not [name for name in plugins.names("algorithms") if "_" in say("algorithm", name)]

@@ -51,7 +51,7 @@ def test_options_are_a_model_in_every_kind_that_has_one(tmp_path):
 ONE_FILE = """
 from pydantic import Field
 
-from partialfair.reporting.exhibit import Kind, Options
+from partialfair.reporting.exhibit import ExhibitKind, Options
 
 
 class Seeds(Options):
@@ -60,7 +60,7 @@ class Seeds(Options):
     first: int = Field(description="the first seed shown")
 
 
-def lines(context):
+def csv_lines(context):
     return [{"seed": seed} for seed in context.config.seeds("psp") if seed >= context.options.first]
 
 
@@ -72,7 +72,7 @@ def draw(context, lines):
     return figure
 
 
-KIND = Kind.of(Seeds, ("seed",), lines, draw=draw)
+KIND = ExhibitKind.from_lines(Seeds, ("seed",), lines, draw=draw)
 """
 
 
@@ -88,7 +88,7 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     plugins._files.cache_clear()
     try:
-        assert exhibit.names() == ("broken", "seeds_of")
+        assert exhibit.kind_names() == ("broken", "seeds_of")
         context = exhibit.context(right, "figure2", tmp_path)
         paths = exhibit.kind_of(right, "figure2").render(context)
         assert [path.suffix for path in paths] == [".csv", ".pdf", ".svg", ".png"]
@@ -96,9 +96,9 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
         with pytest.raises(ConfigError, match=r"figure2\.first is 'one': write a whole number"):
             exhibit.check_exhibits(wrong)
         with pytest.raises(PluginError, match=r"reporting/kinds/broken\.py, line 1: importing it gives NameError"):
-            exhibit.kind("broken")
+            exhibit.kind_by_source("broken")
         with pytest.raises(PluginError, match="unknown kind 'seeds_off'; did you mean 'seeds_of'"):
-            exhibit.kind("seeds_off")
+            exhibit.kind_by_source("seeds_off")
     finally:
         plugins._files.cache_clear()
 

@@ -52,7 +52,7 @@ def test_every_exhibit_of_every_paper_has_a_row():
     project = Project(ROOT)
     assert len(project.exhibits) > 20
     for shown in project.exhibits.values():
-        found = rows.of(project, shown)
+        found = rows.exhibit_row(project, shown)
         assert "_" not in re.sub(r"\w+_\w+", "", found.published)
         assert bool(found.tally) == (found.published != rows.NOTHING)
 

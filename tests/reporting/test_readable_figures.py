@@ -13,7 +13,7 @@ from partialfair.grid.config import load_config
 from partialfair.pages import palette
 from partialfair.reporting import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
 from partialfair.reporting import regression_points as points
-from partialfair.reporting.canvas import Curve
+from partialfair.reporting.canvas import PlotCurve
 from partialfair.reporting.kinds import bars, cross_paper, interval_choice
 from tests.workflow.project import ROOT
 
@@ -55,7 +55,7 @@ class TestLinesUponEachOther:
         ],
     )
     def test_lines_that_coincide_say_so(self, second, logarithmic, words):
-        one, other = (Curve([1, 2], values, {}) for values in ([1.0, 0.5], second))
+        one, other = (PlotCurve([1, 2], values, {}) for values in ([1.0, 0.5], second))
         assert trace_curves.agreement([one, other], logarithmic) == words
         assert trace_curves.agreement([one], logarithmic) == ""
 
@@ -63,9 +63,9 @@ class TestLinesUponEachOther:
 class TestCutBars:
     def test_intervals_of_ranks_end_at_the_first_and_the_last(self):
         line = {"rank": 2.0, "rank_low": -1.5, "rank_high": 9.0}
-        assert canvas.lengths(cross_paper._inside(line, 4), "rank") == [[1.0], [2.0]]
+        assert canvas.bar_lengths(cross_paper._inside(line, 4), "rank") == [[1.0], [2.0]]
         alone = cross_paper._inside({"rank": 2.0, "rank_low": math.nan, "rank_high": math.nan}, 4)
-        assert canvas.lengths(alone, "rank") == [[0.0], [0.0]]
+        assert canvas.bar_lengths(alone, "rank") == [[0.0], [0.0]]
 
 
 class TestLabels:
@@ -94,7 +94,7 @@ class TestLabels:
     def test_no_label_of_a_shipped_figure_lies_on_a_mark_or_on_another(self, shipped, name):
         """As printed: the letters are measured, and the marks are where the figure has them."""
         found = exhibit.context(shipped, name, ROOT)
-        figure = fairness_points.draw(found, fairness_points.lines(found))
+        figure = fairness_points.draw(found, fairness_points.csv_lines(found))
         figure.canvas.draw()
         for axis in figure.axes:
             labels = {text: Text.get_window_extent(text) for text in axis.texts}

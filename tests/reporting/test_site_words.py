@@ -40,7 +40,7 @@ def test_counted_outcomes_agree_with_their_number():
 
 def test_a_paper_that_is_not_in_the_verdicts_says_how_it_gets_there():
     project = SimpleNamespace(papers={"p": None}, verdicts={"q": {}}, short=str.upper)
-    assert papers.Verdict.of(project, "p").because == (
+    assert papers.Verdict.of_paper(project, "p").because == (
         "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
     )
 

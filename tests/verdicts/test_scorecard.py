@@ -27,7 +27,7 @@ KEYS = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "s
 def lines(project):
     """Lines of published numbers; claims in words are tested in test_claims.py."""
     root, config = project
-    return [line for line in answers.lines(config, root) if not line.get("claim")]
+    return [line for line in answers.scorecard_lines(config, root) if not line.get("claim")]
 
 
 def find(lines, **values):
@@ -205,18 +205,18 @@ class TestLines:
 def test_verdict_changes_with_the_number(tmp_path):
     config = synthetic.project(tmp_path)
     place = {"exhibit": "table3", "dataset": "a9a", "interval": "0.05-0.3", "setting": "row=1", "metric": "accuracy"}
-    assert find(answers.lines(config, tmp_path), **place)["verdict"] in ("agrees", "near")
+    assert find(answers.scorecard_lines(config, tmp_path), **place)["verdict"] in ("agrees", "near")
     path = tmp_path / "reports/psp/metrics.parquet"
     table = pd.read_parquet(path)
     chosen = (table["dataset"] == "a9a") & (table["algorithm"] == "idca") & (table["kappa"] == 0.28)
     table.loc[chosen & (table["metric"] == "accuracy"), "value"] -= 0.2
     table.to_parquet(path)
-    assert find(answers.lines(config, tmp_path), **place)["verdict"] == "differs"
+    assert find(answers.scorecard_lines(config, tmp_path), **place)["verdict"] == "differs"
 
 
 def test_written_file_has_the_contract_columns(project, tmp_path):
     root, config = project
-    lines = answers.lines(config, root)
+    lines = answers.scorecard_lines(config, root)
     path = scorecard.write(lines, tmp_path / "scorecard.csv")
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -250,7 +250,7 @@ def test_exhibits_of_the_shipped_grid_have_known_kinds_titles_and_captions():
     config = configuration.load_config(path)
     assert {"figure1", "table1", "table3", "table4"} <= set(config.params.exhibits)
     for name, entry in config.params.exhibits.items():
-        assert exhibit.kind_of(config, name) in exhibit.kind(entry.kind).values()
+        assert exhibit.kind_of(config, name) in exhibit.kind_by_source(entry.kind).values()
         assert entry.title and entry.model_dump()["caption"]
     # The tolerances stated with the published bands.
     context = exhibit.context(config, "table3", path.parent)

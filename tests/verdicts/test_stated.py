@@ -171,7 +171,7 @@ def test_every_experiment_is_decided_by_itself() -> None:
     """Its page stands alone: what an exhibit takes from other experiments, too, is not run there, and no mistake."""
     config = load_config(ROOT / "params.yaml")
     for name in config.experiments:
-        answers.lines(config.restricted(name), ROOT)
+        answers.scorecard_lines(config.restricted(name), ROOT)
 
 
 def test_a_setting_of_an_experiment_that_is_left_out_has_no_answer() -> None:

@@ -209,7 +209,7 @@ def check(found, own, claims):
 
 def test_what_is_said_of_a_small_project_is_what_its_lines_say(project):
     root, config = project
-    own = answers.lines(config, root)
+    own = answers.scorecard_lines(config, root)
     (found,) = scorecard.verdicts(config, own, root)
     check(found, [line for line in own if line["paper"] == found["paper"]], load(found["paper"], root))
 

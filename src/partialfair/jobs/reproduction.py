@@ -89,7 +89,7 @@ def _settings(part: Config, compared: Sequence[Setting]) -> cells.Table:
                 [
                     cells.text(part.experiment(setting.experiment).title),
                     cells.text(style.dataset_title(setting.dataset)),
-                    cells.text(style.look(setting.algorithm).label),
+                    cells.text(style.plot_style(setting.algorithm).label),
                     cells.Cell(kappa),
                     cells.text(metric.replace("_", " ")),
                     cells.Cell(_number(band.own)),
@@ -129,7 +129,7 @@ def _picture(part: Config, compared: Sequence[Setting], target: Path, title: str
     described = f"Own results over the bands of the committed seeds: {sentence(compared)}"
     image = palette.themed(text[text.index("<svg") :], "comparison", described, title)
     return (
-        canvas.framed(image, title, 400 * columns, 300 * columns)
+        canvas.frame_figure(image, title, 400 * columns, 300 * columns)
         + "<p>Grey crosses span the 95% band of the committed seeds both ways; coloured marks are your runs.</p>"
     )
 
@@ -140,7 +140,7 @@ def _panel(axis: "Axes", compared: Sequence[Setting]) -> None:
         span: dict[str, Any] = {"color": "0.6", "linewidth": 1.5, "zorder": 1}
         axis.plot([1 - violation.low, 1 - violation.high], [first.mean] * 2, **span)
         axis.plot([1 - violation.mean] * 2, [first.low, first.high], **span)
-        look = style.look(setting.algorithm)
+        look = style.plot_style(setting.algorithm)
         axis.plot(
             1 - violation.own, first.own, look.marker, color=look.colour, markersize=5, zorder=2, label=look.label
         )
@@ -170,7 +170,7 @@ def _printed(part: Config, selection: Selection, root: Path, folder: Path) -> It
     recomputed: dict[tuple[str, ...], dict[str, Any]] = {}
     reason = ""
     try:
-        lines = answers.lines(part, folder)
+        lines = answers.scorecard_lines(part, folder)
         recomputed = {_key(line): line for line in lines if line["exhibit"] == selection.exhibit}
     except PartialFairError as error:
         reason = f"<p>Your runs decide none of them: {escape(str(error))}</p>"

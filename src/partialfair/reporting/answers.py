@@ -9,7 +9,7 @@ from partialfair.verdicts import scorecard
 from partialfair.verdicts.scorecard import Answers
 
 
-def lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
+def scorecard_lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
     """Return all lines of the scorecard from the tidy tables below ``root``."""
     found = []
     for name in config.params.exhibits:

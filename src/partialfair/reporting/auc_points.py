@@ -15,7 +15,7 @@ from partialfair.errors import ConfigError
 from partialfair.grid import paths
 from partialfair.grid.config import kappa_text
 from partialfair.reporting import canvas, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.files import read_json
 from partialfair.verdicts.lookups import is_here
@@ -158,7 +158,7 @@ def panels(context: Context[Any]) -> list[tuple[str, str]]:
     return [(dataset, experiment) for dataset in datasets for experiment in context.experiments]
 
 
-def lines(context: Context[Any]) -> Iterator[Line]:
+def csv_lines(context: Context[Any]) -> Iterator[Line]:
     """One line of ``COLUMNS`` per point."""
     for dataset, experiment in panels(context):
         found = points(context, experiment, dataset)
@@ -195,15 +195,15 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
     some = any(line["outside_on_validation"] for line in found)
     more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
     size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
-    return canvas.figure(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=BARS)
+    return canvas.draw_panels(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=BARS)
 
 
-def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> Panel:
+def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> PlotPanel:
     labels = {"title": title_of(context, dataset, experiment), "xlabel": "gap |Δ| of the two AUCs, test rows"}
     labels |= {"ylabel": "AUC on test rows"} if first else {}
     drawn = [entry for entry in points(context, experiment, dataset) if entry.auc.size]
     start = start_of(drawn)
-    curves: list[Curve] = []
+    curves: list[PlotCurve] = []
     for name in dict.fromkeys(entry.setting.algorithm for entry in drawn):
         curves += _curves(name, [entry for entry in drawn if entry.setting.algorithm == name], start)
 
@@ -212,7 +212,7 @@ def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first:
         axis.set_xlim(left=-0.02 * axis.get_xlim()[1])  # gaps are not negative, whatever their bars say
         _scale(axis, drawn, start)
 
-    return Panel(curves, labels, finish=finish)
+    return PlotPanel(curves, labels, finish=finish)
 
 
 def _half(values: NDArray[np.float64]) -> float:
@@ -220,9 +220,9 @@ def _half(values: NDArray[np.float64]) -> float:
     return float(canvas.half_width(values.std(), values.size)) if values.size else 0.0
 
 
-def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[Curve]:
+def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[PlotCurve]:
     """One method: a line through its points from the unconstrained model on, with intervals over seeds."""
-    look, beyond = style.look(name), name in BEYOND
+    look, beyond = style.plot_style(name), name in BEYOND
     means = [entry.mean for entry in own]
     path = means if name == START or start is None else [start.mean, *means]
     line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6}
@@ -232,11 +232,11 @@ def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[Cu
     marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.7}
     marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, style.faint(look.colour))}
     marks["zorder"] = 6 if name == START else 3 if beyond else 4
-    yield Curve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
+    yield PlotCurve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
     outside = [entry.mean for entry in own if entry.outside]
     if outside:  # what no candidate satisfied on validation rows is hollow
         hollow = {"marker": look.marker, "mfc": "white", "mec": look.colour, "ls": "none", "ms": size, "zorder": 5}
-        yield Curve.through(outside, hollow)
+        yield PlotCurve.through(outside, hollow)
 
 
 def scale_floor(values: Sequence[float]) -> float:

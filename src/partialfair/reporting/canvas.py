@@ -33,7 +33,7 @@ _ELEMENTS = 8_000
 Draw = Callable[[], Any]
 
 
-def write(context: "Context[Any]", draw: Draw) -> list[Path]:
+def write_figure(context: "Context[Any]", draw: Draw) -> list[Path]:
     """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``, if pictures are wanted.
 
     Args:
@@ -49,17 +49,17 @@ def write(context: "Context[Any]", draw: Draw) -> list[Path]:
     return paths
 
 
-def inline(context: "Context[Any]") -> str:
-    """Return the figure that :func:`write` has written as a piece of HTML.
+def inline_figure(context: "Context[Any]") -> str:
+    """Return the figure that :func:`write_figure` has written as a piece of HTML.
 
     Raises:
         DataError: the figure's files are missing.
     """
     title = str(context.option("title", "")) or context.name
-    return drawn(context.path("svg"), title, words.of(context.config, context.option))
+    return figure_html(context.path("svg"), title, words.title_function(context.config, context.option))
 
 
-def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
+def figure_html(source: Path, title: str, say: described.Say | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -83,10 +83,10 @@ def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
         raise DataError(message) from error
     width = float(text[text.index('width="') + 7 :].split("pt")[0])
-    return framed(content, title, _PIXELS * width / 72, _TEXT * width / smallest(text))
+    return frame_figure(content, title, _PIXELS * width / 72, _TEXT * width / smallest_letters(text))
 
 
-def framed(content: str, title: str, most: float, least: float) -> str:
+def frame_figure(content: str, title: str, most: float, least: float) -> str:
     """Return a figure in a frame of its own, which scrolls where the figure would be too small to be read.
 
     Args:
@@ -101,7 +101,7 @@ def framed(content: str, title: str, most: float, least: float) -> str:
     )
 
 
-def smallest(svg: str) -> float:
+def smallest_letters(svg: str) -> float:
     """Return the size of the smallest letters of an SVG, in its own units."""
     return min(map(float, _FONT.findall(svg)), default=math.inf)
 
@@ -121,11 +121,11 @@ def _two_decimals(number: re.Match[str]) -> str:
 
 def _raster(png: Path, words: str) -> str:
     """Return a figure as an image of the page's width and few colours: a page must stay small."""
-    content = base64.b64encode(shrunk(png, _PIXELS / style.DPI)).decode("ascii")
+    content = base64.b64encode(shrink_image(png, _PIXELS / style.DPI)).decode("ascii")
     return f'<img alt="{escape(words)}" src="data:image/png;base64,{content}">'
 
 
-def shrunk(png: Path, factor: float) -> bytes:
+def shrink_image(png: Path, factor: float) -> bytes:
     """Return an image at a fraction of its size, with few colours."""
     from PIL import Image
 
@@ -137,7 +137,7 @@ def shrunk(png: Path, factor: float) -> bytes:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlotCurve:
     """One line, row of points or density of a panel.
 
     Attributes:
@@ -158,14 +158,14 @@ class Curve:
     means: str = ""
 
     @classmethod
-    def through(cls, points: Iterable[tuple[float, float]], look: Mapping[str, Any], bars: Any = None) -> "Curve":
+    def through(cls, points: Iterable[tuple[float, float]], look: Mapping[str, Any], bars: Any = None) -> "PlotCurve":
         """Return the line through points (x, y)."""
         found = list(points)
         return cls([x for x, _ in found], [y for _, y in found], look, bars)
 
 
 @dataclass(frozen=True)
-class Panel:
+class PlotPanel:
     """One pair of axes.
 
     Attributes:
@@ -176,20 +176,20 @@ class Panel:
         written: the same for words inside the panel whose places depend on its size, which is then settled.
     """
 
-    curves: Sequence[Curve]
+    curves: Sequence[PlotCurve]
     labels: Mapping[str, Any]
     reason: str = ""
     finish: Callable[[Any], None] | None = None
     written: Callable[[Any], None] | None = None
 
-    def __or__(self, labels: Mapping[str, Any]) -> "Panel":
+    def __or__(self, labels: Mapping[str, Any]) -> "PlotPanel":
         """Return the panel with further labels."""
         return replace(self, labels={**self.labels, **labels})
 
 
-def grid(
-    rows: Mapping[str, str], columns: Mapping[str, str], panel: Callable[[str, str], Panel], xlabel: str
-) -> list[list[Panel]]:
+def panel_grid(
+    rows: Mapping[str, str], columns: Mapping[str, str], panel: Callable[[str, str], PlotPanel], xlabel: str
+) -> list[list[PlotPanel]]:
     """Return panels by row and column, with their labels at the edges of the figure alone.
 
     Args:
@@ -210,8 +210,8 @@ def grid(
     ]
 
 
-def figure(
-    panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
+def draw_panels(
+    panels: Sequence[Sequence[PlotPanel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
 ) -> Any:
     """Draw rows of panels with one legend below them.
 
@@ -219,7 +219,7 @@ def figure(
         panels: rows of equal length.
         size: of the figure, in inches.
         share: what matplotlib's ``subplots`` takes besides, for instance ``sharex``.
-        legend: see :func:`below`; the note goes on with what the curves mean.
+        legend: see :func:`add_legend`; the note goes on with what the curves mean.
     """
     from matplotlib import pyplot as plt
 
@@ -232,7 +232,7 @@ def figure(
             axis.set_visible(False)
     meanings = dict.fromkeys(curve.means for line in panels for panel in line for curve in panel.curves)
     note = " ".join(filter(None, [legend.pop("note", ""), *meanings]))
-    below(drawn, axes, note=note, **legend)
+    add_legend(drawn, axes, note=note, **legend)
     for line_of_axes, line in zip(axes, panels, strict=False):
         for axis, panel in zip(line_of_axes, line, strict=False):
             if panel.curves and panel.written is not None:
@@ -240,7 +240,7 @@ def figure(
     return drawn
 
 
-def _panel(axis: Any, panel: Panel) -> None:
+def _panel(axis: Any, panel: PlotPanel) -> None:
     for curve in panel.curves:
         if curve.bars is not None:
             axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
@@ -250,7 +250,7 @@ def _panel(axis: Any, panel: Panel) -> None:
             axis.fill_between(curve.x, *curve.band, color=curve.look["color"], alpha=curve.shade, lw=0, zorder=2)
     axis.set(**{name: value for name, value in panel.labels.items() if value != ""})
     if not panel.curves:
-        empty(axis, panel.reason or "not run")
+        write_reason(axis, panel.reason or "not run")
     elif panel.finish is not None:
         panel.finish(axis)
 
@@ -265,7 +265,7 @@ DOTTED = f"Thin dots: the two models that they join are more than {FAR:g} apart.
 """What :func:`chords` draws over a long way."""
 
 
-def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[Curve]:
+def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[PlotCurve]:
     """The line from model to model, dotted and thin where it joins two of the figure that are far apart.
 
     Args:
@@ -274,9 +274,9 @@ def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list
     """
     far = dict(look) | {"ls": (0, (1, 2.5)), "lw": 0.7 * look["lw"], "alpha": style.faint(look["color"])}
     return [
-        replace(Curve.through(pair, far), means=DOTTED)
+        replace(PlotCurve.through(pair, far), means=DOTTED)
         if abs(pair[1][0] - pair[0][0]) > FAR
-        else Curve.through(pair, dict(look))
+        else PlotCurve.through(pair, dict(look))
         for pair in zip(path, path[1:], strict=False)
     ]
 
@@ -286,7 +286,7 @@ BANDS = "Bands: 95% t-intervals of the mean over seeds."
 """What error bars and bands mean, in every figure alike; a figure that shows something else says so."""
 
 
-def below(
+def add_legend(
     figure: Any,
     axes: Any,
     *,
@@ -337,7 +337,7 @@ def _legend(figure: Any, entries: Mapping[str, Any], columns: int) -> tuple[Any,
         columns -= 1
 
 
-def corner(axis: Any, words: str, *, top: bool) -> None:
+def write_in_corner(axis: Any, words: str, *, top: bool) -> None:
     """Write small words into the right upper or lower corner of a panel."""
     axis.text(
         0.99, 0.97 if top else 0.03, words, transform=axis.transAxes, ha="right", va="top" if top else "bottom",
@@ -345,7 +345,7 @@ def corner(axis: Any, words: str, *, top: bool) -> None:
     )  # fmt: skip
 
 
-def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
+def bar_lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
     """Lengths of the bar from ``{name}_low`` to ``{name}_high``, as matplotlib takes them; none for a single seed."""
     ends = (line[name] - line[f"{name}_low"], line[f"{name}_high"] - line[name])
     return [[0.0 if math.isnan(end) else end] for end in ends]
@@ -358,7 +358,7 @@ def half_width(spread: Any, n: int) -> Any:
     return np.asarray(spread) * (t.ppf(0.975, n - 1) / math.sqrt(n - 1) if n > 1 else 0.0)
 
 
-def empty(axis: Any, reason: str) -> None:
+def write_reason(axis: Any, reason: str) -> None:
     """Say in a panel why nothing is drawn in it."""
     words = {"ha": "center", "va": "center", "transform": axis.transAxes, "wrap": True}
     axis.text(0.5, 0.5, reason, **words, in_layout=False)  # however long it is, the panels keep their size

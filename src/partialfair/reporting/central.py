@@ -29,7 +29,7 @@ _ELSEWHERE = re.compile(r" in (\w+)$")
 
 
 @dataclass(frozen=True)
-class Row:
+class CentralComparison:
     """One comparison.
 
     Attributes:
@@ -75,7 +75,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def lines(context: Context[Any]) -> list[Line]:
+def csv_lines(context: Context[Any]) -> list[Line]:
     """The lines of the paper's central claims; those that lack their runs here as the table of all its claims has them.
 
     Only where it is asked to keep them.
@@ -104,7 +104,7 @@ def _table(context: Context[Any]) -> Path | None:
     return None
 
 
-def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[Row]:
+def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[CentralComparison]:
     """Lines with what they are called in a picture."""
     claims = {(claim.id, claim.method): claim for claim in load(context.paper, context.root)}
     titles = {name: experiment.title for name, experiment in context.config.experiments.items()}
@@ -114,10 +114,10 @@ def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[Row]:
         dataset = named.get(line["dataset"]) or _dataset(line["dataset"], about.datasets)
         said = claim.short or _plain(str(titles.get(line["setting"], line["setting"])))
         several = claim.table is None and sum(name == claim.id for name, _ in claims) > 1
-        method = style.look(line["algorithm"]).label if several else ""
+        method = style.plot_style(line["algorithm"]).label if several else ""
         place = ", ".join(filter(None, [method, said, dataset]))
         first = place[:1].upper() if place[1:2].islower() else place[:1]  # pSP stays pSP
-        yield Row(claim, line, f"{first}{place[1:]}", _other(claim, line, titles))
+        yield CentralComparison(claim, line, f"{first}{place[1:]}", _other(claim, line, titles))
 
 
 def _dataset(name: str, printed: Mapping[str, PrintedDataset]) -> str:
@@ -136,7 +136,7 @@ def _other(claim: Claim, line: Line, titles: Mapping[str, str]) -> str:
         if side.short and side.experiment and against.endswith(f" in {side.experiment}"):
             return side.short
     if against in names("algorithms"):
-        return style.look(against).label
+        return style.plot_style(against).label
     elsewhere = _ELSEWHERE.search(against)
     if elsewhere is None:
         return against or "by itself"

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from partialfair.reporting import canvas, runs, style, traces
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.trace_curves import DASHES, DOTTED, dataset_titles, of_first_seed, optimum
 
@@ -52,12 +52,12 @@ def _places(last: int) -> Any:
     return np.unique(np.rint(np.geomspace(1, last, POINTS)).astype(int))
 
 
-def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Curve]:
+def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[PlotCurve]:
     """One quantity, a curve per candidate."""
     curves = []
     for place, name in enumerate(dict.fromkeys(p["candidate"] for p in points)):
         own = [(p["iteration"], p[quantity]) for p in points if p["candidate"] == name]
-        curves.append(Curve.through(own, LOOKS[place % 3] | {"label": context.options.labels.get(name, name)}))
+        curves.append(PlotCurve.through(own, LOOKS[place % 3] | {"label": context.options.labels.get(name, name)}))
     return curves
 
 
@@ -70,7 +70,7 @@ def duals(trace: traces.Curves) -> dict[str, Any]:
     return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
 
 
-def lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
+def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
     """Points of all candidates; a line with a note for a dataset that was not run."""
     for setting in runs.settings(context, [context.options.algorithm]):
         found, reason = of_first_seed(context, setting)
@@ -105,7 +105,7 @@ def draw(context: Context[MultiplierCurves], found: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
     shown = dataset_titles(context)
 
-    def panel(quantity: str, dataset: str) -> Panel:
+    def panel(quantity: str, dataset: str) -> PlotPanel:
         points = [p for p in found if p["dataset"] == dataset and "iteration" in p]
 
         def finish(axis: Any) -> None:
@@ -115,10 +115,10 @@ def draw(context: Context[MultiplierCurves], found: list[Line]) -> Any:
             else:
                 axis.axhline(points[0]["optimal_multiplier"], color=style.INK, lw=0.9, ls=DOTTED, label="optimum")
 
-        return Panel(_curves(context, points, quantity), {}, finish=finish)
+        return PlotPanel(_curves(context, points, quantity), {}, finish=finish)
 
-    panels = canvas.grid(TITLES, shown, panel, "iterations")
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 7.0), {"sharex": "col"}, columns=4)
+    panels = canvas.panel_grid(TITLES, shown, panel, "iterations")
+    return canvas.draw_panels(panels, (3.5 * len(shown) + 0.4, 7.0), {"sharex": "col"}, columns=4)
 
 
 # --- residuals -----------------------------------------------------------------------------------------------------
@@ -153,24 +153,24 @@ def draw_residuals(context: Context[ResidualCurves], found: list[Line]) -> Any:
     """Average squared residual over iterations, a panel per dataset."""
     shown = dataset_titles(context)
 
-    def panel(_: str, dataset: str) -> Panel:
+    def panel(_: str, dataset: str) -> PlotPanel:
         return _residual_panel(context, [p for p in found if p["dataset"] == dataset])
 
-    panels = canvas.grid({"": "average squared residual"}, shown, panel, "iterations $T$")
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 3.6), {}, columns=4)
+    panels = canvas.panel_grid({"": "average squared residual"}, shown, panel, "iterations $T$")
+    return canvas.draw_panels(panels, (3.5 * len(shown) + 0.4, 3.6), {}, columns=4)
 
 
-def _residual_panel(context: Context[ResidualCurves], points: list[Line]) -> Panel:
+def _residual_panel(context: Context[ResidualCurves], points: list[Line]) -> PlotPanel:
     drawn = [p for p in points if "average" in p]
     curves = _curves(context, drawn, "average")
     first = [p for p in drawn if p["candidate"] == drawn[0]["candidate"] and p["iteration"] >= 10]
     rate = [(p["iteration"], p["rate"]) for p in first]
     look = {"color": style.INK, "lw": 0.9, "ls": DOTTED, "label": "log(T)/T"}
-    curves[1:1] = [Curve.through(rate, look)] if drawn else []
+    curves[1:1] = [PlotCurve.through(rate, look)] if drawn else []
 
     def finish(axis: Any) -> None:
         axis.set_xscale("log")
         axis.set_yscale("log")
 
     reason = "; ".join(dict.fromkeys(p["note"] for p in points if p.get("note")))
-    return Panel(curves, {}, reason, finish)
+    return PlotPanel(curves, {}, reason, finish)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from partialfair.reporting import canvas, runs, style, traces
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.trace_curves import TraceSeries
 from partialfair.verdicts.results import Setting
@@ -44,7 +44,7 @@ def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, trac
     return found, setting, why
 
 
-def lines(context: Context[EpochCurves]) -> Iterator[Line]:
+def csv_lines(context: Context[EpochCurves]) -> Iterator[Line]:
     """One line per series, seed, epoch and quantity; a note where a series was not run."""
     for entry in context.options.series:
         found, setting, why = curves_of(context, entry)
@@ -64,12 +64,12 @@ def draw(context: Context[EpochCurves], found: list[Line]) -> Any:
     columns = min(2, len(panels))
     rows = [panels[place : place + columns] for place in range(0, len(panels), columns)]
     entries = len(context.options.series)
-    return canvas.figure(
+    return canvas.draw_panels(
         rows, (4.9 * columns, 3.1 * len(rows) + 0.9), {}, columns=3 if entries == 3 else 2, note=canvas.BANDS
     )
 
 
-def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, title: str) -> Panel:
+def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, title: str) -> PlotPanel:
     curves = []
     for place, entry in enumerate(context.options.series):
         own = [p for p in found if p["series"] == entry.label and p.get("quantity") == quantity]
@@ -83,7 +83,7 @@ def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, titl
             "ls": DASHES[place % len(DASHES)],
             "label": f"{entry.label} (n = {table.shape[1]})",
         }
-        curves.append(Curve(epochs, middle, look, band=(middle - half, middle + half), shade=0.12))
+        curves.append(PlotCurve(epochs, middle, look, band=(middle - half, middle + half), shade=0.12))
 
     def finish(axis: Any) -> None:
         if quantity in context.options.limits:
@@ -92,7 +92,7 @@ def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, titl
         _frame(axis, [(np.asarray(curve.x), np.asarray(curve.y)) for curve in curves])
 
     reason = "; ".join(dict.fromkeys(p["note"] for p in found if p.get("note")))
-    return Panel(curves, {"title": title, "xlabel": "epochs"}, reason, finish)
+    return PlotPanel(curves, {"title": title, "xlabel": "epochs"}, reason, finish)
 
 
 def _frame(axis: Any, curves: list[tuple[Any, Any]]) -> None:
@@ -106,4 +106,4 @@ def _frame(axis: Any, curves: list[tuple[Any, Any]]) -> None:
     if np.ptp(whole) > 3 * span:
         low, high = float(late.min()) - 0.6 * span, float(late.max()) + 0.6 * span
         axis.set_ylim(max(low, float(whole.min()) - 0.1 * span), high)
-        canvas.corner(axis, "the first epochs leave the frame", top=True)
+        canvas.write_in_corner(axis, "the first epochs leave the frame", top=True)

@@ -97,12 +97,12 @@ class Context(Evidence[O_co]):
 
     def label(self, algorithm: str) -> str:
         """Name of an algorithm as figures show it."""
-        return style.look(algorithm).label
+        return style.plot_style(algorithm).label
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How exhibits of one kind come about; :meth:`of` makes one of the parts that most kinds have.
+class ExhibitKind:
+    """How exhibits of one kind come about; :meth:`from_lines` makes one of the parts that most kinds have.
 
     Attributes:
         render: writes the files of the exhibit, one of them ``{name}.csv``, and returns their paths.
@@ -127,7 +127,7 @@ class Kind:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_lines(
         cls,
         options: type[O_co],
         columns: Sequence[str],
@@ -136,7 +136,7 @@ class Kind:
         draw: Callable[[Context[O_co], list[Line]], Any] | None = None,
         table: Callable[[Context[O_co], list[Line]], Table | str] | None = None,
         **more: Any,
-    ) -> "Kind":
+    ) -> "ExhibitKind":
         """Return a kind that writes a CSV and a figure, a table, or both.
 
         Args:
@@ -155,13 +155,13 @@ class Kind:
                 _refuse_loss(context.path("csv"), found, missing)
             paths = [write_csv(context.path("csv"), columns, found)]
             if draw is not None:
-                paths += canvas.write(context, lambda: draw(context, found))
+                paths += canvas.write_figure(context, lambda: draw(context, found))
             if table is not None:
                 paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context, found))))
             return paths
 
         def fragment(context: Context[O_co]) -> str:
-            figure = canvas.inline(context) if draw is not None else ""
+            figure = canvas.inline_figure(context) if draw is not None else ""
             return figure + (_html(table(context, list(lines(context)))) if table is not None else "")
 
         return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **more)
@@ -205,12 +205,12 @@ def heading(context: Context[Any]) -> tuple[str, str]:
     return str(context.option("title", "")), str(context.option("caption", ""))
 
 
-def names() -> tuple[str, ...]:
+def kind_names() -> tuple[str, ...]:
     """Names of all kinds, without importing them."""
     return plugins.names(FOLDER)
 
 
-def kind(name: str) -> Mapping[str, Kind]:
+def kind_by_source(name: str) -> Mapping[str, ExhibitKind]:
     """Return a kind by the sources that it draws from: one entry without a name, or one for each ``source``.
 
     Raises:
@@ -220,9 +220,9 @@ def kind(name: str) -> Mapping[str, Kind]:
     return found if isinstance(found, Mapping) else {"": found}
 
 
-def kinds() -> Mapping[tuple[str, str], Kind]:
+def kinds() -> Mapping[tuple[str, str], ExhibitKind]:
     """Return all kinds by name and source."""
-    return {(name, source): found for name in names() for source, found in kind(name).items()}
+    return {(name, source): found for name in kind_names() for source, found in kind_by_source(name).items()}
 
 
 def context(
@@ -248,7 +248,7 @@ def context(
     return Context(config, name, options_of(config, name), results, root, folder, pictures, keep, replace)
 
 
-def kind_of(config: Config, name: str) -> Kind:
+def kind_of(config: Config, name: str) -> ExhibitKind:
     """Return the kind of an exhibit, of a kind with several sources the one that draws from its ``source``.
 
     Raises:
@@ -256,9 +256,9 @@ def kind_of(config: Config, name: str) -> Kind:
     """
     entry = config.params.exhibits[name]
     where = f"{config.source}: exhibits.{name}"
-    if entry.kind not in names():
-        raise ConfigError(f"{where}.kind: unknown kind {entry.kind!r}; {did_you_mean(entry.kind, names())}")
-    found = kind(entry.kind)
+    if entry.kind not in kind_names():
+        raise ConfigError(f"{where}.kind: unknown kind {entry.kind!r}; {did_you_mean(entry.kind, kind_names())}")
+    found = kind_by_source(entry.kind)
     source = str((entry.model_extra or {}).get("source", next(iter(found))))
     if len(found) > 1 and source not in found:
         raise ConfigError(f"{where}.source: {entry.kind} draws from no {source!r}; {did_you_mean(source, found)}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.reporting import canvas, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.results import Setting, by_seed
@@ -51,7 +51,7 @@ class FairnessPoints(Options):
     beyond: list[str] = Field([], description="algorithms that the paper's figure does not show; they are thin")
 
 
-def lines(context: Context[FairnessPoints]) -> list[Line]:
+def csv_lines(context: Context[FairnessPoints]) -> list[Line]:
     """One line of ``COLUMNS`` per setting and per published point; a setting without any value has a note."""
     found: list[Line] = []
     shown = context.options.algorithms
@@ -99,7 +99,7 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         panels = [
             [_of_experiments(context, dataset, [p for p in found if p["dataset"] == dataset]) for dataset in datasets]
         ]
-        return canvas.figure(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(found))
+        return canvas.draw_panels(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(found))
     datasets = list(dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs))
     panels = [
         [
@@ -109,7 +109,7 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         for e in context.experiments
     ]
     size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 1.1)
-    return canvas.figure(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=_note(found))
+    return canvas.draw_panels(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=_note(found))
 
 
 def _note(found: list[Line]) -> str:
@@ -120,7 +120,7 @@ def _note(found: list[Line]) -> str:
     return " ".join([*bars, *single])
 
 
-def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> Panel:
+def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> PlotPanel:
     """Every algorithm's line starts at the unconstrained model, whose mark lies on top."""
     title = context.convention(experiment).title
     run = context.config.experiment(experiment).runs.get(dataset)
@@ -135,11 +135,11 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
     names = list(dict.fromkeys(p["algorithm"] for p in points))
     drawn = [p for p in points if p["source"] == "reproduced" and not math.isnan(p["accuracy"])]
     starts = [p for p in drawn if p["algorithm"] == "unconstrained"]
-    curves: list[Curve] = []
+    curves: list[PlotCurve] = []
     beyond = set(context.options.beyond)
     for name in sorted(names, key=lambda n: (n not in beyond, n == "unconstrained")):
         own = sorted((p for p in drawn if p["algorithm"] == name), key=_tightness)
-        look = style.look(name, names)
+        look = style.plot_style(name, names)
         if own:
             path = own if name == "unconstrained" else [*starts, *own]
             label = f"{look.label} (not in the paper)" if name in beyond else look.label
@@ -147,19 +147,19 @@ def _of_algorithms(context: Context[FairnessPoints], experiment: str, dataset: s
             curves += [*_line(path, look.colour, look.dash, width), _marks(own, look.colour, look.marker, label, size)]
             curves += [*_centres(own, look.marker), *_seeds(context, own, look.colour)]
     for point in (p for p in points if p["source"] == "published"):
-        look = style.look(point["algorithm"], names)
+        look = style.plot_style(point["algorithm"], names)
         hollow = {"mfc": "none", "mec": look.colour, "mew": 1.1, "ms": 11 if look.marker == "*" else 8, "ls": "none"}
         hollow |= {"marker": look.marker, "label": f"{look.label}, published", "zorder": 2}
-        curves.append(Curve([point["fairness"]], [point["accuracy"]], hollow))
+        curves.append(PlotCurve([point["fairness"]], [point["accuracy"]], hollow))
 
     def finish(axis: Any) -> None:
         axis.margins(0.08)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
 
-    return Panel(curves, labels, finish=finish)
+    return PlotPanel(curves, labels, finish=finish)
 
 
-def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> Panel:
+def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> PlotPanel:
     """Every experiment's line; the unconstrained models of all of them are one common start."""
     runs = context.config.experiment(context.experiments[0]).runs
     run = runs.get(dataset) or next(iter(runs.values()))
@@ -195,7 +195,7 @@ def _of_experiments(context: Context[FairnessPoints], dataset: str, points: list
                 zorder=7, bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
-    return Panel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish, written)
+    return PlotPanel(curves, labels, "; ".join(dict.fromkeys(p["note"] for p in points if p["note"])), finish, written)
 
 
 def _name(points: Sequence[Line]) -> str:
@@ -282,16 +282,16 @@ def line_title(context: Context[FairnessPoints], experiment: str) -> str:
     return f"constraint on {style.interval_title(run.interval)} at {run.grid or model.grid} ranks"
 
 
-def _line(path: Iterable[Line], colour: str, dash: Any, width: float = 1.6) -> list[Curve]:
+def _line(path: Iterable[Line], colour: str, dash: Any, width: float = 1.6) -> list[PlotCurve]:
     look = {"color": colour, "ls": dash, "lw": width, "zorder": 3}
     return canvas.chords([(p["fairness"], p["accuracy"]) for p in path], look)
 
 
-def _marks(own: list[Line], colour: str, marker: str, label: str, size: float = 5.5) -> Curve:
+def _marks(own: list[Line], colour: str, marker: str, label: str, size: float = 5.5) -> PlotCurve:
     """Marks with intervals in both directions, which are thin so that they hide no mark."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
-        ends = [canvas.lengths(p, name) if p["n_seeds"] >= FEWEST else [[0.0], [0.0]] for p in own]
+        ends = [canvas.bar_lengths(p, name) if p["n_seeds"] >= FEWEST else [[0.0], [0.0]] for p in own]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
     look = {
         "fmt": marker,
@@ -302,10 +302,10 @@ def _marks(own: list[Line], colour: str, marker: str, label: str, size: float = 
         "zorder": 4,
     }
     look |= {"ms": 10 if marker == "*" else size, "label": label}
-    return Curve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
+    return PlotCurve.through([(p["fairness"], p["accuracy"]) for p in own], look, bars)
 
 
-def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> list[Curve]:
+def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> list[PlotCurve]:
     """The seeds of settings that have too few for an interval, as small points around the mark of their mean."""
     at = []
     for line in (one for one in own if 1 < one["n_seeds"] < FEWEST):
@@ -314,11 +314,11 @@ def _seeds(context: Context[FairnessPoints], own: list[Line], colour: str) -> li
         gaps, right = (by_seed(context.results, setting, metric) for metric in metrics)
         at += [(1 - gaps[seed], right[seed]) for seed in sorted(gaps.keys() & right.keys())]
     look = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "ms": 2.6, "zorder": 5}
-    return [Curve.through(at, look)] if at else []
+    return [PlotCurve.through(at, look)] if at else []
 
 
-def _centres(own: list[Line], marker: str) -> list[Curve]:
+def _centres(own: list[Line], marker: str) -> list[PlotCurve]:
     """White centres of the marks whose models miss their tolerance."""
     missed = [(p["fairness"], p["accuracy"]) for p in own if p["missed"]]
     look = {"marker": marker, "ls": "none", "color": "white", "ms": 2.8, "zorder": 5}
-    return [replace(Curve.through(missed, look), means=MISSED)] if missed else []
+    return [replace(PlotCurve.through(missed, look), means=MISSED)] if missed else []

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from partialfair.pages import palette
 from partialfair.reporting import central
-from partialfair.reporting.central import COLOURS, INKS, Row
+from partialfair.reporting.central import COLOURS, INKS, CentralComparison
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import letters
 
@@ -53,7 +53,7 @@ def draw(context: Context[Forest], found: list[Line]) -> Any:
     return figure
 
 
-def _note(rows: list[Row]) -> Iterator[str]:
+def _note(rows: list[CentralComparison]) -> Iterator[str]:
     """What the marks and words mean that are there."""
     if any(math.isfinite(row.lead.low) for row in rows):
         yield "Dot and bar: mean lead with its 95% interval."
@@ -78,11 +78,11 @@ def _left_out(count: int) -> list[str]:
     return [f"Not drawn: {count} that {'compare' if count > 1 else 'compares'} nothing."] if count else []
 
 
-def _by_seeds(rows: list[Row]) -> bool:
+def _by_seeds(rows: list[CentralComparison]) -> bool:
     return any(letters.SEEDS in str(row.line.get("depends_on", "")) for row in rows)
 
 
-def _unit(row: Row, rows: list[Row]) -> str:
+def _unit(row: CentralComparison, rows: list[CentralComparison]) -> str:
     """The unit of a comparison; of one without a number, that of the others of its claim."""
     if math.isfinite(row.lead.mean):
         return row.lead.unit
@@ -90,11 +90,11 @@ def _unit(row: Row, rows: list[Row]) -> str:
     return next((lead.unit for lead in own if math.isfinite(lead.mean)), "")
 
 
-def _height(rows: list[Row]) -> int:
+def _height(rows: list[CentralComparison]) -> int:
     return len(rows) + sum(one.place != other.place for one, other in pairwise(rows)) + 1
 
 
-def _panel(axis: Any, rows: list[Row], unit: str, options: Forest) -> None:
+def _panel(axis: Any, rows: list[CentralComparison], unit: str, options: Forest) -> None:
     low, high = _reach(rows)
     margins = {float(row.line["matters"]) for row in rows if row.line.get("matters") not in (None, "")}
     if len(margins) == 1:
@@ -142,7 +142,7 @@ def _panel(axis: Any, rows: list[Row], unit: str, options: Forest) -> None:
         axis.text(x, 1, text, transform=axis.transAxes, ha=side, va="bottom", fontsize=8.5, color=palette.INK)
 
 
-def _reach(rows: list[Row]) -> tuple[float, float]:
+def _reach(rows: list[CentralComparison]) -> tuple[float, float]:
     """Ends of the axis: all that is decided fits, the widest intervals of the rest end in arrows."""
     told = (letters.HOLDS, letters.FAILS, letters.DEPENDS, letters.ALIKE)
     shown = [row.lead for row in rows if math.isfinite(row.lead.mean)]
@@ -152,7 +152,7 @@ def _reach(rows: list[Row]) -> tuple[float, float]:
     return 1.1 * min([*ends, -0.35 * span]), 1.1 * max([*ends, 0.35 * span])
 
 
-def _mark(axis: Any, row: Row, y: int, reach: tuple[float, float]) -> None:
+def _mark(axis: Any, row: CentralComparison, y: int, reach: tuple[float, float]) -> None:
     colour, lead = COLOURS[row.word], row.lead
     if not math.isfinite(lead.mean):
         return
@@ -167,7 +167,7 @@ def _mark(axis: Any, row: Row, y: int, reach: tuple[float, float]) -> None:
         axis.plot(lead.mean, y, "o", color=colour, ms=5.5, mec="white", mew=0.7, zorder=5)
 
 
-def _words(axis: Any, row: Row, y: int) -> None:
+def _words(axis: Any, row: CentralComparison, y: int) -> None:
     """The lead as a number, and the word, to the right of the axis."""
     across, lead = axis.get_yaxis_transform(), row.lead
     strong = row.word in (letters.HOLDS, letters.FAILS, letters.DEPENDS) and not row.said.startswith("true")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from partialfair import plugins
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts.results import Setting
 
@@ -51,7 +51,7 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
     return history.iloc[np.unique(np.rint(np.concatenate([early, even])).astype(int)) - 1]
 
 
-def lines(context: Context[HistoryCurves]) -> Iterator[Line]:
+def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
     """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without a history is one with a note."""
     for setting in (one for panel in settings(context).values() for one in panel):
         for seed in context.config.seeds(setting.experiment):
@@ -76,12 +76,12 @@ def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
         for name, kappa in context.options.kappas.items()
     }
 
-    def panel(name: str, dataset: str) -> Panel:
+    def panel(name: str, dataset: str) -> PlotPanel:
         return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
 
-    panels = canvas.grid(TITLES, shown, panel, "inner iterations")
+    panels = canvas.panel_grid(TITLES, shown, panel, "inner iterations")
     note = f"Bold: seed {context.options.seed}; thin: the other seeds. The horizontal axis is linear up to 100."
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
+    return canvas.draw_panels(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
 def algorithm_of(points: list[Line]) -> str:
@@ -97,21 +97,21 @@ def _allowed(context: Context[HistoryCurves]) -> float:
     return max(map(float, getattr(settings, "tolerances", [0.0])))
 
 
-def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
+def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
     """One quantity: a bold line for the named seed, thin ones for the others, a dot where a run ends."""
     drawn = [p for p in points if "inner_steps" in p]
     curves = []
     for algorithm, seed in dict.fromkeys((p["algorithm"], p["seed"]) for p in drawn):
-        look = style.look(algorithm)
+        look = style.plot_style(algorithm)
         own = [p for p in drawn if (p["algorithm"], p["seed"]) == (algorithm, seed)]
         path = [(p["inner_steps"], p[name]) for p in own]
         if own[0]["named_seed"]:
             strong = {"color": look.colour, "lw": 1.8, "ls": look.dash, "label": look.label, "zorder": 4}
             end = {"marker": look.marker, "ms": 6, "markevery": [len(path) - 1]}
-            curves.append(Curve.through(path, strong | end))
+            curves.append(PlotCurve.through(path, strong | end))
         else:
             thin = {"color": look.colour, "lw": 0.6, "zorder": 3}
-            curves.append(Curve.through(path, thin | {"alpha": style.faint(look.colour)}))
+            curves.append(PlotCurve.through(path, thin | {"alpha": style.faint(look.colour)}))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("symlog", linthresh=100, linscale=0.3)
@@ -121,8 +121,8 @@ def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
         if name == "infeasibility":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             if allowed:
-                words = f"allowed to {style.look(algorithm_of(points)).label}: at most {allowed:g}"
+                words = f"allowed to {style.plot_style(algorithm_of(points)).label}: at most {allowed:g}"
                 axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
             axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.5)
 
-    return Panel(curves, {}, points[0]["note"] if points and not drawn else "", finish)
+    return PlotPanel(curves, {}, points[0]["note"] if points and not drawn else "", finish)

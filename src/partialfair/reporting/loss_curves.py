@@ -17,7 +17,7 @@ from partialfair.grid import paths
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stored import load_model
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import run_scores
 from partialfair.verdicts.lookups import is_here
@@ -76,7 +76,7 @@ def _curves(path: Path, of: tuple[Path, str, str, int], changed: int) -> pd.Data
     return pd.DataFrame(kept)
 
 
-def lines(context: Context[LossCurves]) -> Iterator[Line]:
+def csv_lines(context: Context[LossCurves]) -> Iterator[Line]:
     """What the figure shows, one line of ``COLUMNS`` per setting, split, quantity and point."""
     for setting, split in _shown(context):
         each = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
@@ -135,24 +135,24 @@ def draw(context: Context[LossCurves], found: list[Line]) -> Any:
     ]
     if turned:
         turned_panels = [list(row) for row in zip(*panels, strict=True)]
-        return canvas.figure(turned_panels, (7.6, 5.8), {}, width=3.6)
-    return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
+        return canvas.draw_panels(turned_panels, (7.6, 5.8), {}, width=3.6)
+    return canvas.draw_panels(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
 
 
 def _title(setting: Setting, split: str, splits: list[Any]) -> str:
-    title = style.look(setting.algorithm).label
+    title = style.plot_style(setting.algorithm).label
     return title if len(splits) == 1 else f"{title}, {split} rows"
 
 
-def _panel(context: Context[LossCurves], points: list[Line], quantity: str, tolerance: float) -> Panel:
+def _panel(context: Context[LossCurves], points: list[Line], quantity: str, tolerance: float) -> PlotPanel:
     own = [line for line in points if line.get("quantity") == quantity]
     if not own:
-        return Panel([], {}, points[0]["note"] if points else "")
+        return PlotPanel([], {}, points[0]["note"] if points else "")
     at = [line[context.options.axis] for line in own]
     low, middle, high = (np.array([line[name] for line in own]) for name in ("q25", "median", "q75"))
     words = f"median of {own[0]['n_runs']} runs, band from quartile to quartile"
     look = {"color": "#0072b2", "lw": 1.4, "label": words}
-    drawn = [Curve(at, middle, look, band=(low, high), shade=0.28)]
+    drawn = [PlotCurve(at, middle, look, band=(low, high), shade=0.28)]
 
     def finish(axis: Any) -> None:
         if quantity == "difference":
@@ -166,13 +166,13 @@ def _panel(context: Context[LossCurves], points: list[Line], quantity: str, tole
         axis.set_xlim(0, max(at))
         _outside(axis, low.min(), high.max())
 
-    return Panel(drawn, {}, finish=finish)
+    return PlotPanel(drawn, {}, finish=finish)
 
 
 def _outside(axis: Any, lowest: float, highest: float) -> None:
     """Say how far a band goes that leaves the panel."""
     low, high = axis.get_ylim()
     if lowest < low:
-        canvas.corner(axis, f"band down to {lowest:.2f}", top=False)
+        canvas.write_in_corner(axis, f"band down to {lowest:.2f}", top=False)
     if highest > high:
-        canvas.corner(axis, f"band up to {highest:.2f}", top=True)
+        canvas.write_in_corner(axis, f"band up to {highest:.2f}", top=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from partialfair.pages import palette
 from partialfair.pages.palette import TONES
 from partialfair.reporting import central
-from partialfair.reporting.central import INKS, Row
+from partialfair.reporting.central import INKS, CentralComparison
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import letters
 
@@ -39,7 +39,7 @@ def draw(context: Context[Matrix], found: list[Line]) -> Any:
     """One block of rows for the claims that share their readings, with names of the readings above it."""
     from matplotlib import pyplot as plt
 
-    blocks: dict[tuple[str, ...], list[Row]] = {}
+    blocks: dict[tuple[str, ...], list[CentralComparison]] = {}
     for row in central.rows(context, found):
         if row.line.get("letters"):
             blocks.setdefault(tuple(_columns(row)), []).append(row)
@@ -59,11 +59,11 @@ def draw(context: Context[Matrix], found: list[Line]) -> Any:
     return figure
 
 
-def _height(rows: list[Row]) -> int:
+def _height(rows: list[CentralComparison]) -> int:
     return len(rows) + len(dict.fromkeys(row.place for row in rows))
 
 
-def _columns(row: Row) -> list[str]:
+def _columns(row: CentralComparison) -> list[str]:
     """Names of the readings of a comparison, in the order of its letters; main options are left out beside others."""
     readings = row.claim.readings
     assert readings is not None
@@ -76,7 +76,7 @@ def _columns(row: Row) -> list[str]:
     return ["main reading", *found[1:]]
 
 
-def _block(axis: Any, columns: tuple[str, ...], rows: list[Row]) -> None:
+def _block(axis: Any, columns: tuple[str, ...], rows: list[CentralComparison]) -> None:
     seeds = any(row.line.get("seeds_flip") for row in rows)
     for k, name in enumerate([*columns, *(["one seed left out"] if seeds else [])]):
         x = NAMES + CELL * (k + 0.35)

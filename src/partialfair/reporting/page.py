@@ -82,7 +82,7 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     ok, missed = (int((runs["status"] == status).sum()) for status in ("ok", "tolerance missed"))
     facts = [
         ("Datasets", ", ".join(map(style.dataset_title, datasets))),
-        ("Methods", ", ".join(dict.fromkeys(style.look(name, algorithms).label for name in algorithms))),
+        ("Methods", ", ".join(dict.fromkeys(style.plot_style(name, algorithms).label for name in algorithms))),
         ("Seeds", span(seeds)),
         ("Runs", f"{done:,} of {len(runs):,} trained, {ok:,} ok, {missed:,} miss their tolerance"),
         ("Time", f"{runs['cpu_seconds'].sum() / 60:.0f} minutes of one core"),

@@ -10,7 +10,7 @@ from pydantic import Field
 from partialfair.grid import paths
 from partialfair.models.stored import load_model
 from partialfair.reporting import canvas, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import LOOKS, SeriesOption, series
 from partialfair.verdicts.lookups import is_here
@@ -27,7 +27,7 @@ class PredictionDensities(Options):
     series: dict[str, SeriesOption] = Field(description="panels by name")
 
 
-def lines(context: Context[PredictionDensities]) -> Iterator[Line]:
+def csv_lines(context: Context[PredictionDensities]) -> Iterator[Line]:
     """One line of ``COLUMNS`` per series, group and prediction."""
     from scipy.stats import gaussian_kde
 
@@ -59,20 +59,20 @@ def draw(context: Context[PredictionDensities], found: list[Line]) -> Any:
         labels = {"title": one.label, "xlabel": "predicted label on test rows", "ylabel": "" if column else "density"}
         row.append(_panel(own) | labels)
     more = {"thin: mean of the group": Line2D([], [], color=style.INK, lw=0.8)} if found else {}
-    return canvas.figure([row], (4.6 * len(shown), 3.9), {}, columns=5, more=more)
+    return canvas.draw_panels([row], (4.6 * len(shown), 3.9), {}, columns=5, more=more)
 
 
-def _panel(found: list[Line]) -> Panel:
+def _panel(found: list[Line]) -> PlotPanel:
     groups = list(zip(dict.fromkeys(line["group"] for line in found), LOOKS, strict=False))
     curves, means = [], {}
     for group, (colour, _, dash) in groups:
         own = [line for line in found if line["group"] == group]
         means[group] = own[0]["mean"]
         path = [(p["prediction"], p["density"]) for p in own]
-        curves.append(Curve.through(path, {"color": colour, "ls": dash, "label": group}))
+        curves.append(PlotCurve.through(path, {"color": colour, "ls": dash, "label": group}))
 
     def finish(axis: Any) -> None:
         for group, (colour, _, dash) in groups:
             axis.axvline(means[group], color=colour, lw=0.8, ls=dash)
 
-    return Panel(curves, {}, finish=finish)
+    return PlotPanel(curves, {}, finish=finish)

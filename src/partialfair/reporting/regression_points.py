@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair.grid import papers
 from partialfair.reporting import canvas, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import setting_parts
 from partialfair.verdicts.published import Published
@@ -156,7 +156,7 @@ def _deviation(found: np.ndarray) -> float:
     return float(found.std()) if found.size else math.nan
 
 
-def lines(context: Context[RegressionPoints]) -> list[Line]:
+def csv_lines(context: Context[RegressionPoints]) -> list[Line]:
     """What a figure of points shows, one dictionary of ``COLUMNS`` per point."""
     shown = context.options.show
     found = [*points(context), *published_points(context)]
@@ -167,17 +167,17 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
     """Draw one panel per dataset."""
     datasets = titles(context, (line["dataset"] for line in found))
     of = {title: [line for line in found if line["dataset"] == name] for name, title in datasets.items()}
-    rows, note = [[_panel(context, title, own) for title, own in of.items()] or [Panel([], {})]], canvas.BARS
+    rows, note = [[_panel(context, title, own) for title, own in of.items()] or [PlotPanel([], {})]], canvas.BARS
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, title, own) for title, own in of.items()])
         note += f" Lower row: the framed points, {SMALL}, without bars; above they are dots."
     size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
-    return canvas.figure(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
+    return canvas.draw_panels(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
 
 
-def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) -> Panel:
+def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) -> PlotPanel:
     looks = iter(LOOKS * 3)
-    curves: list[Curve] = []
+    curves: list[PlotCurve] = []
     floors: list[tuple[float, str]] = []
     published = False
     for one in series(context):
@@ -209,7 +209,7 @@ def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) ->
 
     if published:
         look = {"marker": "o", "mfc": "none", "mec": style.INK, "ms": 9.5, "mew": 1.1, "ls": "none"}
-        curves.append(Curve([], [], look | {"label": "open marks: published"}))
+        curves.append(PlotCurve([], [], look | {"label": "open marks: published"}))
 
     def finish(axis: Any) -> None:
         for floor, colour in floors:  # of each series its own: they differ by a factor of four
@@ -221,7 +221,7 @@ def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) ->
             _frame(axis, _tiny(found))
 
     labels = {"title": title, "xlabel": XLABEL}
-    return Panel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
+    return PlotPanel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
 
 
 def _bars(own: list[Line]) -> dict[str, list[float]]:
@@ -230,8 +230,8 @@ def _bars(own: list[Line]) -> dict[str, list[float]]:
     return {way: [float(canvas.half_width(p[name], p["n_seeds"])) for p in own] for way, name in spreads.items()}
 
 
-def _points_of(own: list[Line], look: dict[str, Any], bars: dict[str, Any] | None = None) -> Curve:
-    return Curve([p["ks_group_0"] for p in own], [p["risk"] for p in own], look, bars)
+def _points_of(own: list[Line], look: dict[str, Any], bars: dict[str, Any] | None = None) -> PlotCurve:
+    return PlotCurve([p["ks_group_0"] for p in own], [p["risk"] for p in own], look, bars)
 
 
 def _tiny(found: list[Line]) -> list[Line]:
@@ -253,7 +253,7 @@ def _frame(axis: Any, tiny: list[Line]) -> None:
     axis.add_patch(Rectangle((min(x) - low, min(y) - high), *size, fill=False, ec="#777777", lw=0.8, zorder=6))
 
 
-def _enlarged(context: Context[RegressionPoints], title: str, found: list[Line]) -> Panel:
+def _enlarged(context: Context[RegressionPoints], title: str, found: list[Line]) -> PlotPanel:
     """The points at tiny tolerances once more, without bars."""
     curves = []
     names = [one.name for one in series(context) if one.name != "base"]
@@ -263,4 +263,4 @@ def _enlarged(context: Context[RegressionPoints], title: str, found: list[Line])
             look = {"marker": marker, "mfc": face, "mec": colour, "ms": size, "ls": "none", "mew": 1.1, "zorder": 4}
             curves += [_points_of(own, look)] if own else []
     labels = {"title": f"{title}, framed: {SMALL}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
-    return Panel(curves, labels, finish=lambda axis: axis.margins(0.08))
+    return PlotPanel(curves, labels, finish=lambda axis: axis.margins(0.08))

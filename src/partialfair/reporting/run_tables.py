@@ -22,7 +22,7 @@ def by_setting(runs: pd.DataFrame) -> Table:
     rows = []
     for setting in ends.groupby(KEYS, sort=False, dropna=False).agg(shown).reset_index().to_dict("records"):
         own = [
-            cells.text(style.look(setting["algorithm"]).label),
+            cells.text(style.plot_style(setting["algorithm"]).label),
             Cell(style.parameter(setting["algorithm"], setting["kappa"])),
             Cell(f"{setting['good']} of {setting['status']}", "number" if setting["usable"] else "bad"),
             *(_number(setting[name], "{:.1f}") for name in ("wall_seconds", "cpu_seconds")),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import Pairs, bounds
 from partialfair.verdicts import run_scores
@@ -81,7 +81,7 @@ def settings(context: Context[ScoreDensities]) -> list[Setting]:
     return next(iter(runs.tightening(context, context.options.algorithm, context.options.kappas).values()))
 
 
-def lines(context: Context[ScoreDensities]) -> Iterator[Line]:
+def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
     """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
     seed = context.options.seed
     for setting in settings(context):
@@ -133,10 +133,10 @@ def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
     panels.append([_overlaid([p for p in found if p["kappa"] == s.kappa], names, not i) for i, s in enumerate(shown)])
     size = (2.9 * len(shown) + 0.3, 1.9 * len(panels) + 0.9)
     note = f"Filled: ranks in I. {'Dashed: the threshold 0. ' if decided else ''}One run, seed {context.options.seed}."
-    return canvas.figure(panels, size, {"sharex": "col", "sharey": "col"}, note=note)
+    return canvas.draw_panels(panels, size, {"sharex": "col", "sharey": "col"}, note=note)
 
 
-def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> Panel:
+def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> PlotPanel:
     """All groups in one panel; where their ranks lie in I, the line is bold."""
     curves = []
     for code, name in enumerate(names):
@@ -144,11 +144,11 @@ def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> Panel:
         at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
         look = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
         inside = np.where([p["inside"] == 1 for p in own], height, np.nan) if own else height
-        curves.append(Curve(at, height, look | {"lw": 0.7}))
-        curves.append(Curve(at, inside, look | {"lw": 2.2, "label": f"{name}; bold: ranks in I"}))
+        curves.append(PlotCurve(at, height, look | {"lw": 0.7}))
+        curves.append(PlotCurve(at, inside, look | {"lw": 2.2, "label": f"{name}; bold: ranks in I"}))
     labels = {"xlabel": "score", "ylabel": "all groups\ndensity" if first else ""}
     reason = "; ".join(dict.fromkeys(p["note"] for p in points if p.get("note")))
-    return Panel(curves if any(len(c.x) for c in curves) else [], labels, reason)
+    return PlotPanel(curves if any(len(c.x) for c in curves) else [], labels, reason)
 
 
 def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
@@ -159,11 +159,11 @@ def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
     return f"{style.dataset_title(setting.dataset)}, {style.kappa_title(setting.kappa)}{shown}"
 
 
-def _group_panel(points: list[Line], code: int, decided: bool) -> Panel:
+def _group_panel(points: list[Line], code: int, decided: bool) -> PlotPanel:
     """The density of one group, filled inside I, and the decision threshold where it matters."""
     own = [p for p in points if p.get("group") == code]
     if not own:
-        return Panel([], {}, points[0]["note"] if points else "")
+        return PlotPanel([], {}, points[0]["note"] if points else "")
     at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
 
     def finish(axis: Any) -> None:
@@ -175,7 +175,7 @@ def _group_panel(points: list[Line], code: int, decided: bool) -> Panel:
         axis.update_datalim([(at[0], 0.0)])
         axis.set_ylim(bottom=0, top=max(axis.get_ylim()[1], 1.05 * float(height.max())))
 
-    return Panel([Curve(at, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
+    return PlotPanel([PlotCurve(at, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
 
 
 # --- probabilities -------------------------------------------------------------------------------------------------
@@ -243,23 +243,23 @@ def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]
     row = []
     for column, setting in enumerate(shown):
         own = [p for p in found if all(p[name] == getattr(setting, name) for name in PROBABILITY_COLUMNS[:4])]
-        labels = {"title": style.look(setting.algorithm).label, "xlabel": "predicted probability"}
+        labels = {"title": style.plot_style(setting.algorithm).label, "xlabel": "predicted probability"}
         labels |= {} if column else {"ylabel": "density, test rows"}
         row.append(_probability_panel([p for p in own if "density" in p], top) | labels)
-    return canvas.figure([row], (2.2 * len(shown) + 0.8, 2.9), {"sharey": True})
+    return canvas.draw_panels([row], (2.2 * len(shown) + 0.8, 2.9), {"sharey": True})
 
 
-def _probability_panel(points: list[Line], top: float) -> Panel:
+def _probability_panel(points: list[Line], top: float) -> PlotPanel:
     curves = []
     for place, name in enumerate(dict.fromkeys(p["group"] for p in points)):
         own = [p for p in points if p["group"] == name]
         look = {"color": COLOURS[place % len(COLOURS)], "lw": 1.3, "ls": "-" if place == 0 else (0, (5, 1.5))}
         at, height = [p["probability"] for p in own], [p["density"] for p in own]
-        curves.append(Curve(at, height, look | {"label": name}, band=(0, height), shade=0.25))
+        curves.append(PlotCurve(at, height, look | {"label": name}, band=(0, height), shade=0.25))
 
     def finish(axis: Any) -> None:
         axis.axvline(0.5, color=style.INK, lw=0.8, ls=(0, (1.5, 2)))
         axis.set_xlim(-0.1, 1.1)
         axis.set_ylim(0, top)
 
-    return Panel(curves, {}, finish=finish)
+    return PlotPanel(curves, {}, finish=finish)

@@ -54,7 +54,7 @@ def _claim(context: Context[Specification]) -> Claim:
     raise ConfigError(f"{where}: {wanted!r} is no claim at equal fairness with readings; name one of {context.paper}")
 
 
-def lines(context: Context[Specification]) -> Iterator[Line]:
+def csv_lines(context: Context[Specification]) -> Iterator[Line]:
     """One line per reading: its options, its letter, and the lead (at the least certain level, of each level)."""
     claim, options = _claim(context), context.options
     place, side = Place(claim.experiments[0], options.dataset), next(

@@ -9,7 +9,7 @@ from pydantic import Field
 from partialfair.grid import paths
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.reporting import canvas, regression_numbers
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import (
     LOOKS,
@@ -71,7 +71,7 @@ def smoothed(steps: np.ndarray, values: np.ndarray, window: int) -> tuple[np.nda
     return steps[width - 1 :], np.convolve(values, np.full(width, 1 / width), "valid")
 
 
-def lines(context: Context[StepCurves]) -> list[Line]:
+def csv_lines(context: Context[StepCurves]) -> list[Line]:
     """Smoothed mean and deviation over repetitions, at 250 places of each path at most."""
     out: list[Line] = []
     for (name, dataset, metric), (steps, values) in curves(context).items():
@@ -91,21 +91,21 @@ def draw(context: Context[StepCurves], found: list[Line]) -> Any:
     shown = titles(context, (line["dataset"] for line in found))
     metrics = {"risk": ("risk",), "ks": ("ks_group_0", "ks_group_1")}
 
-    def panel(row: str, dataset: str) -> Panel:
+    def panel(row: str, dataset: str) -> PlotPanel:
         return _panel(context, [p for p in found if p["dataset"] == dataset], metrics[row], dataset)
 
     rows = {"risk": "risk on test rows", "ks": "unfairness (KS distance from all rows)"}
-    panels = canvas.grid(rows, shown, panel, "gradient evaluations")
+    panels = canvas.panel_grid(rows, shown, panel, "gradient evaluations")
     if len(shown) == 1:  # side by side
         labels = {"title": next(iter(shown.values())), "xlabel": "gradient evaluations"}
         side_by_side = [[row[0] | labels for row in panels]]
-        return canvas.figure(side_by_side, (9.6, 4.4), {}, width=3.1, last=["published"], note=canvas.BANDS)
+        return canvas.draw_panels(side_by_side, (9.6, 4.4), {}, width=3.1, last=["published"], note=canvas.BANDS)
     size = (4.6 * max(len(shown), 1) + 0.4, 6.4)
-    panels = panels if shown else [[Panel([], {})] for _ in rows]
-    return canvas.figure(panels, size, {"sharex": "col"}, width=3.1, last=["published"], note=canvas.BANDS)
+    panels = panels if shown else [[PlotPanel([], {})] for _ in rows]
+    return canvas.draw_panels(panels, size, {"sharex": "col"}, width=3.1, last=["published"], note=canvas.BANDS)
 
 
-def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> Panel:
+def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> PlotPanel:
     drawn = []
     for one, (colour, _, _) in zip(series(context), LOOKS, strict=False):
         for metric, dash in zip(metrics, ("-", (0, (4, 1.5))), strict=False):
@@ -115,7 +115,7 @@ def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, 
                 half = canvas.half_width([line["std"] for line in own], own[0]["n_seeds"])
                 label = None if metric == "risk" else f"{one.label}, group {metric[-1]}"
                 look = {"color": colour, "ls": dash, "lw": 1.2, "label": label, "zorder": 4}
-                drawn.append(Curve([p["evaluations"] for p in own], mean, look, band=(mean - half, mean + half)))
+                drawn.append(PlotCurve([p["evaluations"] for p in own], mean, look, band=(mean - half, mean + half)))
 
     def finish(axis: Any) -> None:
         for row in context.published:
@@ -124,7 +124,7 @@ def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, 
                 axis.axhline(row.value, label="published plateau", **line)
         axis.set_xlim(left=0)
 
-    return Panel(drawn, {}, finish=finish)
+    return PlotPanel(drawn, {}, finish=finish)
 
 
 def reproduce(context: Context[StepCurves], row: Published) -> Outcome:

@@ -25,7 +25,7 @@ PAPERS = tuple(TONES[name].light for name in ("blue", "vermilion", "pink", "oliv
 
 
 @dataclass(frozen=True)
-class Look:
+class PlotStyle:
     """How one algorithm is drawn."""
 
     label: str
@@ -38,7 +38,7 @@ _OTHERS = tuple(zip((TONES[name].light for name in ("blue", "vermilion", "green"
                     "Xh<>p8", strict=True))  # fmt: skip
 
 
-def look(algorithm: str, others: list[str] | None = None) -> Look:
+def plot_style(algorithm: str, others: list[str] | None = None) -> PlotStyle:
     """Return how an algorithm is drawn: as its plug-in says, else by the next free look, by place in ``others``."""
     own = _declared(algorithm)
     if own is not None and own.colour:
@@ -47,14 +47,14 @@ def look(algorithm: str, others: list[str] | None = None) -> Look:
     place = unknown.index(algorithm) if algorithm in unknown else 0
     colour, marker = _OTHERS[place % len(_OTHERS)]
     label = own.label if own is not None else algorithm.replace("_", " ")
-    return Look(label, colour, marker, (0, (2, 1 + place % 3)))
+    return PlotStyle(label, colour, marker, (0, (2, 1 + place % 3)))
 
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
 
 
 @cache
-def _declared(algorithm: str) -> Look | None:
+def _declared(algorithm: str) -> PlotStyle | None:
     """Return what a plug-in declares, without a colour if it leaves that open; ``None`` if there is no such plug-in."""
     if algorithm not in plugins.names("algorithms"):
         return None
@@ -65,9 +65,9 @@ def _declared(algorithm: str) -> Look | None:
             f'algorithms/{algorithm}.py: look is {plugin.look!r}; write Look("#0072b2", "o"), or leave it out'
         )
     return (
-        Look(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
+        PlotStyle(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
         if plugin.look
-        else Look(label, "", "")
+        else PlotStyle(label, "", "")
     )
 
 

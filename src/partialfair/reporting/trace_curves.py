@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from partialfair.grid.tidy import USABLE
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.reporting import canvas, runs, style, traces
-from partialfair.reporting.canvas import Curve, Panel
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
@@ -156,13 +156,13 @@ def draw_methods(context: Context[MethodCurves], found: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
     shown, looks = dataset_titles(context), _looks(context.options.series, context.options.shades)
 
-    def panel(name: str, dataset: str) -> Panel:
+    def panel(name: str, dataset: str) -> PlotPanel:
         return _method_panel([p for p in found if p["dataset"] == dataset], name, looks)
 
     rows: dict[str, str] = {name: TITLES[name] for name in context.options.rows}
     size = (max(7.6, 3.5 * len(shown) + 0.4), 0.4 + 2.4 * len(rows))
-    panels = canvas.grid(rows, shown, panel, "processor time [s]")
-    return canvas.figure(panels, size, {"sharex": "col"}, columns=4 if len(shown) > 2 else 3)
+    panels = canvas.panel_grid(rows, shown, panel, "processor time [s]")
+    return canvas.draw_panels(panels, size, {"sharex": "col"}, columns=4 if len(shown) > 2 else 3)
 
 
 def _looks(entries: Sequence[TraceSeries], shades: Mapping[str, list[str]]) -> dict[str, dict[str, Any]]:
@@ -170,21 +170,21 @@ def _looks(entries: Sequence[TraceSeries], shades: Mapping[str, list[str]]) -> d
     out: dict[str, dict[str, Any]] = {}
     names = [entry.algorithm for entry in entries]
     for number, entry in enumerate(entries):
-        place, look = names[:number].count(entry.algorithm), style.look(entry.algorithm)
+        place, look = names[:number].count(entry.algorithm), style.plot_style(entry.algorithm)
         own = shades.get(entry.algorithm) or [look.colour]
         dash = DASHES[place % 3] if len(own) > 1 or names.count(entry.algorithm) > 1 else look.dash
         out[entry.label] = {"color": own[place % len(own)], "ls": dash}
     return out
 
 
-def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, Any]]) -> Panel:
+def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, Any]]) -> PlotPanel:
     drawn = [p for p in map(_with_excess, points) if p.get(name) is not None and p.get("cpu_seconds", 0) > 0]
     mark = {"marker": "o", "ms": 4} if name == "stationarity" else {}
     curves = []
     for place, (label, look) in enumerate(looks.items()):
         own = [(p["cpu_seconds"], p[name]) for p in drawn if p["series"] == label]
         if own:
-            curves.append(Curve.through(own, {"lw": 1.7, "label": label, "zorder": 6 - place} | look | mark))
+            curves.append(PlotCurve.through(own, {"lw": 1.7, "label": label, "zorder": 6 - place} | look | mark))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("log")
@@ -199,12 +199,12 @@ def _method_panel(points: list[Line], name: str, looks: Mapping[str, dict[str, A
         elif name == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
-            canvas.corner(axis, "violated", top=True)
-            canvas.corner(axis, "satisfied", top=False)
+            canvas.write_in_corner(axis, "violated", top=True)
+            canvas.write_in_corner(axis, "satisfied", top=False)
         elif name != "loss":
             axis.set_yscale("log")
 
-    return Panel(curves, {}, finish=finish)
+    return PlotPanel(curves, {}, finish=finish)
 
 
 def _with_excess(point: Line) -> Line:
@@ -260,14 +260,16 @@ def draw_candidates(context: Context[CandidateCurves], found: list[Line]) -> Any
             greek = name.replace("alpha", "$\\alpha$").replace("beta", "$\\beta$")
             look = {"color": COLOURS[place % 6], "lw": 1.2 + 3.2 * (len(names) - 1 - place) / max(len(names) - 1, 1)}
             look |= {"solid_capstyle": "round", "zorder": 3 + place, "label": f"{greek} ($\\rho$ = {rho[name]:.2f})"}
-            curves.append(Curve.through(own, look))
+            curves.append(PlotCurve.through(own, look))
         reason = "" if names else found[0]["note"]
         labels = {"title": title, "xlabel": "iterations"}
-        panels.append(Panel(curves, labels, reason, _scales_of(quantity, agreement(curves, quantity in LOGARITHMIC))))
-    return canvas.figure([panels], (10.6, 3.6), {}, columns=3)
+        panels.append(
+            PlotPanel(curves, labels, reason, _scales_of(quantity, agreement(curves, quantity in LOGARITHMIC)))
+        )
+    return canvas.draw_panels([panels], (10.6, 3.6), {}, columns=3)
 
 
-def agreement(curves: Sequence[Curve], logarithmic: bool) -> str:
+def agreement(curves: Sequence[PlotCurve], logarithmic: bool) -> str:
     """Say by how much curves differ that lie upon each other: a twentieth of their range, or a tenth of the value."""
     by_place: dict[float, list[float]] = {}
     for curve in curves:
@@ -297,9 +299,9 @@ def _scales_of(quantity: str, alike: str) -> Callable[[Any], None]:
         axis.set_xscale("log")
         if quantity == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
-            canvas.corner(axis, "violated above 0", top=True)
+            canvas.write_in_corner(axis, "violated above 0", top=True)
         if alike:
-            canvas.corner(axis, alike, top=True)
+            canvas.write_in_corner(axis, alike, top=True)
         if quantity in LOGARITHMIC:
             axis.set_yscale("log")
             axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -13,7 +13,7 @@ from partialfair.pages.described import Say
 from partialfair.reporting import style
 from partialfair.verdicts.results import convention
 
-OWN = {
+VALUE_TITLES = {
     "ks_group_0": "KS distance of group 0", "ks_group_1": "KS distance of group 1", "absolute": "plain difference",
     "relative": "divided by the length of I", "difference": "difference of the groups' losses",
     "percentile99": "99th percentile", "percentile90": "90th percentile", "ndcg": "NDCG",
@@ -22,7 +22,7 @@ OWN = {
 """Values that no plug-in names."""
 
 
-def of(config: Config, option: Callable[[str], Any]) -> Say:
+def title_function(config: Config, option: Callable[[str], Any]) -> Say:
     """Return what says a value of a column of an exhibit.
 
     Args:
@@ -37,7 +37,7 @@ def of(config: Config, option: Callable[[str], Any]) -> Say:
 
     say: dict[str, Callable[[str], str]] = {
         "experiment": lambda value: _constraint(config, value),
-        "dataset": lambda value: str(datasets.get(value) or OWN.get(value) or style.dataset_title(value)),
+        "dataset": lambda value: str(datasets.get(value) or VALUE_TITLES.get(value) or style.dataset_title(value)),
         "interval": lambda value: f"[{value.replace('-', ', ')}]" if value[:1].isdigit() else value,
         "metric": _measure, "measure": _measure,
     }  # fmt: skip
@@ -54,11 +54,11 @@ def _series(entries: Any) -> dict[str, str]:
 
 
 def _plain(value: str) -> str:
-    return OWN.get(value) or value.replace("_", " ")
+    return VALUE_TITLES.get(value) or value.replace("_", " ")
 
 
 def _method(value: str) -> str:
-    return style.look(value).label if value in plugins.names("algorithms") else _plain(value)
+    return style.plot_style(value).label if value in plugins.names("algorithms") else _plain(value)
 
 
 def _measure(value: str) -> str:

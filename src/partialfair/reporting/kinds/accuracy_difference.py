@@ -17,7 +17,7 @@ from partialfair.metrics.statistics.paired import Difference
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, models, panels
 
 COLUMNS = (
@@ -69,7 +69,7 @@ def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> di
     return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in found.items()}
 
 
-def lines(context: Context[Any]) -> list[dict[str, Any]]:
+def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
     """One line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
     found = []
     for experiment, dataset in panels(context):
@@ -119,9 +119,11 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
             lowest.tick_params(labelbottom=True)
     for row, other in enumerate(rows):
         axes[row][0].set_ylabel(
-            "\n".join(["minus", *textwrap.wrap(style.look(other).label, 16, break_long_words=False)])
+            "\n".join(["minus", *textwrap.wrap(style.plot_style(other).label, 16, break_long_words=False)])
         )
-    title = f"Accuracy of {style.look(focus(context)).label} minus that of each row's algorithm, percentage points"
+    title = (
+        f"Accuracy of {style.plot_style(focus(context)).label} minus that of each row's algorithm, percentage points"
+    )
     figure.suptitle(title, y=0.995)
     _legend(figure)
     figure.tight_layout(rect=(0, (0.55 if empty else 0.35) / size[1], 1, 1), h_pad=0.6, w_pad=0.6)
@@ -173,7 +175,7 @@ def table(context: Context[Any], _: list[Line]) -> Table:
     rows = []
     for experiment, dataset in panels(context):
         for other in others(context):
-            own = [cells.text(style.look(other).label)]
+            own = [cells.text(style.plot_style(other).label)]
             for scale in SCALES:
                 own += _summary(comparison(context, experiment, dataset, other, scale))
             rows.append(([cells.text(experiment), cells.text(style.dataset_title(dataset))], own))
@@ -197,4 +199,4 @@ def _summary(compared: Comparison) -> Sequence[Cell]:
     ]
 
 
-KIND = Kind.of(AccuracyDifference, COLUMNS, lines, draw=draw, table=table)
+KIND = ExhibitKind.from_lines(AccuracyDifference, COLUMNS, csv_lines, draw=draw, table=table)

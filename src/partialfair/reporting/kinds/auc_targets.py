@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.auc_points import COLUMNS, Point, lines, panels, points, title_of
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.auc_points import COLUMNS, Point, csv_lines, panels, points, title_of
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 
 
 def target_table(context: Context[Options], _: list[Line]) -> Table:
@@ -21,7 +21,7 @@ def target_table(context: Context[Options], _: list[Line]) -> Table:
         for name in dict.fromkeys(point.setting.algorithm for point in found):
             own = {point.setting.kappa: point for point in found if point.setting.algorithm == name}
             line = [_cell(own, own.get(math.inf), kappa) for kappa in kappas]
-            rows.append(([cells.text(title_of(context, *panel))], [cells.text(style.look(name).label), *line]))
+            rows.append(([cells.text(title_of(context, *panel))], [cells.text(style.plot_style(name).label), *line]))
     return cells.blocks([], ["panel", "method", *(f"κ = {kappa:g}" for kappa in kappas)], rows)
 
 
@@ -37,4 +37,4 @@ def _cell(own: Mapping[float, Point], start: Point | None, kappa: float) -> Cell
     return Cell(f"{auc:.4f} / {gap:.3f}{mark}", "number", note)
 
 
-KIND = Kind.of(Options, COLUMNS, lines, table=target_table)
+KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=target_table)

@@ -11,8 +11,8 @@ from partialfair.metrics import get
 from partialfair.metrics.statistics.frontier import COVERED, fairness_at
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.canvas import Curve, Panel
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.reporting.kinds import mean_std_table
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import run_scores
@@ -250,10 +250,10 @@ def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
         f"{canvas.BARS} Hollow: no model within a standard error of {name}'s accuracy on "
         "validation rows. Accuracies on test rows, shown here, still differ; claims are tested at equal ones."
     )
-    return canvas.figure([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
+    return canvas.draw_panels([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
 
 
-def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> Panel:
+def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> PlotPanel:
     """Dots of one quantity: a group per value of the column ``group``, a line of it per algorithm."""
 
     def finish(axis: Any) -> None:
@@ -261,13 +261,13 @@ def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> P
         algorithms = list(dict.fromkeys(a for a in (line["algorithm"] for line in found) if a != "unconstrained"))
         height = 0.82 / max(len(algorithms), 1)
         for line in (line for line in found if not math.isnan(line[name])):
-            place, look = groups.index(line[group]), style.look(line["algorithm"], algorithms)
+            place, look = groups.index(line[group]), style.plot_style(line["algorithm"], algorithms)
             if line["algorithm"] == "unconstrained":
                 mark = {"color": look.colour, "lw": 1.3, "zorder": 5, "label": look.label}
                 axis.vlines(line[name], place - 0.44, place + 0.44, **mark)
                 continue
             at = place + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
-            ends = canvas.lengths(line, name) if f"{name}_low" in line else None
+            ends = canvas.bar_lengths(line, name) if f"{name}_low" in line else None
             dot = {"fmt": look.marker, "color": look.colour, "ms": 5, "elinewidth": 1.1, "capsize": 0, "zorder": 3}
             dot |= {"label": look.label} if line.get("matched", 1) else {"mfc": "white", "ms": 7}
             axis.errorbar(line[name], at, xerr=ends, **dot)
@@ -283,7 +283,7 @@ def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> P
         axis.grid(axis="y", visible=False)
         axis.locator_params(axis="x", nbins=4)
 
-    return Panel([Curve([], [], {})] if found else [], {}, finish=finish)
+    return PlotPanel([PlotCurve([], [], {})] if found else [], {}, finish=finish)
 
 
 OPEN = {
@@ -326,11 +326,11 @@ def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
         for split in SPLITS
     ]
     note = "Bars: 95% t-intervals of the mean over runs."
-    return canvas.figure([row], (9.4, 5.8), {"sharex": True}, columns=4, note=note)
+    return canvas.draw_panels([row], (9.4, 5.8), {"sharex": True}, columns=4, note=note)
 
 
 KIND = {
-    "intervals": Kind.of(IntervalBars, INTERVAL_COLUMNS, interval_lines, draw=draw_intervals),
-    "metrics": Kind.of(MetricBars, METRIC_COLUMNS, metric_lines, draw=draw_metrics),
+    "intervals": ExhibitKind.from_lines(IntervalBars, INTERVAL_COLUMNS, interval_lines, draw=draw_intervals),
+    "metrics": ExhibitKind.from_lines(MetricBars, METRIC_COLUMNS, metric_lines, draw=draw_metrics),
 }
 """By source: accuracy and fairness on intervals, several metrics on two splits."""

@@ -6,7 +6,7 @@ from typing import Any
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import central, forest, matrix, specification, style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts import scorecard, standing
 from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
 from partialfair.verdicts.lookups import is_here
@@ -17,7 +17,7 @@ class Claims(Options):
     """What an entry takes: the claims are those of the paper of its experiments."""
 
 
-def lines(context: Context[Any]) -> list[Line]:
+def csv_lines(context: Context[Any]) -> list[Line]:
     """One line per comparison, as in the scorecard."""
     found = scorecard.of_claims(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
@@ -85,11 +85,11 @@ def _p_value(p: float) -> Cell:
 
 
 KIND = {
-    "lines": Kind.of(Claims, COLUMNS, lines, table=table),
-    "forest": Kind.of(forest.Forest, central.COLUMNS, central.lines, draw=forest.draw),
-    "matrix": Kind.of(matrix.Matrix, central.COLUMNS, central.lines, draw=matrix.draw),
-    "specification": Kind.of(
-        specification.Specification, specification.COLUMNS, specification.lines, draw=specification.draw
+    "lines": ExhibitKind.from_lines(Claims, COLUMNS, csv_lines, table=table),
+    "forest": ExhibitKind.from_lines(forest.Forest, central.COLUMNS, central.csv_lines, draw=forest.draw),
+    "matrix": ExhibitKind.from_lines(matrix.Matrix, central.COLUMNS, central.csv_lines, draw=matrix.draw),
+    "specification": ExhibitKind.from_lines(
+        specification.Specification, specification.COLUMNS, specification.csv_lines, draw=specification.draw
     ),
 }
 """By source: all lines as a table, central comparisons with leads or with letters, one comparison by reading."""

@@ -22,7 +22,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Options
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.files import read_json
 from partialfair.tables.intervals import Interval, format_interval
@@ -68,7 +68,7 @@ def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
     return {name: float(value()) for name, value in values.items()}
 
 
-def model_lines(context: Context[Options]) -> list[dict[str, Any]]:
+def csv_lines(context: Context[Options]) -> list[dict[str, Any]]:
     """One line per run and metric: ``COLUMNS``. Runs without a model have none."""
     lines: list[dict[str, Any]] = []
     for experiment in context.experiments:
@@ -165,7 +165,7 @@ def _mean(lines: list[dict[str, Any]]) -> dict[str, Any]:
 def claims(context: Context[Options]) -> list[dict[str, Any]]:
     """Lines of the scorecard: questions of ours, whose answer is known."""
     lines = []
-    for (experiment, algorithm, kappa), by_metric in _summaries(model_lines(context)):
+    for (experiment, algorithm, kappa), by_metric in _summaries(csv_lines(context)):
         run = context.config.experiment(experiment)
         for metric, found in by_metric.items():
             estimate: Estimate = found["measured"]
@@ -184,7 +184,7 @@ def claims(context: Context[Options]) -> list[dict[str, Any]]:
 def _table(_: Context[Options], found: list[dict[str, Any]]) -> Table:
     rows: list[tuple[list[Cell], list[Cell]]] = []
     for (_experiment, algorithm, kappa), by_metric in _summaries(found):
-        shared = [cells.text(style.look(algorithm).label), Cell(style.kappa_symbol(kappa))]
+        shared = [cells.text(style.plot_style(algorithm).label), Cell(style.kappa_symbol(kappa))]
         for metric in METRICS:
             own = by_metric[metric]
             row = [cells.text(metric), cells.published(own["closed_form"]), cells.published(own["expected"])]
@@ -195,4 +195,4 @@ def _table(_: Context[Options], found: list[dict[str, Any]]) -> Table:
     return cells.blocks([], columns, rows)
 
 
-KIND = Kind.of(Options, COLUMNS, model_lines, table=_table, claims=claims)
+KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=_table, claims=claims)

@@ -8,7 +8,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts.results import Setting
 
@@ -22,7 +22,7 @@ COLUMNS = (
 QUALITIES = ("accuracy", "auc")
 
 
-def family_lines(context: Context[Options]) -> list[Line]:
+def csv_lines(context: Context[Options]) -> list[Line]:
     """One line per trained setting: ``COLUMNS``.
 
     Violations on the training rows, excess over the tolerance and so at most 0 where the constraint holds, are the
@@ -81,7 +81,7 @@ def table(_: Context[Options], lines: list[Line]) -> Table:
 def _row(line: Line) -> tuple[list[Cell], list[Cell]]:
     title = str(plugins.load("constraints", line["constraint"]).TITLE)
     what = (title, line["loss"], line["surrogate"], style.dataset_title(line["dataset"]), line["interval"])
-    own = [cells.text(style.look(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
+    own = [cells.text(style.plot_style(line["algorithm"]).label), Cell(style.kappa_symbol(line["kappa"]))]
     own += [_excess(line[name]) for name in ("surrogate_violation", "true_violation")]
     own.append(cells.text(line["metric"]))
     return [cells.text(text) for text in what], own + [cells.mean(line, name) for name in ("violation", *QUALITIES)]
@@ -91,4 +91,4 @@ def _excess(value: float) -> Cell:
     return Cell("–", "none") if math.isnan(value) else Cell(f"{value:.4f}")
 
 
-KIND = Kind.of(Options, COLUMNS, family_lines, table=table)
+KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=table)

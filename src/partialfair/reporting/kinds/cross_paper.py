@@ -19,8 +19,8 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import canvas, style
-from partialfair.reporting.canvas import Curve, Panel
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.canvas import PlotCurve, PlotPanel
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts import benchmark
 from partialfair.verdicts.benchmark import Method
 
@@ -41,10 +41,10 @@ class CrossPaper(Options):
     same_rows: dict[str, str] = Field({}, description="datasets that hold the rows of another one, and count as it")
 
 
-Shown = Context[CrossPaper]
+CrossPaperContext = Context[CrossPaper]
 
 
-def paper_of(context: Shown, algorithm: str) -> str:
+def paper_of(context: CrossPaperContext, algorithm: str) -> str:
     """Short name of the paper an algorithm comes from, by the option ``papers``."""
     for title, names in context.options.papers.items():
         if algorithm in names:
@@ -52,7 +52,7 @@ def paper_of(context: Shown, algorithm: str) -> str:
     return ""
 
 
-def methods(context: Shown, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
+def methods(context: CrossPaperContext, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
     """All methods by dataset and algorithm."""
     return {
         dataset: {a: benchmark.method(context, experiment, dataset, a, tolerance) for a in run.algorithms}
@@ -60,7 +60,7 @@ def methods(context: Shown, experiment: str, tolerance: float) -> dict[str, dict
     }
 
 
-def lines(context: Shown) -> list[Line]:
+def csv_lines(context: CrossPaperContext) -> list[Line]:
     """One line per experiment, tolerance, dataset and algorithm, and before them one for all datasets: ``COLUMNS``."""
     return [
         line
@@ -70,7 +70,7 @@ def lines(context: Shown) -> list[Line]:
     ]
 
 
-def _of_tolerance(context: Shown, experiment: str, tolerance: float) -> Iterator[Line]:
+def _of_tolerance(context: CrossPaperContext, experiment: str, tolerance: float) -> Iterator[Line]:
     found = methods(context, experiment, tolerance)
     constraint = context.config.experiment(experiment).constraint
     head: Line = {"experiment": experiment, "constraint": constraint, "tolerance": tolerance}
@@ -91,7 +91,7 @@ def _of_tolerance(context: Shown, experiment: str, tolerance: float) -> Iterator
             yield line | {"rank": rank} | _outcome(context, one)
 
 
-def _outcome(context: Shown, one: Method) -> Line:
+def _outcome(context: CrossPaperContext, one: Method) -> Line:
     """What came of a method on a dataset: test metrics, certificates, time; or why there is nothing."""
     if not one.applies:
         return {"status": "not run" if one.why_not == "not run" else "not applicable", "reason": one.why_not}
@@ -112,7 +112,7 @@ def _outcome(context: Shown, one: Method) -> Line:
 # --- figure --------------------------------------------------------------------------------------------------------
 
 
-def draw(context: Shown, found: list[Line]) -> Any:
+def draw(context: CrossPaperContext, found: list[Line]) -> Any:
     """Mean ranks with their intervals, a row of panels per constraint and a column per tolerance."""
     rows = []
     for experiment in context.experiments:
@@ -132,10 +132,10 @@ def draw(context: Shown, found: list[Line]) -> Any:
         "violation exceeds the tolerance by more than the sampling of test rows explains."
     )
     legend = {paper: _handle(colour) for paper, colour in colours(context, found).items()}
-    return canvas.figure(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)
+    return canvas.draw_panels(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)
 
 
-def colours(context: Shown, found: list[Line]) -> dict[str, str]:
+def colours(context: CrossPaperContext, found: list[Line]) -> dict[str, str]:
     """Colours of the papers that have a point."""
     names = {line["paper"] for line in found if line["dataset"] == ALL}
     both = zip(context.options.papers, itertools.cycle(style.PAPERS), strict=False)
@@ -154,12 +154,12 @@ def order(every: list[Line]) -> list[str]:
     return sorted(names, key=lambda name: float(np.mean([e["rank"] for e in every if e["algorithm"] == name])))
 
 
-def _panel(context: Shown, found: list[Line], names: list[str]) -> Panel:
+def _panel(context: CrossPaperContext, found: list[Line], names: list[str]) -> PlotPanel:
     labels = {"ylim": (len(names) - 0.4, -0.6), "xlim": (0.5, len(names) + 0.5)} if names else {}
     shown = colours(context, found)
 
     def finish(axis: Any) -> None:
-        axis.set_yticks(range(len(names)), [style.look(name).label for name in names])
+        axis.set_yticks(range(len(names)), [style.plot_style(name).label for name in names])
         axis.tick_params(axis="y", length=0)
         axis.xaxis.get_major_locator().set_params(integer=True)
 
@@ -167,7 +167,7 @@ def _panel(context: Shown, found: list[Line], names: list[str]) -> Panel:
         _point(_inside(line, len(names)), names.index(line["algorithm"]), shown.get(line["paper"], style.INK))
         for line in found
     ]
-    return Panel(curves, labels, "not run", finish)
+    return PlotPanel(curves, labels, "not run", finish)
 
 
 def _inside(line: Line, last: int) -> Line:
@@ -175,25 +175,25 @@ def _inside(line: Line, last: int) -> Line:
     return line | {"rank_low": max(line["rank_low"], 1.0), "rank_high": min(line["rank_high"], float(last))}
 
 
-def _point(line: Line, place: int, colour: str) -> Curve:
+def _point(line: Line, place: int, colour: str) -> PlotCurve:
     look = {
         "color": colour, "marker": "o", "ls": "", "ms": 4.5, "zorder": 3,
         "mfc": "white" if line["exceeds"] else colour, "elinewidth": 1.1,
     }  # fmt: skip
-    return Curve([line["rank"]], [place], look, {"xerr": canvas.lengths(line, "rank")})
+    return PlotCurve([line["rank"]], [place], look, {"xerr": canvas.bar_lengths(line, "rank")})
 
 
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
-def overview(context: Shown, experiment: str, found: list[Line]) -> Table:
+def overview(context: CrossPaperContext, experiment: str, found: list[Line]) -> Table:
     """One row per method: at each tolerance its rank, how often it exceeds it, and the accuracy that it gives up."""
     own = [line for line in found if line["experiment"] == experiment]
     every = [line for line in own if line["dataset"] == ALL]
     rows = []
     methods = order(every)
     for name in methods:
-        row = [cells.text(style.look(name).label), cells.text(paper_of(context, name))]
+        row = [cells.text(style.plot_style(name).label), cells.text(paper_of(context, name))]
         for tolerance in context.options.tolerances:
             at = [line for line in own if line["tolerance"] == tolerance]
             line = next((e for e in at if (e["dataset"], e["algorithm"]) == (ALL, name)), None)
@@ -227,7 +227,7 @@ def detail(found: list[Line]) -> Table:
     rows = [
         (
             [cells.text(style.dataset_title(line["dataset"]))],
-            [cells.text(style.look(line["algorithm"]).label), *_numbers(line, kinds)],
+            [cells.text(style.plot_style(line["algorithm"]).label), *_numbers(line, kinds)],
         )
         for line in found
         if line["dataset"] != ALL and line["status"] != "not applicable"
@@ -256,7 +256,7 @@ def _with_width(line: Line, key: str) -> str:
     return f"{line[key]:.4f}" + ("" if math.isnan(width) else f" ± {width:.4f}")
 
 
-def losses(context: Shown) -> Table:
+def losses(context: CrossPaperContext) -> Table:
     """The best of our own methods against the best of all others, dataset by dataset; both are picked on test rows."""
     rows: list[list[Cell]] = []
     breaks = set()
@@ -272,14 +272,14 @@ def losses(context: Shown) -> Table:
     return Table([("", len(columns))], columns, rows, frozenset(breaks))
 
 
-def _against(context: Shown, of: Mapping[str, Method]) -> list[Cell]:
+def _against(context: CrossPaperContext, of: Mapping[str, Method]) -> list[Cell]:
     """Names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
     own = context.options.own
     sides = [benchmark.best(of, own), benchmark.best(of, [name for name in of if name not in own])]
     if None in sides:
         return []
     pair = [of[str(name)] for name in sides]
-    names = [cells.text(style.look(str(name)).label) for name in sides]
+    names = [cells.text(style.plot_style(str(name)).label) for name in sides]
     exceeds = [any(p.exceeds for p in one.picked.values()) for one in pair]
     if exceeds[0] != exceeds[1]:
         who, kind = ("ours exceeds the tolerance", "bad") if exceeds[0] else ("the other exceeds the tolerance", "good")
@@ -297,9 +297,9 @@ def answer(experiment_lines: list[Line], title: str, tolerance: float) -> str:
         return f"{title} within {tolerance:g}: not run."
     first, rest = every[0], every[1:]
     near = [e for e in rest if not e["rank_low"] > first["rank"]]
-    name = style.look(first["algorithm"]).label
+    name = style.plot_style(first["algorithm"]).label
     text = f"{title} within {tolerance:g}: {name} has the smallest mean rank, {first['rank']:.1f}"
-    labels = ", ".join(style.look(e["algorithm"]).label for e in near)
+    labels = ", ".join(style.plot_style(e["algorithm"]).label for e in near)
     if not near:
         return f"{text}; the 95% intervals of all others lie above it."
     return f"{text}; the 95% intervals of these reach down to it: {labels}."
@@ -310,12 +310,12 @@ def not_applicable(found: list[Line]) -> dict[str, list[str]]:
     reasons: dict[str, dict[str, None]] = {}
     for line in found:
         if line.get("status") == "not applicable":
-            name = f"{style.look(line['algorithm']).label} ({line['paper']})"
+            name = f"{style.plot_style(line['algorithm']).label} ({line['paper']})"
             reasons.setdefault(line["reason"], {})[name] = None
     return {reason: list(names) for reason, names in reasons.items()}
 
 
-def answers(context: Shown, found: list[Line]) -> str:
+def answers(context: CrossPaperContext, found: list[Line]) -> str:
     """The answer per constraint and tolerance."""
     parts = []
     for experiment in context.experiments:
@@ -325,18 +325,18 @@ def answers(context: Shown, found: list[Line]) -> str:
     return "\n".join(parts)
 
 
-def body(context: Shown, found: list[Line]) -> str:
+def body(context: CrossPaperContext, found: list[Line]) -> str:
     """The answers, and all tables."""
     return f"{answers(context, found)}\n{tables(context, found)}"
 
 
-def fragment(context: Shown) -> str:
+def fragment(context: CrossPaperContext) -> str:
     """The answers before the figure, the tables after it."""
-    found = lines(context)
-    return f"{answers(context, found)}\n{canvas.inline(context)}\n{tables(context, found)}"
+    found = csv_lines(context)
+    return f"{answers(context, found)}\n{canvas.inline_figure(context)}\n{tables(context, found)}"
 
 
-def tables(context: Shown, found: list[Line]) -> str:
+def tables(context: CrossPaperContext, found: list[Line]) -> str:
     """The overview per constraint, our losses, the details, and which algorithms do not apply and why."""
     parts = [cells.html(overview(context, experiment, found)) for experiment in context.experiments]
     parts += ["<h3>Our own methods against the best of the others</h3>", cells.html(losses(context))]
@@ -350,4 +350,4 @@ def tables(context: Shown, found: list[Line]) -> str:
     return "\n".join(parts)
 
 
-KIND = replace(Kind.of(CrossPaper, COLUMNS, lines, draw=draw, table=body), fragment=fragment)
+KIND = replace(ExhibitKind.from_lines(CrossPaper, COLUMNS, csv_lines, draw=draw, table=body), fragment=fragment)

@@ -11,7 +11,7 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts import scorecard
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.lookups import is_here
@@ -56,9 +56,9 @@ def _count(compared: dict[str, Any]) -> Cell:
     return Cell(f"{compared['reproduced']:.0f}", cells.verdict_kind(compared["verdict"]), compared["note"])
 
 
-def lines(context: Context[Any]) -> list[Line]:
+def csv_lines(context: Context[Any]) -> list[Line]:
     """One line per published number: ``COLUMNS``."""
     return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 
-KIND = Kind.of(Options, COLUMNS, lines, table=table, reproduce=reproduce, needs_results=False)
+KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=table, reproduce=reproduce, needs_results=False)

@@ -9,7 +9,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts import error_bound
 from partialfair.verdicts.error_bound import Parts
 from partialfair.verdicts.results import Setting
@@ -24,10 +24,10 @@ class ErrorBound(Options):
     algorithm: str = Field(description="whose models are looked at; they have a threshold per rank of the grid")
 
 
-Shown = Context[ErrorBound]
+ErrorBoundContext = Context[ErrorBound]
 
 
-def lines(context: Shown) -> list[Line]:
+def csv_lines(context: ErrorBoundContext) -> list[Line]:
     """One line per dataset and kappa, means over seeds: ``COLUMNS``."""
     found = []
     for experiment in context.experiments:
@@ -37,14 +37,14 @@ def lines(context: Shown) -> list[Line]:
     return found
 
 
-def _line(context: Shown, setting: Setting) -> Line:
+def _line(context: ErrorBoundContext, setting: Setting) -> Line:
     seeds = context.config.seeds(setting.experiment)
     runs = [asdict(one) for seed in seeds if (one := error_bound.of_run(context, setting, seed)) is not None]
     means: dict[str, Any] = {name: t_interval([run[name] for run in runs]).mean for name in (runs[0] if runs else ())}
     return setting._asdict() | {"n_seeds": len(runs)} | means
 
 
-def table(_: Shown, found: list[Line]) -> Table:
+def table(_: ErrorBoundContext, found: list[Line]) -> Table:
     """A pair of columns per part: what was measured, and what the theorem says."""
     rows = []
     for line in found:
@@ -68,4 +68,4 @@ def _cell(line: Line, name: str, measured: float | None = None) -> Cell:
     return Cell(f"{value:.3f}", "none" if value >= 1 else "number", "says nothing" if value >= 1 else "")
 
 
-KIND = Kind.of(ErrorBound, COLUMNS, lines, table=table)
+KIND = ExhibitKind.from_lines(ErrorBound, COLUMNS, csv_lines, table=table)

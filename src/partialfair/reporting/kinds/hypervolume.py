@@ -13,7 +13,7 @@ from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
 from partialfair.verdicts.hypervolumes import panel, rank_test_of
 
@@ -31,18 +31,18 @@ class Hypervolume(Options):
     reference_accuracy: dict[str, float] = Field({}, description="of the reference point, by dataset; else the lowest")
 
 
-Shown = Context[Hypervolume]
+HypervolumeContext = Context[Hypervolume]
 GAPS = {"absolute": "as in the published numbers", "relative": "by the definition"}
 """What a row calls its scale."""
 
 
-def _compared(context: Shown) -> list[str]:
+def _compared(context: HypervolumeContext) -> list[str]:
     """The algorithms that the entry names, or all of them, in the order of the grid."""
     chosen = context.options.algorithms
     return [name for name in algorithms_of(context) if chosen is None or name in chosen]
 
 
-def lines(context: Shown) -> list[Line]:
+def csv_lines(context: HypervolumeContext) -> list[Line]:
     """One line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
     names, control = _compared(context), context.options.algorithm
     result: list[Line] = []
@@ -74,7 +74,7 @@ def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> 
     return paired_difference(one, two, level)
 
 
-def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
+def table(context: HypervolumeContext, shown: Sequence[Mapping[str, Any]]) -> Table:
     """Hypervolumes, times 1000, one row per constraint, dataset and scale of the gap."""
     names = _compared(context)
     found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
@@ -87,7 +87,7 @@ def table(context: Shown, shown: Sequence[Mapping[str, Any]]) -> Table:
             best = max((e.get("hypervolume", -math.inf) for e in entries), default=-math.inf)
             volumes = [_volume(entry, best) for entry in entries]
             rows.append((shared, [cells.text(GAPS[scale]), _reference(entries), *volumes]))
-    labels = [style.look(name).label for name in names]
+    labels = [style.plot_style(name).label for name in names]
     return cells.blocks([], ["constraint", "dataset", "gap", "reference point", *labels], rows)
 
 
@@ -109,28 +109,29 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
     return Cell(f"{1000 * entry['hypervolume']:.2f}{half}", kind, note)
 
 
-def summary(context: Shown) -> str:
+def summary(context: HypervolumeContext) -> str:
     """The rank test in one sentence."""
     names, control = _compared(context), context.options.algorithm
     found = rank_test_of(context, context.experiments, control, names)
     if found.reason:
         return f"No rank test: {found.reason}."
     ranks = ", ".join(
-        f"{style.look(n).label} {rank:.2f}" for n, rank in sorted(found.mean_ranks.items(), key=lambda i: i[1])
+        f"{style.plot_style(n).label} {rank:.2f}" for n, rank in sorted(found.mean_ranks.items(), key=lambda i: i[1])
     )
-    against = ", ".join(f"{style.look(name).label} p = {p:.3g}" for name, p in found.post_hoc.items())
+    against = ", ".join(f"{style.plot_style(name).label} p = {p:.3g}" for name, p in found.post_hoc.items())
+    label = style.plot_style(control).label
     text = (
         f"Mean ranks over {found.blocks} pairs of dataset and constraint (1 is best): {ranks}. Friedman's test: "
-        f"chi-square {found.statistic:.2f}, p = {found.p:.3g}. {style.look(control).label} against each, corrected by "
+        f"chi-square {found.statistic:.2f}, p = {found.p:.3g}. {label} against each, corrected by "
         f"Holm's method: {against}."
     )
-    left = ", ".join(style.look(name).label for name in found.left_out)
+    left = ", ".join(style.plot_style(name).label for name in found.left_out)
     return text + (f" Left out for missing runs: {left}." if left else "")
 
 
-def body(context: Shown, shown: list[Line]) -> str:
+def body(context: HypervolumeContext, shown: list[Line]) -> str:
     """The rank test in one sentence, and the table."""
     return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, shown))
 
 
-KIND = Kind.of(Hypervolume, COLUMNS, lines, table=body)
+KIND = ExhibitKind.from_lines(Hypervolume, COLUMNS, csv_lines, table=body)

@@ -20,7 +20,7 @@ from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells, palette
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import canvas, style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.tables.intervals import Pairs
 from partialfair.verdicts import run_scores
 from partialfair.verdicts.lookups import is_here
@@ -74,7 +74,7 @@ def _used(context: Context[Any], dataset: str) -> tuple[float, float]:
     return _pairs(context, dataset)[0]
 
 
-def lines(context: Context[Any]) -> Iterator[dict[str, Any]]:
+def csv_lines(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """One line per dataset, seed, measure and candidate: ``COLUMNS``."""
     for dataset in datasets(context):
         used = _used(context, dataset)
@@ -105,7 +105,7 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
             axis = axes[row][column]
             axis.set_title(style.dataset_title(dataset))
             if measure not in found:
-                canvas.empty(axis, "not run")
+                canvas.write_reason(axis, "not run")
                 continue
             found[measure].plot(axis, _used(context, dataset))
             _readable(axis)
@@ -167,4 +167,4 @@ def _summary(found: list[Suggestion], used: Any, reason: str) -> list[Cell]:
     ]
 
 
-KIND = Kind.of(IntervalChoice, COLUMNS, lines, draw=draw, table=table)
+KIND = ExhibitKind.from_lines(IntervalChoice, COLUMNS, csv_lines, draw=draw, table=table)

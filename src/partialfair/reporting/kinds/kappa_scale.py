@@ -8,7 +8,7 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.reporting.kinds.pairs import setting_of
 from partialfair.verdicts.results import Setting, is_estimated
 
@@ -25,10 +25,10 @@ class KappaScale(Options):
     compare: list[str] = Field([], description="exhibits whose published fairness is held against the definition")
 
 
-Shown = Context[KappaScale]
+KappaScaleContext = Context[KappaScale]
 
 
-def model_lines(context: Shown) -> list[Line]:
+def csv_lines(context: KappaScaleContext) -> list[Line]:
     """One line per trained setting, with 1 - violation by both conventions."""
     known = _published_by_setting(context)
     lines = []
@@ -45,7 +45,7 @@ def model_lines(context: Shown) -> list[Line]:
     return lines
 
 
-def _published_by_setting(context: Shown) -> dict[Setting, float]:
+def _published_by_setting(context: KappaScaleContext) -> dict[Setting, float]:
     """Published fairness of the settings, from the exhibits the option ``compare`` names."""
     found: dict[Setting, float] = {}
     for name in context.options.compare:
@@ -82,7 +82,10 @@ def summary(lines: list[Line]) -> str:
 def _table(lines: list[Line]) -> Table:
     rows = []
     for line in lines:
-        own = [cells.text(style.look(line["algorithm"]).label), Cell(style.parameter(line["algorithm"], line["kappa"]))]
+        own = [
+            cells.text(style.plot_style(line["algorithm"]).label),
+            Cell(style.parameter(line["algorithm"], line["kappa"])),
+        ]
         for name in ("accuracy", "absolute", "relative"):
             cell = cells.mean(line, name)
             own.append(replace(cell, kind="best") if line["nearer"] == name else cell)
@@ -93,9 +96,9 @@ def _table(lines: list[Line]) -> Table:
     return cells.blocks(groups, columns, rows)
 
 
-def table(_: Shown, lines: list[Line]) -> str:
+def table(_: KappaScaleContext, lines: list[Line]) -> str:
     """A sentence that sums the finding up, and the table below it."""
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 
-KIND = Kind.of(KappaScale, COLUMNS, model_lines, table=table)
+KIND = ExhibitKind.from_lines(KappaScale, COLUMNS, csv_lines, table=table)

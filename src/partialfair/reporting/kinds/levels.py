@@ -12,18 +12,18 @@ import numpy as np
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.reporting.kinds.pairs import COLUMNS, not_in_pair, outcome_of, pair_line, side_cells
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, is_estimated
 
 
-class Levels(Options):
+class LevelPairs(Options):
     """Published levels of fairness, each beside the run that comes nearest."""
 
 
-Shown = Context[Levels]
+LevelPairsContext = Context[LevelPairs]
 MATCH_ON = "validation"  # test rows do not choose what is shown
 
 
@@ -43,7 +43,7 @@ def assign(published: Sequence[float], found: Sequence[float]) -> list[int | Non
     return places
 
 
-def candidates(context: Shown, row: Published) -> list[Setting]:
+def candidates(context: LevelPairsContext, row: Published) -> list[Setting]:
     """Settings with results that may stand for a published number: those of the first experiment that has any."""
     for name in context.experiments:
         run = context.config.experiment(name).runs.get(row.dataset)
@@ -55,7 +55,7 @@ def candidates(context: Shown, row: Published) -> list[Setting]:
     return []
 
 
-def setting_of(context: Shown, row: Published) -> Setting | None:
+def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
     """Return the run that stands for a published number: that of the nearest fairness on validation rows."""
     found = candidates(context, row)
     if row.unconstrained or not found:
@@ -75,7 +75,7 @@ def setting_of(context: Shown, row: Published) -> Setting | None:
     return None if place is None else found[usable[place]]
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
+def reproduce(context: LevelPairsContext, row: Published) -> Outcome:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
@@ -85,14 +85,14 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     return replace(found, source=found.source + nearest)
 
 
-def _why_none(context: Shown, row: Published) -> str:
+def _why_none(context: LevelPairsContext, row: Published) -> str:
     where = ", ".join(context.experiments)
     if candidates(context, row):
         return f"{where} has fewer runs of {row.algorithm} on {row.dataset} than there are published levels"
     return f"no run of {row.algorithm} on {row.dataset} in {where} has a result"
 
 
-def lines(context: Shown) -> Iterator[Line]:
+def csv_lines(context: LevelPairsContext) -> Iterator[Line]:
     """One line per published number: the columns of the other tables of pairs, and whose run stands for it."""
     for row in context.published:
         setting = setting_of(context, row)
@@ -100,18 +100,18 @@ def lines(context: Shown) -> Iterator[Line]:
         yield pair_line(context, row, setting, reproduce) | {"run_algorithm": own}
 
 
-def table(_: Shown, found: list[Line]) -> Table:
+def table(_: LevelPairsContext, found: list[Line]) -> Table:
     """Lay the pairs out with one line per method and level."""
     rows, found = [], [line for line in found if line["in_pair"]]
     for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in found):
         own = [e for e in found if (e["algorithm"], e["setting"]) == (algorithm, setting)]
         pair = [next((e for e in own if (e["metric"] == "accuracy") == right), None) for right in (False, True)]
         level = {"unconstrained": "–"}.get(setting, setting.replace("row=", "level "))
-        run_of = own[0]["run_algorithm"] and style.look(own[0]["run_algorithm"]).label
-        head = [cells.text(style.look(algorithm).label)]
+        run_of = own[0]["run_algorithm"] and style.plot_style(own[0]["run_algorithm"]).label
+        head = [cells.text(style.plot_style(algorithm).label)]
         rows.append((head, [cells.text(level), cells.text(run_of), *side_cells(*pair)]))
     inner = ["κ", "fairness published", "fairness ours", "accuracy published", "accuracy ours"]
     return cells.blocks([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows)
 
 
-KIND = Kind.of(Levels, (*COLUMNS, "run_algorithm"), lines, table=table, reproduce=reproduce)
+KIND = ExhibitKind.from_lines(LevelPairs, (*COLUMNS, "run_algorithm"), csv_lines, table=table, reproduce=reproduce)

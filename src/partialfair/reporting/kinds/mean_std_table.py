@@ -12,7 +12,7 @@ from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import runs, style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import run_scores, scorecard, setting_parts
 from partialfair.verdicts.evidence import Outcome
@@ -51,7 +51,7 @@ class MeanStdTable(Options):
         return value
 
 
-Shown = Context[MeanStdTable]
+MeanStdTableContext = Context[MeanStdTable]
 
 
 def stated(row: Published) -> tuple[str, str, float | None]:
@@ -88,7 +88,7 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
     return None, f"{runs_at}; state the number's own in its setting, as in kappa={own[0].kappa:g}"
 
 
-def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
+def band(context: MeanStdTableContext, row: Published, spread: float | None) -> tuple[float, float]:
     """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two such means.
 
     For a standard deviation, the range that its ratio to another one has in 99 of 100 cases where both are the same.
@@ -105,7 +105,7 @@ def band(context: Shown, row: Published, spread: float | None) -> tuple[float, f
     return row.value - width, row.value + width
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
+def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
     """Mean, or standard deviation, over the runs of the number's method."""
     setting, reason = setting_of(context, row)
     if setting is None:
@@ -127,7 +127,7 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
 
 
-def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | None:
+def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
     """The lowest and highest standard deviation over n runs that differs from the published one by chance alone."""
     if n < 2:
         return None
@@ -135,7 +135,7 @@ def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | Non
     return row.value * low, row.value * high
 
 
-def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, float]:
+def _of_others(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
     """What the other methods of the same dataset got: if one of them agrees as well, the number has no power."""
     split, statistic, _ = stated(row)
     every = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
@@ -144,7 +144,7 @@ def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, fl
     for other in every:
         estimate, spread = run_scores.mean_and_spread(context, other, row.metric, split)
         at = f" at {other.kappa:.3g}" if counts[other.algorithm] > 1 else ""
-        found[style.look(other.algorithm).label + at] = spread if statistic == "std" else estimate.mean
+        found[style.plot_style(other.algorithm).label + at] = spread if statistic == "std" else estimate.mean
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -157,13 +157,13 @@ def place_of(context: Context[Any], row: Published) -> Place:
     return setting_of(context, row)[0], row.metric, split, statistic
 
 
-def _spread(context: Shown, row: Published, setting: Setting) -> float | None:
+def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> float | None:
     """The published standard deviation that stands beside a published mean."""
     place = (setting, row.metric, stated(row)[0], "std")
     return next((other.value for other in context.published if place_of(context, other) == place), None)
 
 
-def lines(context: Shown) -> list[Line]:
+def csv_lines(context: MeanStdTableContext) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
     known = {place_of(context, row): row for row in context.published}
     found = []
@@ -193,12 +193,12 @@ def _with_best(found: list[Line]) -> list[Line]:
     return found
 
 
-def tables(context: Shown, found: Sequence[Line]) -> list[Table]:
+def tables(context: MeanStdTableContext, found: Sequence[Line]) -> list[Table]:
     """One table per split."""
     return [_table(context, split, [line for line in found if line["split"] == split]) for split in SPLITS]
 
 
-def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
+def _table(context: MeanStdTableContext, split: str, found: Sequence[Line]) -> Table:
     metrics = context.options.metrics
     rows: list[list[Cell]] = []
     breaks, previous = set(), ""
@@ -209,7 +209,10 @@ def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
         if title != previous:
             breaks.add(len(rows))
         count = max(line["n_runs"] for line in own.values())
-        head = [Cell(title if title != previous else "", "text wrap"), cells.text(style.look(setting.algorithm).label)]
+        head = [
+            Cell(title if title != previous else "", "text wrap"),
+            cells.text(style.plot_style(setting.algorithm).label),
+        ]
         head += [Cell(style.kappa_symbol(setting.kappa))] if kappas else []
         rows.append([*head, Cell(str(count)), *(_cell(own[metric]) for metric in metrics)])
         if any("published_mean" in line for line in own.values()):
@@ -228,7 +231,7 @@ def has_several_kappas(found: Sequence[Line]) -> bool:
     return len({setting[:3] for setting in settings}) < len(settings)
 
 
-def _title(context: Shown, setting: Setting) -> str:
+def _title(context: MeanStdTableContext, setting: Setting) -> str:
     """The experiment's title, and the dataset where it has several."""
     experiment = context.config.experiment(setting.experiment)
     return (
@@ -258,9 +261,11 @@ def _published(line: Line) -> Cell:
     return Cell(f"{line['published_mean']:.4f}{spread}", "published")
 
 
-def body(context: Shown, found: Sequence[Line]) -> str:
+def body(context: MeanStdTableContext, found: Sequence[Line]) -> str:
     """All tables as HTML."""
     return "\n".join(cells.html(table) for table in tables(context, found))
 
 
-KIND = Kind.of(MeanStdTable, COLUMNS, lines, table=body, reproduce=reproduce, refuse=lambda _, row: stated(row))
+KIND = ExhibitKind.from_lines(
+    MeanStdTable, COLUMNS, csv_lines, table=body, reproduce=reproduce, refuse=lambda _, row: stated(row)
+)

@@ -8,7 +8,7 @@ from pydantic import Field
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import nulls, scorecard, setting_parts
 from partialfair.verdicts.evidence import Evidence, Outcome
@@ -184,7 +184,7 @@ def _reproduced(line: Line) -> Cell:
     return cells.mean(line, "reproduced", "half_width", line["verdict"])
 
 
-def lines(context: Context[Pairs]) -> list[Line]:
+def csv_lines(context: Context[Pairs]) -> list[Line]:
     """Lines with their ``side`` and ``label``, in the table's order."""
     found, order = [], {}
     datasets = list(dict.fromkeys(row.dataset for row in context.published))
@@ -231,4 +231,4 @@ def refuse(evidence: Evidence[Pairs], row: Published) -> None:
     _side_and_label(evidence.options.sides, row)
 
 
-KIND = Kind.of(Pairs, COLUMNS, lines, table=table, reproduce=reproduce, refuse=refuse)
+KIND = ExhibitKind.from_lines(Pairs, COLUMNS, csv_lines, table=table, reproduce=reproduce, refuse=refuse)

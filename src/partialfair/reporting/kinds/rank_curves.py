@@ -10,7 +10,7 @@ from pydantic import Field
 
 from partialfair.metrics.ranks import count_above
 from partialfair.reporting import canvas, runs, style
-from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Options
 from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
@@ -55,7 +55,7 @@ def _seeds(context: Context[RankCurves]) -> list[int]:
     return [*(seed for seed in context.config.seeds(context.experiments[0]) if seed != named), named]
 
 
-def curve_points(context: Context[Any]) -> list[dict[str, Any]]:
+def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
     """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
     return [point for panel in settings(context).values() for one in panel for point in _panel_points(context, one)]
 
@@ -90,7 +90,7 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
             axis.set_xlabel(f"share above θ: {names[0]}")
         line_of_axes[0].set_ylabel(f"share above θ: {names[1]}")
     named = f"Bold: seed {_seeds(context)[-1]}, whose gap the title says; thin: the other seeds."
-    canvas.below(figure, axes, note=f"{named} Between the red lines: ranks in I. Dashed: both groups alike.")
+    canvas.add_legend(figure, axes, note=f"{named} Between the red lines: ranks in I. Dashed: both groups alike.")
     return figure
 
 
@@ -104,7 +104,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
     """Draw one panel: curves of all seeds, the diagonal, and I on both axes."""
     drawn = [p for p in points if "rank_1" in p]
     if not drawn:
-        canvas.empty(axis, points[0]["note"] if points else "not run")
+        canvas.write_reason(axis, points[0]["note"] if points else "not run")
         return
     axis.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=2)
     for low, high in style.pairs_of(interval):
@@ -115,7 +115,7 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
             axis.axhline(end, color=style.INSIDE, lw=0.9, zorder=1)
     for seed in dict.fromkeys(p["seed"] for p in drawn):
         own = [p for p in drawn if p["seed"] == seed]
-        look = style.look(own[0]["algorithm"])
+        look = style.plot_style(own[0]["algorithm"])
         thin = {"lw": 0.6, "alpha": style.faint(look.colour), "zorder": 3}
         weight = {"lw": 1.8, "zorder": 4} if own[0]["named_seed"] else thin
         axis.plot([p["rank_1"] for p in own], [p["rank_2"] for p in own], color=look.colour, **weight)
@@ -124,4 +124,4 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
     axis.set_yticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
 
 
-KIND = Kind.of(RankCurves, COLUMNS, curve_points, draw=_draw)
+KIND = ExhibitKind.from_lines(RankCurves, COLUMNS, csv_lines, draw=_draw)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from partialfair.errors import ConfigError
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.reporting.exhibit import Context, Kind, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Options
 from partialfair.reporting.regression_numbers import measured_time, seconds
 from partialfair.reporting.regression_points import SeriesOption, published_name, series, titles
 from partialfair.verdicts.evidence import Outcome
@@ -45,7 +45,7 @@ class RegressionTimes(Options):
 
 
 @dataclass(frozen=True)
-class Row:
+class TimeRow:
     """A row of the table on one dataset.
 
     Attributes:
@@ -59,13 +59,13 @@ class Row:
     spent: Mapping[int, np.ndarray]
 
 
-def rows(context: Context[RegressionTimes], dataset: str) -> list[Row]:
+def rows(context: Context[RegressionTimes], dataset: str) -> list[TimeRow]:
     """The rows of a dataset; a sum has the repetitions that all of its parts have.
 
     Raises:
         ConfigError: a sum names a series that the exhibit does not have.
     """
-    single = [Row(s.name, s.label, s.of(dataset), seconds(context, s, dataset)) for s in series(context)]
+    single = [TimeRow(s.name, s.label, s.of(dataset), seconds(context, s, dataset)) for s in series(context)]
     by_name = {row.name: row for row in single}
     sums = [(name, Sum.model_validate(option)) for name, option in (context.option("sums") or {}).items()]
     unknown = sorted({part for _, one in sums for part in one.of} - {*by_name})
@@ -74,14 +74,14 @@ def rows(context: Context[RegressionTimes], dataset: str) -> list[Row]:
     return [_sum(name, one.label, [by_name[part] for part in one.of]) for name, one in sums] + single
 
 
-def _sum(name: str, label: str, parts: Sequence[Row]) -> Row:
+def _sum(name: str, label: str, parts: Sequence[TimeRow]) -> TimeRow:
     """The sum of rows; where several have several times in a repetition, all pairs are added."""
     common = set.intersection(*({*part.spent} for part in parts))
     spent = {seed: reduce(np.add.outer, [part.spent[seed] for part in parts]).ravel() for seed in sorted(common)}
-    return Row(name, label, " + ".join(dict.fromkeys(part.where for part in parts)), spent)
+    return TimeRow(name, label, " + ".join(dict.fromkeys(part.where for part in parts)), spent)
 
 
-def lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
+def csv_lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
     """One line per row and dataset; ratios of means are to the first row."""
     printed = {(row.dataset, row.algorithm): row for row in context.published}
     out = []
@@ -108,7 +108,7 @@ def _datasets(context: Context[RegressionTimes]) -> list[str]:
     return [*(published_name(context, name) for name in trained), *(row.dataset for row in context.published)]
 
 
-def _all(row: Row) -> np.ndarray:
+def _all(row: TimeRow) -> np.ndarray:
     return np.concatenate([*row.spent.values()]) if row.spent else np.zeros(0)
 
 
@@ -150,4 +150,4 @@ def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
     return measured_time(context, one.spent, "processor time of another implementation on another machine", one.where)
 
 
-KIND = Kind.of(RegressionTimes, COLUMNS, lines, table=table, reproduce=reproduce)
+KIND = ExhibitKind.from_lines(RegressionTimes, COLUMNS, csv_lines, table=table, reproduce=reproduce)

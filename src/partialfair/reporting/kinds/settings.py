@@ -3,7 +3,7 @@
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
-from partialfair.reporting.exhibit import Context, Kind, Line, Options
+from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 from partialfair.verdicts import scorecard, stated
 from partialfair.verdicts.evidence import Outcome
 from partialfair.verdicts.published import Published
@@ -11,28 +11,28 @@ from partialfair.verdicts.published import Published
 COLUMNS = ("dataset", "algorithm", "setting", "split", "metric", "published", "here", "verdict", "note")
 
 
-class Settings(Options, stated.Places):
+class StatedSettings(Options, stated.Places):
     """Statements of a paper on data and settings, beside those in use here."""
 
 
-def reproduce(context: Context[Settings], row: Published) -> Outcome:
+def reproduce(context: Context[StatedSettings], row: Published) -> Outcome:
     """What is in use here for a stated number."""
     return stated.reproduce(context, row, context.options)
 
 
-def lines(context: Context[Settings]) -> list[Line]:
+def csv_lines(context: Context[StatedSettings]) -> list[Line]:
     """One line per stated number: ``COLUMNS``."""
     found = [scorecard.compare(context, row, reproduce) | {"split": row.split} for row in context.published]
     return [line | {"here": line.get("reproduced")} for line in found]
 
 
-def table(_: Context[Settings], found: list[Line]) -> Table:
+def table(_: Context[StatedSettings], found: list[Line]) -> Table:
     """Stated numbers in the paper's order."""
     rows = []
     for line in found:
         kind = cells.verdict_kind(line["verdict"])
         title = style.dataset_title(line["dataset"]) if line["dataset"] else ""
-        of = " ".join(filter(None, [title, line["algorithm"] and style.look(line["algorithm"]).label]))
+        of = " ".join(filter(None, [title, line["algorithm"] and style.plot_style(line["algorithm"]).label]))
         what = " ".join(filter(None, [line["metric"].replace("_", " "), line["split"]]))
         here = "–" if line["here"] is None else f"{line['here']:.6g}"
         head = [cells.text(of or "all"), cells.text(what), Cell(line["setting"], "text wrap")]
@@ -41,4 +41,4 @@ def table(_: Context[Settings], found: list[Line]) -> Table:
     return Table([], ["of", "what", "where stated", "published", "here", "verdict", "note"], rows)
 
 
-KIND = Kind.of(Settings, COLUMNS, lines, table=table, reproduce=reproduce, needs_results=False)
+KIND = ExhibitKind.from_lines(StatedSettings, COLUMNS, csv_lines, table=table, reproduce=reproduce, needs_results=False)

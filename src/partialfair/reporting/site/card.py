@@ -76,7 +76,9 @@ class Entry:
     @property
     def what(self) -> str:
         """What was compared, in words: dataset, method, the other side, setting, metric."""
-        own = style.look(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
+        own = (
+            style.plot_style(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
+        )
         against = f"against {_plain(self.against)}" if self.against else ""
         parts = (self.place, own, against, _plain(self.setting))
         return ", ".join(filter(None, (*parts, _plain(self.metric))))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from partialfair.plugins import names
 from partialfair.reporting import style
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.exhibits import Claim
+from partialfair.reporting.site.exhibits import TestedClaim
 
 _ELSEWHERE = re.compile(r" in (\w+)$")
 
@@ -22,12 +22,12 @@ class Outcomes:
         rows: a place, and for every column the comparisons that were made there.
     """
 
-    claim: Claim
+    claim: TestedClaim
     columns: list[str]
     rows: list[tuple[str, list[list[Entry]]]]
 
 
-def arranged(claim: Claim, titles: Mapping[str, str]) -> Outcomes:
+def arranged(claim: TestedClaim, titles: Mapping[str, str]) -> Outcomes:
     """Arrange the comparisons of a claim.
 
     Args:
@@ -53,7 +53,7 @@ def _place(entry: Entry) -> tuple[str, str, str]:
 
 def _words(entry: Entry, titles: Mapping[str, str]) -> list[str]:
     setting, algorithm = entry.setting, entry.algorithm
-    method = style.look(algorithm).label if algorithm in names("algorithms") else algorithm
+    method = style.plot_style(algorithm).label if algorithm in names("algorithms") else algorithm
     return [entry.place or "all", titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
 
 

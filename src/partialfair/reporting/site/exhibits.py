@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.reporting import canvas, words
 from partialfair.reporting.site import card
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.project import Project, Shown
+from partialfair.reporting.site.project import Project, SiteExhibit
 
 CLAIM = "claim"
 WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
@@ -30,7 +30,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 
 
 @dataclass(frozen=True)
-class Claim:
+class TestedClaim:
     """One statement with everything it was tested on.
 
     Attributes:
@@ -80,10 +80,10 @@ def html(project: Project, name: str, root: str = "../") -> str:
     )  # fmt: skip
 
 
-def figure(project: Project, shown: Shown) -> str:
+def figure(project: Project, shown: SiteExhibit) -> str:
     """Return the figure of an exhibit, with a description in words."""
     options = project.config.params.exhibits[shown.name].model_extra or {}
-    return canvas.drawn(shown.file("svg"), shown.title, words.of(project.config, options.get))
+    return canvas.figure_html(shown.file("svg"), shown.title, words.title_function(project.config, options.get))
 
 
 def caption(text: str) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def measured(entry: Entry) -> str:
     return f"{value:{sign}z.4g}{interval}"
 
 
-def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
+def provenance(project: Project, shown: SiteExhibit) -> list[tuple[str, str]]:
     """Return where an exhibit's numbers come from: (name, value) pairs."""
     parts = [project.root / "reports" / name / "runs.parquet" for name in shown.experiments]
     frames = [pd.read_parquet(path) for path in parts if path.is_file()]

@@ -15,7 +15,7 @@ from partialfair.grid.tidy import CERTIFICATES
 from partialfair.reporting import style
 from partialfair.reporting.site.card import TONES, Entry
 from partialfair.reporting.site.exhibits import WORST_FIRST, as_json, measured
-from partialfair.reporting.site.project import Project, Shown
+from partialfair.reporting.site.project import Project, SiteExhibit
 
 Column = dict[str, Any]
 """``number``: to the right; ``last``: sorted by the last number in it, not the first; ``facet``: with a list to choose
@@ -101,7 +101,7 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     page = project.page(entry)
     return [
         entry.outcome, entry.kind, entry.counts, project.short(entry.paper), entry.exhibit,
-        entry.place, style.look(entry.algorithm).label if entry.algorithm else "",
+        entry.place, style.plot_style(entry.algorithm).label if entry.algorithm else "",
         published if math.isfinite(published) else entry.published, measured(entry), entry.metric,
         entry.against.replace("_", " "),
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
@@ -135,7 +135,7 @@ def _part(row: Sequence[Any], *, later: bool) -> list[Any]:
     return [value for value, column in zip(row, RUNS, strict=True) if ("later" in column) == later]
 
 
-def _shows_traces(shown: Shown, experiment: str) -> bool:
+def _shows_traces(shown: SiteExhibit, experiment: str) -> bool:
     return shown.kind == "curves" and experiment in shown.experiments
 
 
@@ -174,7 +174,7 @@ def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     chosen = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
     made = [str(value)[:12] for value in group["git_revision"].dropna().unique()]
     return [
-        status.replace("_", " "), experiment, dataset.replace("_", " "), style.look(algorithm).label,
+        status.replace("_", " "), experiment, dataset.replace("_", " "), style.plot_style(algorithm).label,
         "none" if math.isinf(kappa) else f"{kappa:g}", f"{int(states.get('ok', 0))} of {len(group)}",
         _number(group["objective"].mean()), _number(group["max_violation"].max()), _certificate(group),
         _number(group["wall_seconds"].mean()), _number(group["peak_memory_mib"].max()), "\n".join(seeds),

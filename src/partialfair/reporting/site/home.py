@@ -22,7 +22,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
         root: relative address of the site's first page.
         standing: HTML that says which of the results are not of the present grid and code; empty if none.
     """
-    verdicts = [papers.Verdict.of(project, name) for name in project.papers]
+    verdicts = [papers.Verdict.of_paper(project, name) for name in project.papers]
     commit, date = project.revision
     template = cells.environment().get_template("site/home.html.j2")
     return str(
@@ -30,10 +30,15 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
-            questions=len({(e.paper, e.claim or papers.asked(e)) for e in project.entries if e.kind == "question"}),
+            questions=_count_questions(project),
             figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
         )
     )  # fmt: skip
+
+
+def _count_questions(project: Project) -> int:
+    questions = (entry for entry in project.entries if entry.kind == "question")
+    return len({(entry.paper, entry.claim or papers.question_of(entry)) for entry in questions})
 
 
 def lead(verdicts: list[papers.Verdict]) -> str:
@@ -76,8 +81,8 @@ def frontier(project: Project) -> str:
     names = list(dict.fromkeys(row["algorithm"] for row in rows))
     series = [
         {
-            "name": name, "label": style.look(name, names).label, "marker": style.look(name, names).marker,
-            "tone": f"var(--tone-{_tone(style.look(name, names).colour)})", "up": style.ascending(name),
+            "name": name, "label": style.plot_style(name, names).label, "marker": style.plot_style(name, names).marker,
+            "tone": f"var(--tone-{_tone(style.plot_style(name, names).colour)})", "up": style.ascending(name),
             "off": name in figure.hidden,
         }
         for name in names

@@ -10,8 +10,8 @@ from partialfair.grid.papers import Paper
 from partialfair.pages import cells
 from partialfair.reporting.site import card, comparisons, rows, strip
 from partialfair.reporting.site.card import Entry
-from partialfair.reporting.site.exhibits import CLAIM, Claim, figure, measured
-from partialfair.reporting.site.project import OWN, Project, Shown
+from partialfair.reporting.site.exhibits import CLAIM, TestedClaim, figure, measured
+from partialfair.reporting.site.project import OWN_WORK, Project, SiteExhibit
 from partialfair.verdicts.line import RELEASED
 from partialfair.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
 
@@ -45,7 +45,7 @@ class Verdict:
     effects: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
-    def of(cls, project: Project, name: str) -> "Verdict":
+    def of_paper(cls, project: Project, name: str) -> "Verdict":
         """Gather it; undecided as long as the paper is not in that file."""
         about, found = project.papers[name], project.verdicts.get(name)
         short = project.short(name)
@@ -123,7 +123,7 @@ def markdown(project: Project) -> str:
     """
     lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     for name in project.papers:
-        one = Verdict.of(project, name)
+        one = Verdict.of_paper(project, name)
         judged = {said: one.numbers.get(said, 0) for said in ("agrees", "near", "differs")}
         plural = {"agrees": "agree", "differs": "differ"}
         numbers = [f"{count} {plural.get(said, said)}" for said, count in judged.items()]
@@ -146,8 +146,8 @@ def html(project: Project, name: str, root: str = "../") -> str:
         name: the paper's folder.
         root: relative address of the site's first page.
     """
-    entries = project.of_paper(name)
-    verdict = Verdict.of(project, name)
+    entries = project.entries_of_paper(name)
+    verdict = Verdict.of_paper(project, name)
     numbers = [entry for entry in entries if entry.kind == "number"]
     stated, titles = claims(project, name), {key: own.title for key, own in project.config.experiments.items()}
     template = cells.environment().get_template("site/paper.html.j2")
@@ -158,10 +158,10 @@ def html(project: Project, name: str, root: str = "../") -> str:
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
             tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
             outcomes=[comparisons.arranged(claim, titles) for claim in stated if claim.central],
-            questions=grouped([entry for entry in entries if entry.kind == "question"]),
-            conceded=grouped([entry for entry in entries if entry.kind == "concession"]),
+            questions=tested_claims([entry for entry in entries if entry.kind == "question"]),
+            conceded=tested_claims([entry for entry in entries if entry.kind == "concession"]),
             words=COUNTED,
-            rows=[rows.of(project, shown) for shown in _shown(project, name)],
+            rows=[rows.exhibit_row(project, shown) for shown in _shown(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
@@ -176,9 +176,9 @@ def forest(project: Project, name: str) -> str:
     return ""
 
 
-def claims(project: Project, name: str) -> list[Claim]:
+def claims(project: Project, name: str) -> list[TestedClaim]:
     """Return the claims of a paper in its own order, each with its verdict and its comparisons."""
-    own = grouped([entry for entry in project.of_paper(name) if entry.kind == CLAIM])
+    own = tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
     listed = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
     found = [replace(one, **_said(listed.get(one.entries[0].claim, {}))) for one in own]
     order = list(listed)
@@ -191,15 +191,15 @@ def _said(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": entry.get("verdict", ""), "central": bool(entry.get("central"))}
 
 
-def grouped(entries: Sequence[Entry]) -> list[Claim]:
+def tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
     """Return sentences with the lines that test them, in the order of the lines."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.claim or asked(entry), []).append(entry)
-    return [Claim(asked(members[0]), members) for members in found.values()]
+        found.setdefault(entry.claim or question_of(entry), []).append(entry)
+    return [TestedClaim(question_of(members[0]), members) for members in found.values()]
 
 
-def asked(entry: Entry) -> str:
+def question_of(entry: Entry) -> str:
     """What a line is about: the sentence in place of a number, or else the exhibit whose numbers are compared."""
     if math.isnan(entry.number("published")):
         return entry.published
@@ -214,7 +214,7 @@ def exhibits(project: Project, name: str) -> list[dict[str, Any]]:
     return [_exhibit(project, shown) for shown in _shown(project, name)]
 
 
-def _shown(project: Project, name: str) -> list[Shown]:
+def _shown(project: Project, name: str) -> list[SiteExhibit]:
     """Return the exhibits of a paper, those with variants once; settings as printed come last."""
     own = [
         shown for shown in project.exhibits.values() if shown.paper == name and project.base(shown.name) == shown.name
@@ -224,11 +224,11 @@ def _shown(project: Project, name: str) -> list[Shown]:
 
 def beyond(project: Project) -> list[dict[str, Any]]:
     """Return what belongs to no paper: what this project asked by itself."""
-    own = [shown for shown in project.exhibits.values() if shown.paper == OWN]
+    own = [shown for shown in project.exhibits.values() if shown.paper == OWN_WORK]
     return [_exhibit(project, shown) for shown in own]
 
 
-def _exhibit(project: Project, shown: Shown) -> dict[str, Any]:
+def _exhibit(project: Project, shown: SiteExhibit) -> dict[str, Any]:
     family = project.variants(shown)
     lines = [entry for one in family or [shown] for entry in project.lines(one)]
     return {

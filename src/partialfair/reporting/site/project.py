@@ -17,11 +17,11 @@ from partialfair.reporting.site.card import Entry
 from partialfair.verdicts.scorecard import dataset_titles
 
 FORMATS = ("csv", "svg", "pdf", "png")
-OWN = "own"
+OWN_WORK = "own"
 
 
 @dataclass(frozen=True)
-class Shown:
+class SiteExhibit:
     """One exhibit.
 
     Attributes:
@@ -86,7 +86,7 @@ class Project:
             if dataset.startswith(one.here):
                 rest = dataset.removeprefix(one.here).strip("_").replace("_", " ")
                 return f"{one.title} ({rest})" if rest else one.title
-        if title := dataset_titles(self.config, paper).get(dataset) or words.OWN.get(dataset, ""):
+        if title := dataset_titles(self.config, paper).get(dataset) or words.VALUE_TITLES.get(dataset, ""):
             return str(title)
         known = dataset in self.config.datasets
         return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if known else ""
@@ -107,7 +107,7 @@ class Project:
         }
 
     @cached_property
-    def exhibits(self) -> dict[str, Shown]:
+    def exhibits(self) -> dict[str, SiteExhibit]:
         """Exhibits that have been drawn, in the grid's order."""
         found = {name: self._shown(name) for name in self.config.params.exhibits}
         return {name: own for name, own in found.items() if own.files or own.file("html").is_file()}
@@ -117,22 +117,22 @@ class Project:
         own = self.papers.get(paper)
         return (own.short if own else "") or paper.replace("_", " ").capitalize()
 
-    def _shown(self, name: str) -> Shown:
+    def _shown(self, name: str) -> SiteExhibit:
         entry = self.config.params.exhibits[name]
         more: dict[str, Any] = entry.model_extra or {}
         experiments = tuple(entry.experiments or self.config.experiments)
         section = str(more.get("section") or "")
         own = self.config.experiment(experiments[0]).paper
-        return Shown(
-            name, OWN if section or own not in self.papers else own, entry.title, str(more.get("caption") or ""),
+        return SiteExhibit(
+            name, OWN_WORK if section or own not in self.papers else own, entry.title, str(more.get("caption") or ""),
             entry.kind, section, str(more.get("published") or name), self.root / "reports" / name, experiments,
         )  # fmt: skip
 
-    def of_paper(self, name: str) -> list[Entry]:
+    def entries_of_paper(self, name: str) -> list[Entry]:
         """Lines of the scorecard of one paper."""
         return [entry for entry in self.entries if entry.paper == name]
 
-    def lines(self, shown: Shown) -> list[Entry]:
+    def lines(self, shown: SiteExhibit) -> list[Entry]:
         """Lines of the scorecard that an exhibit answers."""
         own, paper = {shown.name, shown.published}, self._paper_of(shown)
         return [
@@ -141,7 +141,7 @@ class Project:
             if e.paper == paper and e.exhibit in own and (self.page(e) == shown.name or e.exhibit == shown.name)
         ]
 
-    def _paper_of(self, shown: Shown) -> str:
+    def _paper_of(self, shown: SiteExhibit) -> str:
         """The paper of an exhibit's experiments, also where it stands among our own."""
         return self.config.experiment(shown.experiments[0]).paper
 
@@ -157,7 +157,7 @@ class Project:
         found = self._pages.get((entry.paper, entry.exhibit), "")
         return found or (entry.exhibit if entry.exhibit in self.exhibits else "")
 
-    def variants(self, shown: Shown) -> list[Shown]:
+    def variants(self, shown: SiteExhibit) -> list[SiteExhibit]:
         """Return the exhibits that show the same in other ways, the first one first; none if there is only one."""
         base = self.base(shown.name)
         family = [own for name, own in self.exhibits.items() if name == base or self.base(name) == base]

@@ -8,13 +8,13 @@ from statistics import median
 from partialfair.reporting.site import card, differences
 from partialfair.reporting.site.card import Entry
 from partialfair.reporting.site.exhibits import CLAIM, measured
-from partialfair.reporting.site.project import Project, Shown
+from partialfair.reporting.site.project import Project, SiteExhibit
 
 NOTHING = "No printed numbers, and no claim of its own."
 
 
 @dataclass(frozen=True)
-class Row:
+class ExhibitRow:
     """One exhibit, its variants included.
 
     Attributes:
@@ -27,16 +27,16 @@ class Row:
         why: the reason where results differ, or what decides nothing.
     """
 
-    shown: Shown
+    shown: SiteExhibit
     picture: bool
-    variants: Sequence[Shown]
+    variants: Sequence[SiteExhibit]
     published: str
     ours: str
     tally: dict[str, int]
     why: str
 
 
-def of(project: Project, shown: Shown) -> Row:
+def exhibit_row(project: Project, shown: SiteExhibit) -> ExhibitRow:
     """Gather what is said of an exhibit and of its variants."""
     family = project.variants(shown)
     lines = [entry for one in family or [shown] for entry in project.lines(one)]
@@ -44,7 +44,7 @@ def of(project: Project, shown: Shown) -> Row:
     stated = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
     why = stated.why if stated is not None and stated.paper == shown.paper else _why(lines)
     others = [one for one in family if one.name != shown.name]
-    return Row(shown, "png" in shown.files, others, _published(lines), _ours(lines), card.chips(lines), why)
+    return ExhibitRow(shown, "png" in shown.files, others, _published(lines), _ours(lines), card.chips(lines), why)
 
 
 def _claims(lines: Sequence[Entry]) -> dict[str, list[Entry]]:
