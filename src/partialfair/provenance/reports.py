@@ -220,7 +220,7 @@ class Reports:
         from partialfair.verdicts import scorecard, standing
 
         before = standing.load(path)
-        lines = answers.lines(self.config, self.scratch)
+        lines = answers.scorecard_lines(self.config, self.scratch)
         both = standing.decided_in_both(scorecard.rounded(lines), before)
         otherwise = [said for line, again in both if (said := standing.difference(line, again))]
         for problem in otherwise:
