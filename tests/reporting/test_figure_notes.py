@@ -25,8 +25,8 @@ def test_dots_are_explained_where_there_are_some(ends: tuple[float, float], dott
 
 def test_what_curves_mean_is_said_once() -> None:
     chords = canvas.chords([(0.1, 0.8), (0.4, 0.8), (0.9, 0.8)], LINE)
-    assert note_of(*chords, PlotCurve([0.1], [0.8], LINE, means="White: missed.")).count("Thin dots") == 1
-    assert note_of(PlotCurve([0.1], [0.8], LINE, means="White: missed.")) == "Bars: intervals. White: missed."
+    assert note_of(*chords, PlotCurve([0.1], [0.8], LINE, meaning="White: missed.")).count("Thin dots") == 1
+    assert note_of(PlotCurve([0.1], [0.8], LINE, meaning="White: missed.")) == "Bars: intervals. White: missed."
 
 
 @pytest.mark.parametrize("letters", [4, 30, 45])

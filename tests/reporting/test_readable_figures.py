@@ -39,7 +39,7 @@ class TestLinesUponEachOther:
     def test_of_two_lines_that_agree_both_are_seen(self):
         context = SimpleNamespace(options=SimpleNamespace(labels={}))
         found = [{"candidate": name, "iteration": k, "lam": 1.0} for name in "abc" for k in (1, 2)]
-        first, second, third = (curve.look for curve in dual_curves._curves(context, found, "lam"))
+        first, second, third = (curve.style for curve in dual_curves._curves(context, found, "lam"))
         assert first["lw"] > 2 * third["lw"] and first["zorder"] < third["zorder"]
         assert len({one["color"] for one in (first, second, third)}) == 3
         assert first["ls"] == "-" != third["ls"]
@@ -141,7 +141,7 @@ class TestLabels:
             f"{name}_{end}": 0.1 + 0.9 * k for name in ("fairness", "accuracy") for k, end in enumerate(("low", "high"))
         }
         curve = fairness_points._marks([line], "#0072b2", "o", "IDCA")
-        axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
+        axis.errorbar(curve.x, curve.y, **curve.bars, **curve.style)
         assert all(one.get_linewidth()[0] < 1 for one in axis.collections)
         assert all(one.get_colors()[0][3] == pytest.approx(palette.faint("#0072b2")) for one in axis.collections)
 
@@ -151,7 +151,7 @@ class TestLabels:
 
     def test_panels_of_one_dataset_have_titles_of_their_own(self, shipped, monkeypatch):
         shown = exhibit.context(shipped, "figure9", ROOT)
-        monkeypatch.setattr(bars.canvas, "figure", lambda rows, *_, **__: rows)
+        monkeypatch.setattr(bars.canvas, "draw_panels", lambda rows, *_, **__: rows)
         ((first, second, *_),) = bars.draw_intervals(shown, [])
         assert (first.labels["title"], second.labels["title"]) == ("a9a: accuracy", "a9a: fairness")
 

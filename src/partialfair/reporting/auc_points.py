@@ -195,7 +195,7 @@ def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
     some = any(line["outside_on_validation"] for line in found)
     more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
     size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
-    return canvas.draw_panels(rows, size, {}, width=3.2, more=more, last=["grey:", "hollow:"], note=BARS)
+    return canvas.draw_panels(rows, size, {}, width=3.2, extra_entries=more, last_words=["grey:", "hollow:"], note=BARS)
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> PlotPanel:

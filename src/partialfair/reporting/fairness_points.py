@@ -109,7 +109,9 @@ def draw(context: Context[FairnessPoints], found: list[Line]) -> Any:
         for e in context.experiments
     ]
     size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 1.1)
-    return canvas.draw_panels(panels, size, {}, last=["published", "not in the paper"], width=2.6, note=_note(found))
+    return canvas.draw_panels(
+        panels, size, {}, last_words=["published", "not in the paper"], width=2.6, note=_note(found)
+    )
 
 
 def _note(found: list[Line]) -> str:
@@ -321,4 +323,4 @@ def _centres(own: list[Line], marker: str) -> list[PlotCurve]:
     """White centres of the marks whose models miss their tolerance."""
     missed = [(p["fairness"], p["accuracy"]) for p in own if p["missed"]]
     look = {"marker": marker, "ls": "none", "color": "white", "ms": 2.8, "zorder": 5}
-    return [replace(PlotCurve.through(missed, look), means=MISSED)] if missed else []
+    return [replace(PlotCurve.through(missed, look), meaning=MISSED)] if missed else []

@@ -59,7 +59,7 @@ def draw(context: Context[PredictionDensities], found: list[Line]) -> Any:
         labels = {"title": one.label, "xlabel": "predicted label on test rows", "ylabel": "" if column else "density"}
         row.append(_panel(own) | labels)
     more = {"thin: mean of the group": Line2D([], [], color=style.INK, lw=0.8)} if found else {}
-    return canvas.draw_panels([row], (4.6 * len(shown), 3.9), {}, columns=5, more=more)
+    return canvas.draw_panels([row], (4.6 * len(shown), 3.9), {}, columns=5, extra_entries=more)
 
 
 def _panel(found: list[Line]) -> PlotPanel:

@@ -172,7 +172,7 @@ def draw(context: Context[RegressionPoints], found: list[Line]) -> Any:
         rows.append([_enlarged(context, title, own) for title, own in of.items()])
         note += f" Lower row: the framed points, {SMALL}, without bars; above they are dots."
     size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
-    return canvas.draw_panels(rows, size, {}, width=2.3, last=["published", "noise"], note=note)
+    return canvas.draw_panels(rows, size, {}, width=2.3, last_words=["published", "noise"], note=note)
 
 
 def _panel(context: Context[RegressionPoints], title: str, found: list[Line]) -> PlotPanel:

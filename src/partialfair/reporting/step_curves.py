@@ -99,10 +99,10 @@ def draw(context: Context[StepCurves], found: list[Line]) -> Any:
     if len(shown) == 1:  # side by side
         labels = {"title": next(iter(shown.values())), "xlabel": "gradient evaluations"}
         side_by_side = [[row[0] | labels for row in panels]]
-        return canvas.draw_panels(side_by_side, (9.6, 4.4), {}, width=3.1, last=["published"], note=canvas.BANDS)
+        return canvas.draw_panels(side_by_side, (9.6, 4.4), {}, width=3.1, last_words=["published"], note=canvas.BANDS)
     size = (4.6 * max(len(shown), 1) + 0.4, 6.4)
     panels = panels if shown else [[PlotPanel([], {})] for _ in rows]
-    return canvas.draw_panels(panels, size, {"sharex": "col"}, width=3.1, last=["published"], note=canvas.BANDS)
+    return canvas.draw_panels(panels, size, {"sharex": "col"}, width=3.1, last_words=["published"], note=canvas.BANDS)
 
 
 def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> PlotPanel:

@@ -132,7 +132,9 @@ def draw(context: CrossPaperContext, found: list[Line]) -> Any:
         "violation exceeds the tolerance by more than the sampling of test rows explains."
     )
     legend = {paper: _handle(colour) for paper, colour in colours(context, found).items()}
-    return canvas.draw_panels(rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, more=legend)
+    return canvas.draw_panels(
+        rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, extra_entries=legend
+    )
 
 
 def colours(context: CrossPaperContext, found: list[Line]) -> dict[str, str]:
