@@ -110,7 +110,7 @@ def test_counts_are_those_of_the_scorecard(project, text):
     section = text[text.index('<section id="table3">') :].split("</section>")[0]
     shown = {word: int(n) for n, word in re.findall(r'<span class="pf-chip [a-z]+">(\d+) ([a-z, ]+)</span>', section)}
     plural = {"agrees": "agree", "differs": "differ", "question of ours": "questions of ours"}
-    wanted = {plural.get(word, word) if n > 1 else word: n for word, n in card.chips(lines).items()}
+    wanted = {plural.get(word, word) if n > 1 else word: n for word, n in card.count_verdicts(lines).items()}
     assert shown == wanted and sum(shown.values()) == len(lines) > 0
 
 

@@ -31,7 +31,7 @@ BEYOND = ("exact_surrogate", "mean_gap_line")
 """Methods that the paper does not have: drawn thinner, below the others."""
 APART = 0.5
 """The scale is compressed where points are this far below the others, in ranges of the others."""
-SHARE = 0.28
+COMPRESSED_SHARE = 0.28
 """Of the height of a panel, what the compressed part takes."""
 COMPRESSED = "grey: the vertical scale is compressed"
 BARS = (
@@ -81,9 +81,9 @@ class Point:
         """AUC minus that of the unconstrained model of the same seed; the AUC itself where there is none."""
         if start is None or not start.auc.size:
             return self.auc
-        by_seed = dict(zip(start.seeds.tolist(), start.auc.tolist(), strict=True))
+        start_auc = dict(zip(start.seeds.tolist(), start.auc.tolist(), strict=True))
         pairs = zip(self.seeds.tolist(), self.auc.tolist(), strict=True)
-        return np.array([auc - by_seed[seed] for seed, auc in pairs if seed in by_seed])
+        return np.array([auc - start_auc[seed] for seed, auc in pairs if seed in start_auc])
 
 
 def standard_error(values: NDArray[np.float64]) -> float:
@@ -91,30 +91,33 @@ def standard_error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
-_FOUND: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] = WeakKeyDictionary()
+_CACHED_POINTS: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] = WeakKeyDictionary()
 
 
 def points(context: Context[Any], experiment: str, dataset: str) -> list[Point]:
     """Every algorithm of an experiment on a dataset at every target tolerance, in the order of the grid."""
-    known = _FOUND.setdefault(context.results, {})
-    if (experiment, dataset) not in known:
-        known[experiment, dataset] = list(_points(context, experiment, dataset))
-    return known[experiment, dataset]
+    cached = _CACHED_POINTS.setdefault(context.results, {})
+    if (experiment, dataset) not in cached:
+        cached[experiment, dataset] = list(_points(context, experiment, dataset))
+    return cached[experiment, dataset]
 
 
 def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Point]:
-    wanted = context.config.experiment(experiment).runs.get(dataset)
+    run = context.config.experiment(experiment).runs.get(dataset)
     settings = list(context.results.settings(experiment))
-    for algorithm in wanted.algorithms if wanted is not None else ():
-        kappas = sorted({s.kappa for s in settings if (s.dataset, s.algorithm) == (dataset, algorithm)}, reverse=True)
+    for algorithm in run.algorithms if run is not None else ():
+        kappas = sorted(
+            {setting.kappa for setting in settings if (setting.dataset, setting.algorithm) == (dataset, algorithm)},
+            reverse=True,
+        )
         for kappa in kappas:
             yield point(context, Setting(experiment, dataset, algorithm, kappa))
 
 
 def point(context: Context[Any], setting: Setting) -> Point:
     """AUC and largest AUC gap of a setting by seed, on test rows."""
-    measured = (QUALITY, context.convention(setting.experiment).absolute)
-    auc, gap = (by_seed(context.results, setting, metric) for metric in measured)
+    metrics = (QUALITY, context.convention(setting.experiment).absolute)
+    auc, gap = (by_seed(context.results, setting, metric) for metric in metrics)
     seeds = sorted(set(auc) & set(gap))
     reason = "" if seeds else context.results.reason(setting, QUALITY)
     return Point(
@@ -122,12 +125,12 @@ def point(context: Context[Any], setting: Setting) -> Point:
         np.array(seeds, np.int64),
         np.array([auc[seed] for seed in seeds]),
         np.array([gap[seed] for seed in seeds]),
-        sum(_outside(context, setting, seed) for seed in seeds),
+        sum(_is_outside(context, setting, seed) for seed in seeds),
         reason,
     )
 
 
-def _outside(context: Context[Any], setting: Setting, seed: int) -> bool:
+def _is_outside(context: Context[Any], setting: Setting, seed: int) -> bool:
     """Whether a run says that no candidate was within the tolerance on validation rows."""
     if math.isinf(setting.kappa):
         return False
@@ -144,31 +147,31 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
         except ConfigError:
             continue
         if is_here(path):
-            found = (read_json(path).get("selected") or {}).get(f"kappa={setting.kappa:g}")
-            if found:
-                return dict(found)
+            choice = (read_json(path).get("selected") or {}).get(f"kappa={setting.kappa:g}")
+            if choice:
+                return dict(choice)
     return {}
 
 
 def panels(context: Context[Any]) -> list[tuple[str, str]]:
     """(dataset, experiment) of all panels, dataset by dataset; the option ``panels`` names the datasets."""
-    wanted = context.option("panels")
+    shown_datasets = context.option("panels")
     names = dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs)
-    datasets = [name for name in names if wanted is None or name in wanted]
+    datasets = [name for name in names if shown_datasets is None or name in shown_datasets]
     return [(dataset, experiment) for dataset in datasets for experiment in context.experiments]
 
 
 def csv_lines(context: Context[Any]) -> Iterator[Line]:
     """One line of ``COLUMNS`` per point."""
     for dataset, experiment in panels(context):
-        found = points(context, experiment, dataset)
-        for entry in found:
-            (gap, auc), (gap_error, auc_error) = entry.mean, entry.error
+        panel_points = points(context, experiment, dataset)
+        for point in panel_points:
+            (gap, auc), (gap_error, auc_error) = point.mean, point.error
             numbers = {"gap": gap, "gap_se": gap_error, "auc": auc, "auc_se": auc_error}
-            numbers["auc_paired_se"] = standard_error(entry.differences(start_of(found)))
+            numbers["auc_paired_se"] = standard_error(point.differences(start_of(panel_points)))
             yield (
-                dict(zip(COLUMNS[:4], entry.setting, strict=True))
-                | {"n_seeds": entry.auc.size, "outside_on_validation": entry.outside, "note": entry.reason}
+                dict(zip(COLUMNS[:4], point.setting, strict=True))
+                | {"n_seeds": point.auc.size, "outside_on_validation": point.outside, "note": point.reason}
                 | {name: round(value, 6) for name, value in numbers.items()}
             )
 
@@ -184,59 +187,80 @@ def title_of(context: Context[Any], dataset: str, experiment: str) -> str:
     return f"{style.dataset_title(dataset)}, {title}"
 
 
-def draw(context: Context[AUCPoints], found: list[Line]) -> Any:
+def draw(context: Context[AUCPoints], lines: list[Line]) -> Any:
     """Draw rows of datasets and columns of experiments."""
     from matplotlib.lines import Line2D
 
-    columns, shown = len(context.experiments), panels(context)
-    every = [_panel(context, *pair, first=not place % columns) for place, pair in enumerate(shown)]
-    rows = [every[place : place + columns] for place in range(0, len(every), columns)]
+    columns, panel_names = len(context.experiments), panels(context)
+    drawn_panels = [_panel(context, *pair, first=not position % columns) for position, pair in enumerate(panel_names)]
+    panel_rows = [drawn_panels[position : position + columns] for position in range(0, len(drawn_panels), columns)]
     hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
-    some = any(line["outside_on_validation"] for line in found)
-    more = {"hollow: outside the tolerance on validation rows": hollow} if some else {}
-    size = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1)
-    return canvas.draw_panels(rows, size, {}, width=3.2, extra_entries=more, last_words=["grey:", "hollow:"], note=BARS)
+    has_hollow = any(line["outside_on_validation"] for line in lines)
+    extra_entries = {"hollow: outside the tolerance on validation rows": hollow} if has_hollow else {}
+    size = (3.5 * columns, 3.1 * max(len(panel_rows), 1) + 1.1)
+    return canvas.draw_panels(
+        panel_rows, size, {}, width=3.2, extra_entries=extra_entries, last_words=["grey:", "hollow:"], note=BARS
+    )
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> PlotPanel:
     labels = {"title": title_of(context, dataset, experiment), "xlabel": "gap |Δ| of the two AUCs, test rows"}
     labels |= {"ylabel": "AUC on test rows"} if first else {}
-    drawn = [entry for entry in points(context, experiment, dataset) if entry.auc.size]
-    start = start_of(drawn)
+    panel_points = [point for point in points(context, experiment, dataset) if point.auc.size]
+    start = start_of(panel_points)
     curves: list[PlotCurve] = []
-    for name in dict.fromkeys(entry.setting.algorithm for entry in drawn):
-        curves += _curves(name, [entry for entry in drawn if entry.setting.algorithm == name], start)
+    for name in dict.fromkeys(point.setting.algorithm for point in panel_points):
+        curves += _curves(name, [point for point in panel_points if point.setting.algorithm == name], start)
 
     def finish(axis: Any) -> None:
         axis.margins(0.07)
         axis.set_xlim(left=-0.02 * axis.get_xlim()[1])  # gaps are not negative, whatever their bars say
-        _scale(axis, drawn, start)
+        _set_scale(axis, panel_points, start)
 
     return PlotPanel(curves, labels, finish=finish)
 
 
-def _half(values: NDArray[np.float64]) -> float:
+def _half_width_of(values: NDArray[np.float64]) -> float:
     """Half the width of the interval of a mean over seeds."""
     return float(canvas.half_width(values.std(), values.size)) if values.size else 0.0
 
 
-def _curves(name: str, own: Sequence[Point], start: Point | None) -> Iterator[PlotCurve]:
+def _curves(name: str, method_points: Sequence[Point], start: Point | None) -> Iterator[PlotCurve]:
     """One method: a line through its points from the unconstrained model on, with intervals over seeds."""
-    look, beyond = style.plot_style(name), name in BEYOND
-    means = [entry.mean for entry in own]
+    method_style, is_baseline = style.plot_style(name), name in BEYOND
+    means = [point.mean for point in method_points]
     path = means if name == START or start is None else [start.mean, *means]
-    line = {"color": look.colour, "ls": look.dash, "lw": 1.0 if beyond else 1.6}
-    yield from canvas.chords(path, line | {"zorder": 2 if beyond else 3})
-    errors = [[_half(entry.gap) for entry in own], [_half(entry.differences(start)) for entry in own]]
-    size = 4.5 if beyond else 5.5
-    marks: dict[str, Any] = {"fmt": look.marker, "color": look.colour, "label": look.label, "elinewidth": 0.7}
-    marks |= {"ms": 11 if look.marker == "*" else size, "capsize": 0, "ecolor": (look.colour, style.faint(look.colour))}
-    marks["zorder"] = 6 if name == START else 3 if beyond else 4
-    yield PlotCurve.through(means, marks, {"xerr": errors[0], "yerr": errors[1]})
-    outside = [entry.mean for entry in own if entry.outside]
+    line_style = {"color": method_style.colour, "ls": method_style.dash, "lw": 1.0 if is_baseline else 1.6}
+    yield from canvas.chords(path, line_style | {"zorder": 2 if is_baseline else 3})
+    errors = [
+        [_half_width_of(point.gap) for point in method_points],
+        [_half_width_of(point.differences(start)) for point in method_points],
+    ]
+    mark_size = 4.5 if is_baseline else 5.5
+    mark_style: dict[str, Any] = {
+        "fmt": method_style.marker,
+        "color": method_style.colour,
+        "label": method_style.label,
+        "elinewidth": 0.7,
+    }
+    mark_style |= {
+        "ms": 11 if method_style.marker == "*" else mark_size,
+        "capsize": 0,
+        "ecolor": (method_style.colour, style.faint(method_style.colour)),
+    }
+    mark_style["zorder"] = 6 if name == START else 3 if is_baseline else 4
+    yield PlotCurve.through(means, mark_style, {"xerr": errors[0], "yerr": errors[1]})
+    outside = [point.mean for point in method_points if point.outside]
     if outside:  # what no candidate satisfied on validation rows is hollow
-        hollow = {"marker": look.marker, "mfc": "white", "mec": look.colour, "ls": "none", "ms": size, "zorder": 5}
-        yield PlotCurve.through(outside, hollow)
+        hollow_style = {
+            "marker": method_style.marker,
+            "mfc": "white",
+            "mec": method_style.colour,
+            "ls": "none",
+            "ms": mark_size,
+            "zorder": 5,
+        }
+        yield PlotCurve.through(outside, hollow_style)
 
 
 def scale_floor(values: Sequence[float]) -> float:
@@ -244,34 +268,34 @@ def scale_floor(values: Sequence[float]) -> float:
 
     A third of the points at most; below them the scale is compressed.
     """
-    order = sorted(values, reverse=True)
-    kept = order
-    for cut in range(1, len(order) // 3 + 1):
-        rest, next_lower = order[:-cut], order[-cut]
-        if rest[-1] - next_lower > APART * (rest[0] - rest[-1]):
-            kept = rest
-    return kept[-1] if kept else math.nan
+    descending = sorted(values, reverse=True)
+    even_part = descending
+    for count in range(1, len(descending) // 3 + 1):
+        upper_part, next_lower = descending[:-count], descending[-count]
+        if upper_part[-1] - next_lower > APART * (upper_part[0] - upper_part[-1]):
+            even_part = upper_part
+    return even_part[-1] if even_part else math.nan
 
 
-def _scale(axis: Any, drawn: Sequence[Point], start: Point | None) -> None:
+def _set_scale(axis: Any, panel_points: Sequence[Point], start: Point | None) -> None:
     """Scale for the bulk of the models, compressed below it where some are far below. Long bars are cut."""
-    if not drawn:
+    if not panel_points:
         return
-    means = [point.mean[1] for point in drawn]
+    means = [point.mean[1] for point in panel_points]
     floor, high = scale_floor(means), max(means)
     span = max(high - floor, 1e-3)
-    reach = [min(_half(point.differences(start)), LONGEST * span) for point in drawn]
-    top = max(mean + bar for mean, bar in zip(means, reach, strict=True)) + 0.05 * span
-    edge = min(mean - bar for mean, bar in zip(means, reach, strict=True) if mean >= floor) - 0.05 * span
+    bar_lengths = [min(_half_width_of(point.differences(start)), LONGEST * span) for point in panel_points]
+    top = max(mean + bar for mean, bar in zip(means, bar_lengths, strict=True)) + 0.05 * span
+    edge = min(mean - bar for mean, bar in zip(means, bar_lengths, strict=True) if mean >= floor) - 0.05 * span
     axis.set_ylim(edge, top)
     lowest = min(means)
     if lowest < floor:
-        _compress(axis, lowest - 0.12 * (edge - lowest), edge, top)
+        _compress_below(axis, lowest - 0.12 * (edge - lowest), edge, top)
 
 
-def _compress(axis: Any, bottom: float, edge: float, top: float) -> None:
+def _compress_below(axis: Any, bottom: float, edge: float, top: float) -> None:
     """Give what lies between ``bottom`` and ``edge`` a scale and ticks of its own, and say so by its colour."""
-    factor = SHARE / (1 - SHARE) * (top - edge) / (edge - bottom)
+    factor = COMPRESSED_SHARE / (1 - COMPRESSED_SHARE) * (top - edge) / (edge - bottom)
 
     def squeezed(y: Any) -> Any:
         return np.where(np.asarray(y) < edge, edge + (np.asarray(y) - edge) * factor, y)
@@ -288,10 +312,10 @@ def _compress(axis: Any, bottom: float, edge: float, top: float) -> None:
     axis.plot([0.0], [edge], transform=axis.get_yaxis_transform(), clip_on=False, zorder=10, **slash)
 
 
-def _ticks(low: float, high: float, count: int, free: float) -> list[tuple[float, str]]:
+def _ticks(low: float, high: float, count: int, free_share: float) -> list[tuple[float, str]]:
     """Places of ticks with their labels between two ends, with a share at the upper end left free."""
     from matplotlib.ticker import MaxNLocator
 
-    places = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    digits = max(len(f"{place:.6f}".rstrip("0").partition(".")[2]) for place in places)
-    return [(float(p), f"{p:.{digits}f}") for p in places if low <= p <= high - free * (high - low)]
+    ticks = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    digits = max(len(f"{tick:.6f}".rstrip("0").partition(".")[2]) for tick in ticks)
+    return [(float(tick), f"{tick:.{digits}f}") for tick in ticks if low <= tick <= high - free_share * (high - low)]

@@ -35,10 +35,10 @@ class HistoryCurves(Options):
 
 def settings(context: Context[HistoryCurves]) -> dict[str, list[Setting]]:
     """Settings by dataset, one per algorithm at the dataset's kappa."""
-    experiment, shown = context.experiments[0], context.options
+    experiment, options = context.experiments[0], context.options
     return {
-        dataset: [Setting(experiment, dataset, name, float(kappa)) for name in shown.algorithms]
-        for dataset, kappa in shown.kappas.items()
+        dataset: [Setting(experiment, dataset, name, float(kappa)) for name in options.algorithms]
+        for dataset, kappa in options.kappas.items()
     }
 
 
@@ -68,20 +68,20 @@ def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
                 }  # fmt: skip
 
 
-def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
+def draw(context: Context[HistoryCurves], lines: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
     constraint = context.convention(context.experiments[0]).title
-    shown = {
+    titles = {
         name: f"{style.dataset_title(name)}, {constraint} at {style.kappa_title(kappa)}"
         for name, kappa in context.options.kappas.items()
     }
 
     def panel(name: str, dataset: str) -> PlotPanel:
-        return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
+        return _panel([line for line in lines if line["dataset"] == dataset], name, _allowed(context))
 
-    panels = canvas.panel_grid(TITLES, shown, panel, "inner iterations")
+    panels = canvas.panel_grid(TITLES, titles, panel, "inner iterations")
     note = f"Bold: seed {context.options.seed}; thin: the other seeds. The horizontal axis is linear up to 100."
-    return canvas.draw_panels(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
+    return canvas.draw_panels(panels, (3.5 * len(titles) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
 def algorithm_of(points: list[Line]) -> str:
@@ -92,26 +92,32 @@ def algorithm_of(points: list[Line]) -> str:
 def _allowed(context: Context[HistoryCurves]) -> float:
     """The largest violation that the first algorithm's tuning accepts; 0 if it states none."""
     name = context.options.algorithms[0]
-    given = context.config.algorithm_settings(context.experiments[0], name)
-    settings = plugins.load("algorithms", name).ALGORITHM.settings(**given)
+    options = context.config.algorithm_settings(context.experiments[0], name)
+    settings = plugins.load("algorithms", name).ALGORITHM.settings(**options)
     return max(map(float, getattr(settings, "tolerances", [0.0])))
 
 
 def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
     """One quantity: a bold line for the named seed, thin ones for the others, a dot where a run ends."""
-    drawn = [p for p in points if "inner_steps" in p]
+    points_of_runs = [point for point in points if "inner_steps" in point]
     curves = []
-    for algorithm, seed in dict.fromkeys((p["algorithm"], p["seed"]) for p in drawn):
-        look = style.plot_style(algorithm)
-        own = [p for p in drawn if (p["algorithm"], p["seed"]) == (algorithm, seed)]
-        path = [(p["inner_steps"], p[name]) for p in own]
-        if own[0]["named_seed"]:
-            strong = {"color": look.colour, "lw": 1.8, "ls": look.dash, "label": look.label, "zorder": 4}
-            end = {"marker": look.marker, "ms": 6, "markevery": [len(path) - 1]}
-            curves.append(PlotCurve.through(path, strong | end))
+    for algorithm, seed in dict.fromkeys((point["algorithm"], point["seed"]) for point in points_of_runs):
+        method_style = style.plot_style(algorithm)
+        run_points = [point for point in points_of_runs if (point["algorithm"], point["seed"]) == (algorithm, seed)]
+        path = [(point["inner_steps"], point[name]) for point in run_points]
+        if run_points[0]["named_seed"]:
+            line_style = {
+                "color": method_style.colour,
+                "lw": 1.8,
+                "ls": method_style.dash,
+                "label": method_style.label,
+                "zorder": 4,
+            }
+            end_style = {"marker": method_style.marker, "ms": 6, "markevery": [len(path) - 1]}
+            curves.append(PlotCurve.through(path, line_style | end_style))
         else:
-            thin = {"color": look.colour, "lw": 0.6, "zorder": 3}
-            curves.append(PlotCurve.through(path, thin | {"alpha": style.faint(look.colour)}))
+            thin_style = {"color": method_style.colour, "lw": 0.6, "zorder": 3}
+            curves.append(PlotCurve.through(path, thin_style | {"alpha": style.faint(method_style.colour)}))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("symlog", linthresh=100, linscale=0.3)
@@ -121,8 +127,8 @@ def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
         if name == "infeasibility":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             if allowed:
-                words = f"allowed to {style.plot_style(algorithm_of(points)).label}: at most {allowed:g}"
-                axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
+                label = f"allowed to {style.plot_style(algorithm_of(points)).label}: at most {allowed:g}"
+                axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=label)
             axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.5)
 
-    return PlotPanel(curves, {}, points[0]["note"] if points and not drawn else "", finish)
+    return PlotPanel(curves, {}, points[0]["note"] if points and not points_of_runs else "", finish)

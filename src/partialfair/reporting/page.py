@@ -61,7 +61,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
 def _worst(entries: list[Entry]) -> list[Entry]:
     """Return the lines that the page shows: those that count first, and of them those that did not come out."""
     counted_kinds = [entry for entry in entries if entry.kind != "setting"]
-    return sorted(counted_kinds, key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))[:LINES]
+    return sorted(counted_kinds, key=lambda entry: (bool(entry.exclusion), WORST_FIRST.index(entry.tone)))[:LINES]
 
 
 def _title(config: Config, root: Path) -> str:
@@ -102,7 +102,7 @@ def _exhibit(config: Config, name: str, entries: list[Entry], root: Path) -> Map
         "first": summary,
         "rest": remainder,
         "body": exhibit.body(context) if len(config.params.exhibits) <= MANY else "",
-        "tally": card.chips(
+        "tally": card.count_verdicts(
             entry for entry in entries if entry.exhibit in exhibit_keys and entry.paper == context.paper
         ),
     }

@@ -58,12 +58,12 @@ def bandwidth(scores: NDArray[np.floating]) -> float:
     return 0.9 * (spread or float(np.std(scores, ddof=1))) * len(scores) ** -0.2
 
 
-def density(scores: NDArray[np.floating], at: NDArray[np.floating]) -> NDArray[np.float64]:
+def density(scores: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the Gaussian kernel density estimate of ``scores`` at the points ``at``."""
     from scipy.stats import gaussian_kde
 
     factor = bandwidth(scores) / float(np.std(scores, ddof=1))
-    return np.asarray(gaussian_kde(scores, factor)(at), np.float64)
+    return np.asarray(gaussian_kde(scores, factor)(points), np.float64)
 
 
 def inside_ends(scores: NDArray[np.floating], pairs: Pairs) -> list[tuple[float, float]]:
@@ -88,28 +88,31 @@ def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
         metric = context.convention(setting.experiment).relative
         key: Line = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
         key["violation"] = round(by_seed(context.results, setting, metric).get(seed, math.nan), 5)
-        found, reason = runs.test_scores(context, setting, seed)
-        if found is None:
+        test_scores, reason = runs.test_scores(context, setting, seed)
+        if test_scores is None:
             yield key | {"note": reason}
             continue
         pairs = style.pairs_of(context.config.experiment(setting.experiment).runs[setting.dataset].interval)
         for code, name in enumerate(runs.group_names(context, setting.dataset)):
-            own = {"group": code, "group_name": name}
-            yield from (key | own | point for point in _points(found.scores, found.of_group(code), pairs))
+            group_key = {"group": code, "group_name": name}
+            yield from (
+                key | group_key | point
+                for point in _density_points(test_scores.scores, test_scores.of_group(code), pairs)
+            )
 
 
-def _points(scores: NDArray[np.float64], own: NDArray[np.float64], pairs: Pairs) -> Iterator[Line]:
+def _density_points(scores: NDArray[np.float64], group_scores: NDArray[np.float64], pairs: Pairs) -> Iterator[Line]:
     """The density of one group along the range of all scores, with the ends of its kept parts among the points."""
     low, high = np.quantile(scores, (TAIL, 1 - TAIL))
     margin = 0.08 * (high - low)
-    ends = [end for pair in inside_ends(own, pairs) for end in pair]
-    inner = [end for end in ends if low - margin < end < high + margin]
-    at = np.union1d(np.linspace(low - margin, high + margin, POINTS), inner)
-    kept = np.zeros(len(at), bool)
-    for first, last in zip(ends[::2], ends[1::2], strict=True):
-        kept |= (at >= first) & (at <= last)
-    for score, value, inside in zip(at, density(own, at), kept, strict=True):
-        yield {"score": round(float(score), 6), "density": round(float(value), 6), "inside": int(inside)}
+    interval_ends = [end for pair in inside_ends(group_scores, pairs) for end in pair]
+    shown_ends = [end for end in interval_ends if low - margin < end < high + margin]
+    points = np.union1d(np.linspace(low - margin, high + margin, POINTS), shown_ends)
+    is_inside = np.zeros(len(points), bool)
+    for low_end, high_end in zip(interval_ends[::2], interval_ends[1::2], strict=True):
+        is_inside |= (points >= low_end) & (points <= high_end)
+    for score, height, inside in zip(points, density(group_scores, points), is_inside, strict=True):
+        yield {"score": round(float(score), 6), "density": round(float(height), 6), "inside": int(inside)}
 
 
 def _has_threshold(context: Context[Any]) -> bool:
@@ -117,65 +120,77 @@ def _has_threshold(context: Context[Any]) -> bool:
     return context.config.experiment(context.experiments[0]).constraint != "partial_statistical_parity"
 
 
-def draw(context: Context[ScoreDensities], found: list[Line]) -> Any:
+def draw(context: Context[ScoreDensities], lines: list[Line]) -> Any:
     """Draw rows of groups and columns of settings."""
-    shown, decided = settings(context), _has_threshold(context)
-    names = runs.group_names(context, shown[0].dataset)
+    panel_settings, has_threshold = settings(context), _has_threshold(context)
+    names = runs.group_names(context, panel_settings[0].dataset)
     panels = []
     for code, name in enumerate(names):
         row = []
-        for column, setting in enumerate(shown):
-            own = [p for p in found if p["kappa"] == setting.kappa]
-            labels = {"title": "" if code else _title(context, setting, own)}
+        for column, setting in enumerate(panel_settings):
+            setting_points = [point for point in lines if point["kappa"] == setting.kappa]
+            labels = {"title": "" if code else _title(context, setting, setting_points)}
             labels |= {"ylabel": "" if column else f"{name}\ndensity"}
-            row.append(_group_panel(own, code, decided) | labels)
+            row.append(_group_panel(setting_points, code, has_threshold) | labels)
         panels.append(row)
-    panels.append([_overlaid([p for p in found if p["kappa"] == s.kappa], names, not i) for i, s in enumerate(shown)])
-    size = (2.9 * len(shown) + 0.3, 1.9 * len(panels) + 0.9)
-    note = f"Filled: ranks in I. {'Dashed: the threshold 0. ' if decided else ''}One run, seed {context.options.seed}."
+    panels.append(
+        [
+            _overlay_panel([point for point in lines if point["kappa"] == s.kappa], names, not i)
+            for i, s in enumerate(panel_settings)
+        ]
+    )
+    size = (2.9 * len(panel_settings) + 0.3, 1.9 * len(panels) + 0.9)
+    threshold = "Dashed: the threshold 0. " if has_threshold else ""
+    note = f"Filled: ranks in I. {threshold}One run, seed {context.options.seed}."
     return canvas.draw_panels(panels, size, {"sharex": "col", "sharey": "col"}, note=note)
 
 
-def _overlaid(points: list[Line], names: Sequence[str], first: bool) -> PlotPanel:
+def _overlay_panel(points: list[Line], names: Sequence[str], is_first: bool) -> PlotPanel:
     """All groups in one panel; where their ranks lie in I, the line is bold."""
     curves = []
     for code, name in enumerate(names):
-        own = [p for p in points if p.get("group") == code]
-        at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
-        look = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
-        inside = np.where([p["inside"] == 1 for p in own], height, np.nan) if own else height
-        curves.append(PlotCurve(at, height, look | {"lw": 0.7}))
-        curves.append(PlotCurve(at, inside, look | {"lw": 2.2, "label": f"{name}; bold: ranks in I"}))
-    labels = {"xlabel": "score", "ylabel": "all groups\ndensity" if first else ""}
-    reason = "; ".join(dict.fromkeys(p["note"] for p in points if p.get("note")))
-    return PlotPanel(curves if any(len(c.x) for c in curves) else [], labels, reason)
+        group_points = [point for point in points if point.get("group") == code]
+        scores, height = (
+            np.array([point["score"] for point in group_points]),
+            np.array([point["density"] for point in group_points]),
+        )
+        line_style = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
+        inside = np.where([point["inside"] == 1 for point in group_points], height, np.nan) if group_points else height
+        curves.append(PlotCurve(scores, height, line_style | {"lw": 0.7}))
+        curves.append(PlotCurve(scores, inside, line_style | {"lw": 2.2, "label": f"{name}; bold: ranks in I"}))
+    labels = {"xlabel": "score", "ylabel": "all groups\ndensity" if is_first else ""}
+    reason = "; ".join(dict.fromkeys(point["note"] for point in points if point.get("note")))
+    return PlotPanel(curves if any(len(curve.x) for curve in curves) else [], labels, reason)
 
 
 def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
     """Dataset, kappa, and the violation that the filled parts show."""
     metric = context.convention(setting.experiment).relative
     value = points[0]["violation"] if points else math.nan
-    shown = "" if math.isnan(value) else f": {metric.upper()} {value:.3f}"
-    return f"{style.dataset_title(setting.dataset)}, {style.kappa_title(setting.kappa)}{shown}"
+    violation = "" if math.isnan(value) else f": {metric.upper()} {value:.3f}"
+    return f"{style.dataset_title(setting.dataset)}, {style.kappa_title(setting.kappa)}{violation}"
 
 
-def _group_panel(points: list[Line], code: int, decided: bool) -> PlotPanel:
+def _group_panel(points: list[Line], code: int, has_threshold: bool) -> PlotPanel:
     """The density of one group, filled inside I, and the decision threshold where it matters."""
-    own = [p for p in points if p.get("group") == code]
-    if not own:
+    group_points = [point for point in points if point.get("group") == code]
+    if not group_points:
         return PlotPanel([], {}, points[0]["note"] if points else "")
-    at, height = np.array([p["score"] for p in own]), np.array([p["density"] for p in own])
+    scores, height = (
+        np.array([point["score"] for point in group_points]),
+        np.array([point["density"] for point in group_points]),
+    )
 
     def finish(axis: Any) -> None:
-        inside = np.array([p["inside"] == 1 for p in own])
-        axis.fill_between(at, height, where=inside, color=style.INSIDE, alpha=0.75, lw=0, zorder=2)
-        if decided:
+        inside = np.array([point["inside"] == 1 for point in group_points])
+        axis.fill_between(scores, height, where=inside, color=style.INSIDE, alpha=0.75, lw=0, zorder=2)
+        if has_threshold:
             axis.axvline(0.0, color=style.INK, lw=1.0, ls=(0, (3, 2)), zorder=4)
         axis.margins(x=0)
-        axis.update_datalim([(at[0], 0.0)])
+        axis.update_datalim([(scores[0], 0.0)])
         axis.set_ylim(bottom=0, top=max(axis.get_ylim()[1], 1.05 * float(height.max())))
 
-    return PlotPanel([PlotCurve(at, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
+    return PlotPanel([PlotCurve(scores, height, {"color": style.INK, "lw": 1.2, "zorder": 3})], {}, finish=finish)
 
 
 # --- probabilities -------------------------------------------------------------------------------------------------
@@ -236,26 +251,35 @@ def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: in
     return [p[rows.group == code] for code in np.unique(rows.group)]
 
 
-def draw_probabilities(context: Context[ProbabilityDensities], found: list[Line]) -> Any:
+def draw_probabilities(context: Context[ProbabilityDensities], lines: list[Line]) -> Any:
     """Draw a panel per setting."""
-    shown = list(runs.settings(context, context.options.algorithms))
-    top = 1.05 * max((p.get("density", 0.0) for p in found), default=1.0)
+    panel_settings = list(runs.settings(context, context.options.algorithms))
+    top = 1.05 * max((point.get("density", 0.0) for point in lines), default=1.0)
     row = []
-    for column, setting in enumerate(shown):
-        own = [p for p in found if all(p[name] == getattr(setting, name) for name in PROBABILITY_COLUMNS[:4])]
+    for column, setting in enumerate(panel_settings):
+        setting_points = [
+            point for point in lines if all(point[name] == getattr(setting, name) for name in PROBABILITY_COLUMNS[:4])
+        ]
         labels = {"title": style.plot_style(setting.algorithm).label, "xlabel": "predicted probability"}
         labels |= {} if column else {"ylabel": "density, test rows"}
-        row.append(_probability_panel([p for p in own if "density" in p], top) | labels)
-    return canvas.draw_panels([row], (2.2 * len(shown) + 0.8, 2.9), {"sharey": True})
+        row.append(_probability_panel([point for point in setting_points if "density" in point], top) | labels)
+    return canvas.draw_panels([row], (2.2 * len(panel_settings) + 0.8, 2.9), {"sharey": True})
 
 
 def _probability_panel(points: list[Line], top: float) -> PlotPanel:
     curves = []
-    for place, name in enumerate(dict.fromkeys(p["group"] for p in points)):
-        own = [p for p in points if p["group"] == name]
-        look = {"color": COLOURS[place % len(COLOURS)], "lw": 1.3, "ls": "-" if place == 0 else (0, (5, 1.5))}
-        at, height = [p["probability"] for p in own], [p["density"] for p in own]
-        curves.append(PlotCurve(at, height, look | {"label": name}, band=(0, height), shade=0.25))
+    for position, name in enumerate(dict.fromkeys(point["group"] for point in points)):
+        group_points = [point for point in points if point["group"] == name]
+        line_style = {
+            "color": COLOURS[position % len(COLOURS)],
+            "lw": 1.3,
+            "ls": "-" if position == 0 else (0, (5, 1.5)),
+        }
+        probabilities, height = (
+            [point["probability"] for point in group_points],
+            [point["density"] for point in group_points],
+        )
+        curves.append(PlotCurve(probabilities, height, line_style | {"label": name}, band=(0, height), shade=0.25))
 
     def finish(axis: Any) -> None:
         axis.axvline(0.5, color=style.INK, lw=0.8, ls=(0, (1.5, 2)))

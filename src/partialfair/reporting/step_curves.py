@@ -12,12 +12,12 @@ from partialfair.reporting import canvas, regression_numbers
 from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.reporting.regression_points import (
-    LOOKS,
     PUBLISHED_METRICS,
+    SERIES_STYLES,
     Series,
     SeriesOption,
+    exhibit_series,
     published_name,
-    series,
     titles,
 )
 from partialfair.tables.files import read_json
@@ -46,21 +46,21 @@ class StepCurves(Options):
 
 def curves(context: Context[StepCurves]) -> Paths:
     """Steps (q,) and values (repetitions, q) by series, dataset and metric."""
-    found: Paths = {}
-    shown = context.options.show
-    for one in series(context):
+    paths_by_key: Paths = {}
+    datasets = context.options.show
+    for series in exhibit_series(context):
         recorded: dict[str, list[dict[str, Any]]] = {}
-        for job in context.config.jobs(one.experiment):
+        for job in context.config.jobs(series.experiment):
             file = context.root / job.path / paths.METRICS
             dataset = published_name(context, job.dataset)
-            steps = read_json(file).get("steps") if (not shown or dataset in shown) and is_here(file) else None
+            steps = read_json(file).get("steps") if (not datasets or dataset in datasets) and is_here(file) else None
             if steps:
                 recorded.setdefault(dataset, []).append(steps)
         for dataset, runs in recorded.items():
             for metric in WINDOWS:
                 values = np.array([run[metric] for run in runs], float)
-                found[one.name, dataset, metric] = np.array(runs[0]["evaluations"]), values
-    return found
+                paths_by_key[series.name, dataset, metric] = np.array(runs[0]["evaluations"]), values
+    return paths_by_key
 
 
 def smoothed(steps: np.ndarray, values: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,58 +73,71 @@ def smoothed(steps: np.ndarray, values: np.ndarray, window: int) -> tuple[np.nda
 
 def csv_lines(context: Context[StepCurves]) -> list[Line]:
     """Smoothed mean and deviation over repetitions, at 250 places of each path at most."""
-    out: list[Line] = []
+    lines: list[Line] = []
     for (name, dataset, metric), (steps, values) in curves(context).items():
-        at, mean = smoothed(steps, values.mean(axis=0), WINDOWS[metric])
+        steps_shown, mean = smoothed(steps, values.mean(axis=0), WINDOWS[metric])
         deviation = smoothed(steps, values.std(axis=0), WINDOWS[metric])[1]
-        keep = np.unique(np.linspace(0, len(at) - 1, min(len(at), 250)).astype(int))
-        out += [
-            {"series": name, "dataset": dataset, "metric": metric, "evaluations": int(at[i])}
-            | {"mean": round(float(mean[i]), 7), "std": round(float(deviation[i]), 7), "n_seeds": len(values)}
-            for i in keep
+        indices = np.unique(np.linspace(0, len(steps_shown) - 1, min(len(steps_shown), 250)).astype(int))
+        lines += [
+            {"series": name, "dataset": dataset, "metric": metric, "evaluations": int(steps_shown[index])}
+            | {"mean": round(float(mean[index]), 7), "std": round(float(deviation[index]), 7), "n_seeds": len(values)}
+            for index in indices
         ]
-    return out
+    return lines
 
 
-def draw(context: Context[StepCurves], found: list[Line]) -> Any:
+def draw(context: Context[StepCurves], lines: list[Line]) -> Any:
     """Draw risk above unfairness, a column per dataset."""
-    shown = titles(context, (line["dataset"] for line in found))
+    dataset_names = titles(context, (line["dataset"] for line in lines))
     metrics = {"risk": ("risk",), "ks": ("ks_group_0", "ks_group_1")}
 
     def panel(row: str, dataset: str) -> PlotPanel:
-        return _panel(context, [p for p in found if p["dataset"] == dataset], metrics[row], dataset)
+        return _panel(context, [p for p in lines if p["dataset"] == dataset], metrics[row], dataset)
 
     rows = {"risk": "risk on test rows", "ks": "unfairness (KS distance from all rows)"}
-    panels = canvas.panel_grid(rows, shown, panel, "gradient evaluations")
-    if len(shown) == 1:  # side by side
-        labels = {"title": next(iter(shown.values())), "xlabel": "gradient evaluations"}
+    panels = canvas.panel_grid(rows, dataset_names, panel, "gradient evaluations")
+    if len(dataset_names) == 1:  # side by side
+        labels = {"title": next(iter(dataset_names.values())), "xlabel": "gradient evaluations"}
         side_by_side = [[row[0] | labels for row in panels]]
         return canvas.draw_panels(side_by_side, (9.6, 4.4), {}, width=3.1, last_words=["published"], note=canvas.BANDS)
-    size = (4.6 * max(len(shown), 1) + 0.4, 6.4)
-    panels = panels if shown else [[PlotPanel([], {})] for _ in rows]
+    size = (4.6 * max(len(dataset_names), 1) + 0.4, 6.4)
+    panels = panels if dataset_names else [[PlotPanel([], {})] for _ in rows]
     return canvas.draw_panels(panels, size, {"sharex": "col"}, width=3.1, last_words=["published"], note=canvas.BANDS)
 
 
-def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, ...], dataset: str) -> PlotPanel:
-    drawn = []
-    for one, (colour, _, _) in zip(series(context), LOOKS, strict=False):
+def _panel(context: Context[StepCurves], points: list[Line], metrics: tuple[str, ...], dataset: str) -> PlotPanel:
+    curves = []
+    for series, (colour, _, _) in zip(exhibit_series(context), SERIES_STYLES, strict=False):
         for metric, dash in zip(metrics, ("-", (0, (4, 1.5))), strict=False):
-            own = [line for line in found if (line["series"], line["metric"]) == (one.name, metric)]
-            if own:
-                mean = np.array([line["mean"] for line in own])
-                half = canvas.half_width([line["std"] for line in own], own[0]["n_seeds"])
-                label = None if metric == "risk" else f"{one.label}, group {metric[-1]}"
-                look = {"color": colour, "ls": dash, "lw": 1.2, "label": label, "zorder": 4}
-                drawn.append(PlotCurve([p["evaluations"] for p in own], mean, look, band=(mean - half, mean + half)))
+            series_points = [
+                plateau_style
+                for plateau_style in points
+                if (plateau_style["series"], plateau_style["metric"]) == (series.name, metric)
+            ]
+            if series_points:
+                mean = np.array([plateau_style["mean"] for plateau_style in series_points])
+                half_width = canvas.half_width(
+                    [plateau_style["std"] for plateau_style in series_points], series_points[0]["n_seeds"]
+                )
+                label = None if metric == "risk" else f"{series.label}, group {metric[-1]}"
+                line_style = {"color": colour, "ls": dash, "lw": 1.2, "label": label, "zorder": 4}
+                curves.append(
+                    PlotCurve(
+                        [point["evaluations"] for point in series_points],
+                        mean,
+                        line_style,
+                        band=(mean - half_width, mean + half_width),
+                    )
+                )
 
     def finish(axis: Any) -> None:
         for row in context.published:
             if row.dataset == dataset and PUBLISHED_METRICS.get(row.metric) in metrics:
-                line = {"color": "#262626", "lw": 0.9, "ls": (0, (1, 2)), "zorder": 3}
-                axis.axhline(row.value, label="published plateau", **line)
+                plateau_style = {"color": "#262626", "lw": 0.9, "ls": (0, (1, 2)), "zorder": 3}
+                axis.axhline(row.value, label="published plateau", **plateau_style)
         axis.set_xlim(left=0)
 
-    return PlotPanel(drawn, {}, finish=finish)
+    return PlotPanel(curves, {}, finish=finish)
 
 
 def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
@@ -133,31 +146,31 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     Its noise is that of the same optimiser's end points (``noise_from``), and half a unit of what was read.
     """
     metric = PUBLISHED_METRICS.get(row.metric)
-    first = next(iter(series(context)), None)
-    every = curves(context)
-    found = every.get((first.name if first else "", row.dataset, metric or ""))
-    if found is None or first is None:
+    first_series = next(iter(exhibit_series(context)), None)
+    paths_by_key = curves(context)
+    series_path = paths_by_key.get((first_series.name if first_series else "", row.dataset, metric or ""))
+    if series_path is None or first_series is None:
         return Outcome(None, "no recorded path of this dataset")
-    steps, values = found
+    steps, values = series_path
     tail = values[:, steps > (1 - TAIL) * steps[-1]].mean(axis=1)
-    nulls = {}
-    for one in series(context)[1:]:
-        other = every.get((one.name, row.dataset, metric or ""))
-        if other is not None:
-            nulls[one.label] = float(other[1][:, other[0] > (1 - TAIL) * other[0][-1]].mean())
-    nulls["the first tenth of the path"] = float(values[:, steps <= 0.1 * steps[-1]].mean())
-    noise = math.hypot(_noise(context, row.dataset, str(metric)), regression_numbers.printed(row.value))
+    null_values = {}
+    for series in exhibit_series(context)[1:]:
+        other_path = paths_by_key.get((series.name, row.dataset, metric or ""))
+        if other_path is not None:
+            null_values[series.label] = float(other_path[1][:, other_path[0] > (1 - TAIL) * other_path[0][-1]].mean())
+    null_values["the first tenth of the path"] = float(values[:, steps <= 0.1 * steps[-1]].mean())
+    noise = math.hypot(_end_point_noise(context, row.dataset, str(metric)), regression_numbers.printed(row.value))
     repeats = regression_numbers.GROUPS if metric == "ks_group_1" else ""
-    estimate, where = t_interval(tail, context.results.level), f"{first.experiment}, last fifth of the path"
-    return Outcome(estimate, "published value read off a plot", where, noise=noise, nulls=nulls, repeats=repeats)
+    estimate, source = t_interval(tail, context.results.level), f"{first_series.experiment}, last fifth of the path"
+    return Outcome(estimate, "published value read off a plot", source, noise=noise, nulls=null_values, repeats=repeats)
 
 
-def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
+def _end_point_noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
     """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
         if published_name(context, setting.dataset) == dataset and setting.kappa == NOISE_AT:
-            one = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
-            found = regression_numbers.noise_of(context, one, setting, metric)
-            if found:
-                return found
+            series = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
+            noise = regression_numbers.noise_of(context, series, setting, metric)
+            if noise:
+                return noise
     return 0.0

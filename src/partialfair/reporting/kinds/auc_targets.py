@@ -15,18 +15,20 @@ def target_table(context: Context[Options], _: list[Line]) -> Table:
     by_panel = {
         (dataset, experiment): list(points(context, experiment, dataset)) for dataset, experiment in panels(context)
     }
-    kappas = sorted({p.setting.kappa for found in by_panel.values() for p in found if not math.isinf(p.setting.kappa)})
+    kappas = sorted(
+        {p.setting.kappa for panel_points in by_panel.values() for p in panel_points if not math.isinf(p.setting.kappa)}
+    )
     rows = []
-    for panel, found in by_panel.items():
-        for name in dict.fromkeys(point.setting.algorithm for point in found):
-            own = {point.setting.kappa: point for point in found if point.setting.algorithm == name}
-            line = [_cell(own, own.get(math.inf), kappa) for kappa in kappas]
+    for panel, panel_points in by_panel.items():
+        for name in dict.fromkeys(point.setting.algorithm for point in panel_points):
+            points_by_kappa = {point.setting.kappa: point for point in panel_points if point.setting.algorithm == name}
+            line = [_cell(points_by_kappa, points_by_kappa.get(math.inf), kappa) for kappa in kappas]
             rows.append(([cells.text(title_of(context, *panel))], [cells.text(style.plot_style(name).label), *line]))
     return cells.blocks([], ["panel", "method", *(f"κ = {kappa:g}" for kappa in kappas)], rows)
 
 
-def _cell(own: Mapping[float, Point], start: Point | None, kappa: float) -> Cell:
-    point = own.get(kappa, start)
+def _cell(points_by_kappa: Mapping[float, Point], start: Point | None, kappa: float) -> Cell:
+    point = points_by_kappa.get(kappa, start)
     if point is None or not point.auc.size:
         return Cell("not run", "none", point.reason if point is not None else "")
     (gap, auc), (gap_error, auc_error) = point.mean, point.error

@@ -62,25 +62,30 @@ def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]
     are held against, the one that is fairest, both on validation rows and as means over seeds; if none matches, it is
     the one of nearest accuracy. Nearness alone would decide by noise where accuracy hardly changes with kappa.
     """
-    shown = []
+    panels = []
     for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
-            every = {a: [Setting(name, dataset, a, kappa) for kappa in kappas] for a, kappas in run.algorithms.items()}
-            shown.append([_shown(context, own) for own in every.values()])
-    return shown
+            settings_by_algorithm = {
+                algorithm: [Setting(name, dataset, algorithm, kappa) for kappa in kappas]
+                for algorithm, kappas in run.algorithms.items()
+            }
+            panels.append(
+                [_chosen_setting(context, algorithm_settings) for algorithm_settings in settings_by_algorithm.values()]
+            )
+    return panels
 
 
-def _shown(context: Context[IntervalBars], own: list[Setting]) -> Setting:
+def _chosen_setting(context: Context[IntervalBars], own: list[Setting]) -> Setting:
     """The one of an algorithm's settings that is held against the others."""
-    matched = [setting for setting in own if _matched(context, setting)]
+    matched = [setting for setting in own if _is_matched(context, setting)]
     if matched:
         return min(matched, key=lambda s: _mean(context, s, _violation(context, s)))
-    wanted = _wanted(context, own[0].experiment, own[0].dataset)
+    wanted = _target_accuracies(context, own[0].experiment, own[0].dataset)
     return min(own, key=lambda s: _distance(context, s, wanted))
 
 
-def _wanted(context: Context[IntervalBars], experiment: str, dataset: str) -> list[float]:
+def _target_accuracies(context: Context[IntervalBars], experiment: str, dataset: str) -> list[float]:
     """Accuracies on validation rows by seed of the algorithm that the others are matched to."""
     name = context.options.algorithm
     kappas = context.config.experiment(experiment).runs[dataset].algorithms.get(name, [])
@@ -103,9 +108,9 @@ def _distance(context: Context[IntervalBars], setting: Setting, wanted: list[flo
     return abs(float(np.mean(own) - np.mean(wanted))) if own and wanted else math.inf
 
 
-def _matched(context: Context[IntervalBars], setting: Setting) -> bool:
+def _is_matched(context: Context[IntervalBars], setting: Setting) -> bool:
     """Whether the accuracies match: their distance is at most the standard error over seeds of the wanted one."""
-    wanted = _wanted(context, setting.experiment, setting.dataset)
+    wanted = _target_accuracies(context, setting.experiment, setting.dataset)
     if len(wanted) < 2:
         return False
     return _distance(context, setting, wanted) <= float(np.std(wanted, ddof=1)) / math.sqrt(len(wanted))
@@ -120,17 +125,22 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
     lines: list[Line] = []
     for dataset in datasets(context):
         for panel in settings(context, dataset):
-            own = next((s for s in panel if s.algorithm == context.options.algorithm), None)
-            reference = _reference(context, panel[0])
+            held_against = next((s for s in panel if s.algorithm == context.options.algorithm), None)
+            reference = _reference_line(context, panel[0])
             lines += [reference] if reference is not None else []
-            lines += [_bar(context, setting, own) for setting in panel]
-            lines += [line for setting in panel for line in _seeds(context, setting, "all")]
-            if own is not None:
-                lines += [line for s in panel if s != own for line in _at_equal_accuracy(context, own, s)]
+            lines += [_bar_line(context, setting, held_against) for setting in panel]
+            lines += [line for setting in panel for line in _seed_lines(context, setting, "all")]
+            if held_against is not None:
+                lines += [
+                    line
+                    for s in panel
+                    if s != held_against
+                    for line in _lines_at_equal_accuracy(context, held_against, s)
+                ]
     return lines
 
 
-def _at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Setting) -> list[Line]:
+def _lines_at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Setting) -> list[Line]:
     """Lines of every seed with an algorithm and, where its accuracy is met, with the fairness of the other one there.
 
     All kappas of the other one count, on the rows on which both are compared: on validation rows, which are another
@@ -143,10 +153,10 @@ def _at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Sett
     kappas = context.config.experiment(own.experiment).runs[own.dataset].algorithms[other.algorithm]
     models: dict[int, list[Line]] = {}
     for kappa in kappas:
-        for line in _seeds(context, other._replace(kappa=kappa), other.algorithm):
+        for line in _seed_lines(context, other._replace(kappa=kappa), other.algorithm):
             models.setdefault(line["seed"], []).append(line)
-    wanted = _seeds(context, own, other.algorithm)
-    met = [_met(models.get(line["seed"], []), line) for line in wanted]
+    wanted = _seed_lines(context, own, other.algorithm)
+    met = [_fairness_at_accuracy(models.get(line["seed"], []), line) for line in wanted]
     bounds = not any(math.isnan(fairness) for fairness, _ in met)
     found = []
     for line, (fairness, bound) in zip(wanted, met, strict=True):
@@ -156,7 +166,7 @@ def _at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Sett
     return found if len(found) >= 2 * COVERED * len(wanted) - 1e-9 else []
 
 
-def _met(models: list[Line], line: Line) -> tuple[float, bool]:
+def _fairness_at_accuracy(models: list[Line], line: Line) -> tuple[float, bool]:
     """Fairness of an algorithm's models at the accuracy of a line, and whether that is a bound; NaN if neither."""
     fairness, accuracy = (np.array([m[name] for m in models]) for name in _AXES)
     (at,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
@@ -165,28 +175,28 @@ def _met(models: list[Line], line: Line) -> tuple[float, bool]:
     return float(at), False
 
 
-def _bar(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
+def _bar_line(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
     fairness, accuracy = (
         context.results.estimate(setting, metric) for metric in (_violation(context, setting), "accuracy")
     )
     difference = math.nan if own is None else _mean_difference(context, setting, own)
-    return _head(context, setting) | _numbers(fairness, accuracy) | {
+    return _setting_columns(context, setting) | _estimate_columns(fairness, accuracy) | {
         "note": context.results.reason(setting),
-        "accuracy_difference": difference, "matched": int(_matched(context, setting)),
+        "accuracy_difference": difference, "matched": int(_is_matched(context, setting)),
     }  # fmt: skip
 
 
-def _seeds(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
+def _seed_lines(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
     """Fairness and accuracy of every seed that has both."""
     gaps, right = (by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy"))
-    head = _head(context, setting)
+    head = _setting_columns(context, setting)
     return [
         head | {"pair": pair, "seed": seed, "fairness": 1 - gaps[seed], "accuracy": right[seed]}
         for seed in sorted(gaps.keys() & right.keys())
     ]
 
 
-def _head(context: Context[IntervalBars], setting: Setting) -> Line:
+def _setting_columns(context: Context[IntervalBars], setting: Setting) -> Line:
     interval = context.config.experiment(setting.experiment).runs[setting.dataset].interval
     return setting._asdict() | {"interval": format_interval(interval)}
 
@@ -195,7 +205,7 @@ def _violation(context: Context[IntervalBars], setting: Setting) -> str:
     return context.convention(setting.experiment).absolute
 
 
-def _numbers(fairness: Estimate, accuracy: Estimate) -> Line:
+def _estimate_columns(fairness: Estimate, accuracy: Estimate) -> Line:
     return {
         "n_seeds": accuracy.n,
         "fairness": fairness.mean, "fairness_low": fairness.low, "fairness_high": fairness.high,
@@ -210,7 +220,7 @@ def _mean_difference(context: Context[IntervalBars], setting: Setting, own: Sett
     return float(np.mean(values)) if values else math.nan
 
 
-def _reference(context: Context[IntervalBars], setting: Setting) -> Line | None:
+def _reference_line(context: Context[IntervalBars], setting: Setting) -> Line | None:
     """The unconstrained model of the option ``reference``, one of the experiments, on the interval of ``setting``."""
     name = context.options.reference
     experiment = context.config.experiment(setting.experiment)
@@ -229,21 +239,23 @@ def _reference(context: Context[IntervalBars], setting: Setting) -> Line | None:
         accuracy.append(right(found.scores, found.y, found.group, run.interval))
     level = context.results.level
     line = reference._asdict() | {"experiment": setting.experiment, "interval": format_interval(run.interval)}
-    numbers = _numbers(t_interval(fairness, level), t_interval(accuracy, level))
+    numbers = _estimate_columns(t_interval(fairness, level), t_interval(accuracy, level))
     return line | numbers | {"note": "; ".join(dict.fromkeys(reasons))}
 
 
-def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
+def draw_intervals(context: Context[IntervalBars], lines: list[Line]) -> Any:
     """Draw accuracy beside fairness, two panels per dataset."""
     names = datasets(context)
     row = []
     for dataset in names:
-        own = [line for line in found if line["dataset"] == dataset and "pair" not in line]
+        bar_lines = [line for line in lines if line["dataset"] == dataset and "pair" not in line]
         title = style.dataset_title(dataset)
-        row.append(_panel(own, "interval", "accuracy") | {"title": f"{title}: accuracy", "xlabel": "test accuracy"})
+        row.append(
+            _panel(bar_lines, "interval", "accuracy") | {"title": f"{title}: accuracy", "xlabel": "test accuracy"}
+        )
         fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
         row.append(
-            _panel(own, "interval", "fairness", named=False) | {"title": f"{title}: fairness", "xlabel": fairness}
+            _panel(bar_lines, "interval", "fairness", named=False) | {"title": f"{title}: fairness", "xlabel": fairness}
         )
     name = context.label(context.options.algorithm)
     note = (
@@ -253,40 +265,51 @@ def draw_intervals(context: Context[IntervalBars], found: list[Line]) -> Any:
     return canvas.draw_panels([row], (2.6 * len(row) + 0.5, 6.8), {}, note=note)
 
 
-def _panel(found: list[Line], group: str, name: str, *, named: bool = True) -> PlotPanel:
+def _panel(lines: list[Line], group: str, name: str, *, named: bool = True) -> PlotPanel:
     """Dots of one quantity: a group per value of the column ``group``, a line of it per algorithm."""
 
     def finish(axis: Any) -> None:
-        groups = list(dict.fromkeys(line[group] for line in found))
-        algorithms = list(dict.fromkeys(a for a in (line["algorithm"] for line in found) if a != "unconstrained"))
+        groups = list(dict.fromkeys(line[group] for line in lines))
+        algorithms = list(
+            dict.fromkeys(
+                algorithm for algorithm in (line["algorithm"] for line in lines) if algorithm != "unconstrained"
+            )
+        )
         height = 0.82 / max(len(algorithms), 1)
-        for line in (line for line in found if not math.isnan(line[name])):
-            place, look = groups.index(line[group]), style.plot_style(line["algorithm"], algorithms)
+        for line in (line for line in lines if not math.isnan(line[name])):
+            position, method_style = groups.index(line[group]), style.plot_style(line["algorithm"], algorithms)
             if line["algorithm"] == "unconstrained":
-                mark = {"color": look.colour, "lw": 1.3, "zorder": 5, "label": look.label}
-                axis.vlines(line[name], place - 0.44, place + 0.44, **mark)
+                line_style = {"color": method_style.colour, "lw": 1.3, "zorder": 5, "label": method_style.label}
+                axis.vlines(line[name], position - 0.44, position + 0.44, **line_style)
                 continue
-            at = place + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
-            ends = canvas.bar_lengths(line, name) if f"{name}_low" in line else None
-            dot = {"fmt": look.marker, "color": look.colour, "ms": 5, "elinewidth": 1.1, "capsize": 0, "zorder": 3}
-            dot |= {"label": look.label} if line.get("matched", 1) else {"mfc": "white", "ms": 7}
-            axis.errorbar(line[name], at, xerr=ends, **dot)
+            y = position + (algorithms.index(line["algorithm"]) + 0.5) * height - 0.41
+            interval_bar = canvas.bar_lengths(line, name) if f"{name}_low" in line else None
+            dot_style = {
+                "fmt": method_style.marker,
+                "color": method_style.colour,
+                "ms": 5,
+                "elinewidth": 1.1,
+                "capsize": 0,
+                "zorder": 3,
+            }
+            dot_style |= {"label": method_style.label} if line.get("matched", 1) else {"mfc": "white", "ms": 7}
+            axis.errorbar(line[name], y, xerr=interval_bar, **dot_style)
             if line.get("published") is not None:
-                axis.plot([line["published"]], [at], **OPEN)
-        for place, value in enumerate(groups):
-            if all(math.isnan(line[name]) for line in found if line[group] == value and line["kappa"] < math.inf):
-                axis.text(0.5, place, "not run", ha="center", va="center", transform=axis.get_yaxis_transform())
-        for place in range(1, len(groups)):
-            axis.axhline(place - 0.5, color=style.GRID, lw=0.8, zorder=0)
+                axis.plot([line["published"]], [y], **PUBLISHED_MARK)
+        for position, value in enumerate(groups):
+            if all(math.isnan(line[name]) for line in lines if line[group] == value and line["kappa"] < math.inf):
+                axis.text(0.5, position, "not run", ha="center", va="center", transform=axis.get_yaxis_transform())
+        for position in range(1, len(groups)):
+            axis.axhline(position - 0.5, color=style.GRID, lw=0.8, zorder=0)
         axis.set_ylim(len(groups) - 0.45, -0.55)
-        axis.set_yticks(range(len(groups)), [_words(value) if named else "" for value in groups])
+        axis.set_yticks(range(len(groups)), [_group_title(value) if named else "" for value in groups])
         axis.grid(axis="y", visible=False)
         axis.locator_params(axis="x", nbins=4)
 
-    return PlotPanel([PlotCurve([], [], {})] if found else [], {}, finish=finish)
+    return PlotPanel([PlotCurve([], [], {})] if lines else [], {}, finish=finish)
 
 
-OPEN = {
+PUBLISHED_MARK = {
     "marker": "o",
     "color": style.INK,
     "ms": 5,
@@ -298,14 +321,14 @@ OPEN = {
 }
 
 
-def _words(group: str) -> str:
+def _group_title(group: str) -> str:
     """An interval or the name of a metric as it stands beside its bars."""
     return f"[{group.replace('-', ', ')}]" if group[:1].isdigit() else group.replace("_", " ")
 
 
 def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
     """One line of ``METRIC_COLUMNS`` per method, split and metric."""
-    known = {mean_std_table.place_of(context, row): row.value for row in context.published}
+    published_means = {mean_std_table.statistic_of(context, row): row.value for row in context.published}
     for setting in runs.settings(context, context.options.algorithms):
         for split in SPLITS:
             for metric in context.options.metrics:
@@ -314,14 +337,14 @@ def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
                     "experiment": setting.experiment, "algorithm": setting.algorithm, "kappa": setting.kappa,
                     "split": split, "metric": metric, "mean": estimate.mean, "n_runs": estimate.n,
                     "mean_low": estimate.low, "mean_high": estimate.high,
-                    "published": known.get((setting, metric, split, "mean")),
+                    "published": published_means.get((setting, metric, split, "mean")),
                 }  # fmt: skip
 
 
-def draw_metrics(context: Context[MetricBars], found: list[Line]) -> Any:
+def draw_metrics(context: Context[MetricBars], lines: list[Line]) -> Any:
     """Bars of every metric, a panel per split."""
     row = [
-        _panel([line for line in found if line["split"] == split], "metric", "mean")
+        _panel([line for line in lines if line["split"] == split], "metric", "mean")
         | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}
         for split in SPLITS
     ]

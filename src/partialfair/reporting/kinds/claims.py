@@ -19,28 +19,28 @@ class Claims(Options):
 
 def csv_lines(context: Context[Any]) -> list[Line]:
     """One line per comparison, as in the scorecard."""
-    found = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    lines = scorecard.of_claims(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
-        found = standing.keep(found, standing.load(context.path("csv")))
-    return [line | {"counts": "yes" if counts(line) else "no"} for line in found]
+        lines = standing.keep(lines, standing.load(context.path("csv")))
+    return [line | {"counts": "yes" if counts(line) else "no"} for line in lines]
 
 
-def table(_: Context[Any], found: list[Line]) -> Table:
+def table(_: Context[Any], lines: list[Line]) -> Table:
     """All comparisons, claim by claim."""
     rows: list[list[Cell]] = []
     breaks = set()
-    for name in dict.fromkeys(line["claim"] for line in found):
-        own = [line for line in found if line["claim"] == name]
+    for name in dict.fromkeys(line["claim"] for line in lines):
+        claim_lines = [line for line in lines if line["claim"] == name]
         breaks.add(len(rows))
-        verdict = of_claim(own)
-        together = Cell(verdict, cells.verdict_kind(verdict))
-        said = "question" if own[0]["kind"] == "question" else own[0]["section"]
+        verdict = of_claim(claim_lines)
+        claim_cell = Cell(verdict, cells.verdict_kind(verdict))
+        section = "question" if claim_lines[0]["kind"] == "question" else claim_lines[0]["section"]
         # What the notes say of every comparison stands beside the first alone.
-        shared = set.intersection(*(set(line["note"].split("; ")) for line in own))
-        for place, line in enumerate(own):
-            head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), together]
-            note = [part for part in line["note"].split("; ") if not place or part not in shared]
-            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line, "; ".join(note))])
+        shared_notes = set.intersection(*(set(line["note"].split("; ")) for line in claim_lines))
+        for position, line in enumerate(claim_lines):
+            head = [Cell(line["published"], "text wrap"), Cell(section, "text wrap"), claim_cell]
+            notes = [sentence for sentence in line["note"].split("; ") if not position or sentence not in shared_notes]
+            rows.append([*(head if not position else [Cell("")] * 3), *_comparison(line, "; ".join(notes))])
     columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
 
@@ -53,7 +53,7 @@ def _comparison(line: Line, note: str) -> list[Cell]:
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
         Cell(_word(line), cells.verdict_kind(robust(line)) if decides(line) else "none", line.get("by_option", "")),
-        Cell("; ".join(filter(None, [_idle(line), _power(line), note])), "text wrap"),
+        Cell("; ".join(filter(None, [_reason_not_counted(line), _power(line), note])), "text wrap"),
     ]
 
 
@@ -63,7 +63,7 @@ def _word(line: Line) -> str:
     return f"{robust(line)}{f' ({depends})' if depends else ''}{' *' * bool(line.get('grade'))}"
 
 
-def _idle(line: Line) -> str:
+def _reason_not_counted(line: Line) -> str:
     """Why a comparison does not count."""
     if decides(line):
         return ""

@@ -24,8 +24,8 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / paths.table(row.dataset)
     if not is_here(path):
-        why = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
-        return Outcome(None, why, kind="setting")
+        reason = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
+        return Outcome(None, reason, kind="setting")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])
     spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
@@ -36,11 +36,11 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
     return Outcome(counted, note, "counted in the prepared table", kind="setting", verdict=verdict)
 
 
-def table(_: Context[Any], found: list[Line]) -> Table:
+def table(_: Context[Any], lines: list[Line]) -> Table:
     """One line per dataset, rows and attributes, published beside counted."""
-    numbers = {(line["dataset"], line["metric"]): line for line in found}
+    numbers = {(line["dataset"], line["metric"]): line for line in lines}
     rows = []
-    for dataset in dict.fromkeys(line["dataset"] for line in found):
+    for dataset in dict.fromkeys(line["dataset"] for line in lines):
         row = [cells.text(style.dataset_title(dataset))]
         for metric in ("n_instances", "n_attributes"):
             compared = numbers[dataset, metric]

@@ -29,29 +29,31 @@ ErrorBoundContext = Context[ErrorBound]
 
 def csv_lines(context: ErrorBoundContext) -> list[Line]:
     """One line per dataset and kappa, means over seeds: ``COLUMNS``."""
-    found = []
+    lines = []
     for experiment in context.experiments:
         for dataset, run in context.config.experiment(experiment).runs.items():
             name = context.options.algorithm
-            found += [_line(context, Setting(experiment, dataset, name, k)) for k in run.algorithms.get(name, [])]
-    return found
+            lines += [
+                _line(context, Setting(experiment, dataset, name, kappa)) for kappa in run.algorithms.get(name, [])
+            ]
+    return lines
 
 
 def _line(context: ErrorBoundContext, setting: Setting) -> Line:
     seeds = context.config.seeds(setting.experiment)
-    runs = [asdict(one) for seed in seeds if (one := error_bound.of_run(context, setting, seed)) is not None]
+    runs = [asdict(terms) for seed in seeds if (terms := error_bound.of_run(context, setting, seed)) is not None]
     means: dict[str, Any] = {name: t_interval([run[name] for run in runs]).mean for name in (runs[0] if runs else ())}
     return setting._asdict() | {"n_seeds": len(runs)} | means
 
 
-def table(_: ErrorBoundContext, found: list[Line]) -> Table:
+def table(_: ErrorBoundContext, lines: list[Line]) -> Table:
     """A pair of columns per part: what was measured, and what the theorem says."""
     rows = []
-    for line in found:
-        own = [Cell(f"{line['kappa']:g}")]
-        for part in PARTS:
-            own += [_cell(line, part), _cell(line, f"{part}_bound", line.get(part, 0.0))]
-        rows.append(([cells.text(style.dataset_title(line["dataset"]))], own))
+    for line in lines:
+        row_cells = [Cell(f"{line['kappa']:g}")]
+        for term in PARTS:
+            row_cells += [_cell(line, term), _cell(line, f"{term}_bound", line.get(term, 0.0))]
+        rows.append(([cells.text(style.dataset_title(line["dataset"]))], row_cells))
     groups = [("", 2), ("between ranks", 2), ("surrogate", 2), ("sample", 2), ("slack beyond κ, test rows", 2)]
     return cells.blocks(groups, ["dataset", "κ", *["measured", "bound"] * len(PARTS)], rows)
 

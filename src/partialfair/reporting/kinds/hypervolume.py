@@ -36,7 +36,7 @@ GAPS = {"absolute": "as in the published numbers", "relative": "by the definitio
 """What a row calls its scale."""
 
 
-def _compared(context: HypervolumeContext) -> list[str]:
+def _compared_algorithms(context: HypervolumeContext) -> list[str]:
     """The algorithms that the entry names, or all of them, in the order of the grid."""
     chosen = context.options.algorithms
     return [name for name in algorithms_of(context) if chosen is None or name in chosen]
@@ -44,23 +44,26 @@ def _compared(context: HypervolumeContext) -> list[str]:
 
 def csv_lines(context: HypervolumeContext) -> list[Line]:
     """One line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
-    names, control = _compared(context), context.options.algorithm
+    names, control = _compared_algorithms(context), context.options.algorithm
     result: list[Line] = []
     for experiment, dataset in panels(context):
         for scale in SCALES:
-            found = panel(context, experiment, dataset, names, scale)
+            panel_volumes = panel(context, experiment, dataset, names, scale)
             key = {"experiment": experiment, "dataset": dataset, "scale": scale}
             key["metric"] = metric_of(context, experiment, scale)
             for name in names:
                 line: Line = key | {"algorithm": name}
-                own = found.found[name] if found is not None else {}
-                if found is None or not own:
+                volumes = panel_volumes.found[name] if panel_volumes is not None else {}
+                if panel_volumes is None or not volumes:
                     result.append(line | {"n_seeds": 0, "note": missing(context, Side(experiment, name), dataset)})
                     continue
-                estimate = t_interval(list(own.values()), context.results.level)
-                line |= {"reference_fairness": found.reference[0], "reference_accuracy": found.reference[1]}
+                estimate = t_interval(list(volumes.values()), context.results.level)
+                line |= {
+                    "reference_fairness": panel_volumes.reference[0],
+                    "reference_accuracy": panel_volumes.reference[1],
+                }
                 line |= {"hypervolume": estimate.mean, "half_width": estimate.half_width, "n_seeds": estimate.n}
-                gap = _gap(own, found.found.get(control, {}), context.results.level)
+                gap = _gap(volumes, panel_volumes.found.get(control, {}), context.results.level)
                 if name != control and gap.tested:
                     line |= {"difference": gap.mean, "ci_low": gap.low, "ci_high": gap.high}
                     line["p_value"] = gap.p_two_sided
@@ -68,23 +71,25 @@ def csv_lines(context: HypervolumeContext) -> list[Line]:
     return result
 
 
-def _gap(own: Mapping[int, float], other: Mapping[int, float], level: float) -> Difference:
-    seeds = sorted(own.keys() & other.keys())
-    one, two = (np.array([found[seed] for seed in seeds]) for found in (own, other))
-    return paired_difference(one, two, level)
+def _gap(volumes: Mapping[int, float], other_volumes: Mapping[int, float], level: float) -> Difference:
+    seeds = sorted(volumes.keys() & other_volumes.keys())
+    first_values, second_values = (
+        np.array([volumes_of[seed] for seed in seeds]) for volumes_of in (volumes, other_volumes)
+    )
+    return paired_difference(first_values, second_values, level)
 
 
-def table(context: HypervolumeContext, shown: Sequence[Mapping[str, Any]]) -> Table:
+def table(context: HypervolumeContext, lines: Sequence[Mapping[str, Any]]) -> Table:
     """Hypervolumes, times 1000, one row per constraint, dataset and scale of the gap."""
-    names = _compared(context)
-    found = {(e["experiment"], e["dataset"], e["scale"], e["algorithm"]): e for e in shown}
+    names = _compared_algorithms(context)
+    line_of = {(line["experiment"], line["dataset"], line["scale"], line["algorithm"]): line for line in lines}
     rows: list[tuple[list[Cell], list[Cell]]] = []
     for experiment, dataset in panels(context):
         title = context.convention(experiment).title
         shared = [cells.text(title), cells.text(style.dataset_title(dataset))]
         for scale in SCALES:
-            entries = [found[experiment, dataset, scale, name] for name in names]
-            best = max((e.get("hypervolume", -math.inf) for e in entries), default=-math.inf)
+            entries = [line_of[experiment, dataset, scale, name] for name in names]
+            best = max((line.get("hypervolume", -math.inf) for line in entries), default=-math.inf)
             volumes = [_volume(entry, best) for entry in entries]
             rows.append((shared, [cells.text(GAPS[scale]), _reference(entries), *volumes]))
     labels = [style.plot_style(name).label for name in names]
@@ -92,10 +97,10 @@ def table(context: HypervolumeContext, shown: Sequence[Mapping[str, Any]]) -> Ta
 
 
 def _reference(entries: Sequence[Mapping[str, Any]]) -> Cell:
-    known = [e for e in entries if "reference_fairness" in e]
-    if not known:
+    with_reference = [entry for entry in entries if "reference_fairness" in entry]
+    if not with_reference:
         return Cell("–", "none")
-    return Cell(f"({known[0]['reference_fairness']:.3f}, {known[0]['reference_accuracy']:.3f})")
+    return Cell(f"({with_reference[0]['reference_fairness']:.3f}, {with_reference[0]['reference_accuracy']:.3f})")
 
 
 def _volume(entry: Mapping[str, Any], best: float) -> Cell:
@@ -104,34 +109,35 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
     note = ""
     if "difference" in entry:
         note = f"difference {1000 * entry['difference']:+.2f}, p = {entry['p_value']:.3g}"
-    half = "" if math.isnan(entry["half_width"]) else f" ± {1000 * entry['half_width']:.2f}"
+    half_width = "" if math.isnan(entry["half_width"]) else f" ± {1000 * entry['half_width']:.2f}"
     kind = "best" if entry["hypervolume"] == best else "number"
-    return Cell(f"{1000 * entry['hypervolume']:.2f}{half}", kind, note)
+    return Cell(f"{1000 * entry['hypervolume']:.2f}{half_width}", kind, note)
 
 
 def summary(context: HypervolumeContext) -> str:
     """The rank test in one sentence."""
-    names, control = _compared(context), context.options.algorithm
-    found = rank_test_of(context, context.experiments, control, names)
-    if found.reason:
-        return f"No rank test: {found.reason}."
+    names, control = _compared_algorithms(context), context.options.algorithm
+    rank_test = rank_test_of(context, context.experiments, control, names)
+    if rank_test.reason:
+        return f"No rank test: {rank_test.reason}."
     ranks = ", ".join(
-        f"{style.plot_style(n).label} {rank:.2f}" for n, rank in sorted(found.mean_ranks.items(), key=lambda i: i[1])
+        f"{style.plot_style(n).label} {rank:.2f}"
+        for n, rank in sorted(rank_test.mean_ranks.items(), key=lambda item: item[1])
     )
-    against = ", ".join(f"{style.plot_style(name).label} p = {p:.3g}" for name, p in found.post_hoc.items())
+    post_hoc = ", ".join(f"{style.plot_style(name).label} p = {p:.3g}" for name, p in rank_test.post_hoc.items())
     label = style.plot_style(control).label
     text = (
-        f"Mean ranks over {found.blocks} pairs of dataset and constraint (1 is best): {ranks}. Friedman's test: "
-        f"chi-square {found.statistic:.2f}, p = {found.p:.3g}. {label} against each, corrected by "
-        f"Holm's method: {against}."
+        f"Mean ranks over {rank_test.blocks} pairs of dataset and constraint (1 is best): {ranks}. Friedman's test: "
+        f"chi-square {rank_test.statistic:.2f}, p = {rank_test.p:.3g}. {label} against each, corrected by "
+        f"Holm's method: {post_hoc}."
     )
-    left = ", ".join(style.plot_style(name).label for name in found.left_out)
-    return text + (f" Left out for missing runs: {left}." if left else "")
+    omitted = ", ".join(style.plot_style(name).label for name in rank_test.left_out)
+    return text + (f" Left out for missing runs: {omitted}." if omitted else "")
 
 
-def body(context: HypervolumeContext, shown: list[Line]) -> str:
+def body(context: HypervolumeContext, lines: list[Line]) -> str:
     """The rank test in one sentence, and the table."""
-    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, shown))
+    return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, lines))
 
 
 KIND = ExhibitKind.from_lines(Hypervolume, COLUMNS, csv_lines, table=body)

@@ -69,7 +69,7 @@ def _pairs(context: Context[Any], dataset: str) -> Pairs:
     return style.pairs_of(context.config.experiment(context.experiments[0]).runs[dataset].interval)
 
 
-def _used(context: Context[Any], dataset: str) -> tuple[float, float]:
+def _single_pair(context: Context[Any], dataset: str) -> tuple[float, float]:
     """The same where it is of one piece."""
     return _pairs(context, dataset)[0]
 
@@ -77,18 +77,18 @@ def _used(context: Context[Any], dataset: str) -> tuple[float, float]:
 def csv_lines(context: Context[Any]) -> Iterator[dict[str, Any]]:
     """One line per dataset, seed, measure and candidate: ``COLUMNS``."""
     for dataset in datasets(context):
-        used = _used(context, dataset)
+        paper_interval = _single_pair(context, dataset)
         for seed in context.config.seeds(context.experiments[0]):
-            found, reason = suggestions(context, dataset, seed)
+            suggestions_by_measure, reason = suggestions(context, dataset, seed)
             if reason:
                 yield {"dataset": dataset, "seed": seed, "note": reason}
-            for measure, suggestion in found.items():
+            for measure, suggestion in suggestions_by_measure.items():
                 for row in suggestion.table.itertuples():
-                    same = bool(np.allclose((row.alpha, row.beta), used))
+                    is_of_the_paper = bool(np.allclose((row.alpha, row.beta), paper_interval))
                     yield {
                         "dataset": dataset, "seed": seed, "measure": measure, "alpha": row.alpha, "beta": row.beta,
                         "positive_rate": suggestion.positive_rate, "violation": row.violation,
-                        "suggested": int(row.chosen), "of_the_paper": int(same),
+                        "suggested": int(row.chosen), "of_the_paper": int(is_of_the_paper),
                     }  # fmt: skip
 
 
@@ -100,22 +100,22 @@ def draw(context: Context[IntervalChoice], points: list[Line]) -> Any:
     size = (4.0 * len(names) + 0.4, 3.2 * len(MEASURES) + 0.3)
     figure, axes = plt.subplots(len(MEASURES), len(names), figsize=size, squeeze=False)
     for column, dataset in enumerate(names):
-        found, reason = suggestions(context, dataset, seed)
+        suggestions_by_measure, reason = suggestions(context, dataset, seed)
         for row, measure in enumerate(MEASURES):
             axis = axes[row][column]
             axis.set_title(style.dataset_title(dataset))
-            if measure not in found:
+            if measure not in suggestions_by_measure:
                 canvas.write_reason(axis, "not run")
                 continue
-            found[measure].plot(axis, _used(context, dataset))
-            _readable(axis)
+            suggestions_by_measure[measure].plot(axis, _single_pair(context, dataset))
+            _use_page_colours(axis)
             axis.grid(visible=False, axis="y")
             axis.set_ylabel("" if column else _label(measure))
     figure.tight_layout()
     return figure
 
 
-def _readable(axis: Any) -> None:
+def _use_page_colours(axis: Any) -> None:
     """Draw words in ink, and bars and lines in tones, which are seen on both pages; plain candidates are hollow."""
     from matplotlib.colors import to_hex
 
@@ -138,32 +138,51 @@ def table(context: Context[Any], _: list[Line]) -> Table:
     """What the guideline suggests, beside the interval of the paper, over the seeds."""
     rows = []
     for dataset in datasets(context):
-        used = _used(context, dataset)
-        by_seed = [suggestions(context, dataset, seed) for seed in context.config.seeds(context.experiments[0])]
-        found = [own for own, _ in by_seed if own]
-        head = [cells.text(style.dataset_title(dataset)), cells.text(f"[{used[0]:g}, {used[1]:g}]")]
+        paper_interval = _single_pair(context, dataset)
+        suggestions_by_seed = [
+            suggestions(context, dataset, seed) for seed in context.config.seeds(context.experiments[0])
+        ]
+        by_measure = [row_cells for row_cells, _ in suggestions_by_seed if row_cells]
+        row_head = [
+            cells.text(style.dataset_title(dataset)),
+            cells.text(f"[{paper_interval[0]:g}, {paper_interval[1]:g}]"),
+        ]
         for measure in MEASURES:
-            own = _summary([one[measure] for one in found], used, by_seed[0][1])
-            rows.append((head, [cells.text(get(measure).title), *own]))
+            row_cells = _summary(
+                [suggestion[measure] for suggestion in by_measure], paper_interval, suggestions_by_seed[0][1]
+            )
+            rows.append((row_head, [cells.text(get(measure).title), *row_cells]))
     columns = ["dataset", "interval of the paper", "measure", "positive rate", "suggested (seeds)", "its violation"]
     return cells.blocks([], [*columns, "violation on the paper's", "its place among the candidates"], rows)
 
 
-def _summary(found: list[Suggestion], used: Any, reason: str) -> list[Cell]:
+def _summary(suggestions: list[Suggestion], paper_interval: Any, reason: str) -> list[Cell]:
     """Cells of one line, means over the seeds."""
-    if not found:
+    if not suggestions:
         return [Cell("not run", "none", reason), *[Cell("–", "none")] * 4]
-    counts = pd.Series([f"[{s.interval[0]:g}, {s.interval[1]:g}]" for s in found]).value_counts()
-    own = [float(s.table.loc[s.table["chosen"], "violation"].iloc[0]) for s in found]
-    places = [s.place_of(used) for s in found]
-    sizes = [len(s.table) for s in found]
-    shown = "no candidate" if not all(places) else f"{min(places)} to {max(places)} of {min(sizes)} to {max(sizes)}"
+    counts = pd.Series(
+        [f"[{suggestion.interval[0]:g}, {suggestion.interval[1]:g}]" for suggestion in suggestions]
+    ).value_counts()
+    violations = [
+        float(suggestion.table.loc[suggestion.table["chosen"], "violation"].iloc[0]) for suggestion in suggestions
+    ]
+    positions = [suggestion.place_of(paper_interval) for suggestion in suggestions]
+    sizes = [len(suggestion.table) for suggestion in suggestions]
+    position_text = (
+        "no candidate"
+        if not all(positions)
+        else f"{min(positions)} to {max(positions)} of {min(sizes)} to {max(sizes)}"
+    )
     return [
-        Cell(f"{np.mean([s.positive_rate for s in found]):.3f}"),
+        Cell(f"{np.mean([suggestion.positive_rate for suggestion in suggestions]):.3f}"),
         cells.text(", ".join(f"{interval} ({count})" for interval, count in counts.items())),
-        Cell(f"{np.mean(own):.3f}"),
-        Cell(f"{np.mean([s.violation_of(used) for s in found]):.3f}" if all(places) else "–"),
-        Cell(shown),
+        Cell(f"{np.mean(violations):.3f}"),
+        Cell(
+            f"{np.mean([suggestion.violation_of(paper_interval) for suggestion in suggestions]):.3f}"
+            if all(positions)
+            else "–"
+        ),
+        Cell(position_text),
     ]
 
 

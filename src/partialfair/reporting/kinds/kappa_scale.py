@@ -30,15 +30,20 @@ KappaScaleContext = Context[KappaScale]
 
 def csv_lines(context: KappaScaleContext) -> list[Line]:
     """One line per trained setting, with 1 - violation by both conventions."""
-    known = _published_by_setting(context)
+    published_fairness = _published_by_setting(context)
     lines = []
     for setting in (one for name in context.experiments for one in context.results.settings(name)):
-        shown = context.convention(setting.experiment)
+        convention = context.convention(setting.experiment)
         accuracy, absolute, relative = (
-            context.results.estimate(setting, metric) for metric in ("accuracy", shown.absolute, shown.relative)
+            context.results.estimate(setting, metric)
+            for metric in ("accuracy", convention.absolute, convention.relative)
         )
         line: Line = setting._asdict() | {"n_seeds": absolute.n, "note": context.results.reason(setting)}
-        line |= {"absolute_metric": shown.absolute, "relative_metric": shown.relative, "published": known.get(setting)}
+        line |= {
+            "absolute_metric": convention.absolute,
+            "relative_metric": convention.relative,
+            "published": published_fairness.get(setting),
+        }
         for name, estimate in (("accuracy", accuracy), ("absolute", absolute), ("relative", relative)):
             line |= {name: estimate.mean, f"{name}_half_width": estimate.half_width}
         lines.append(line | {"nearer": _nearer(line["published"], absolute, relative)})
@@ -47,13 +52,13 @@ def csv_lines(context: KappaScaleContext) -> list[Line]:
 
 def _published_by_setting(context: KappaScaleContext) -> dict[Setting, float]:
     """Published fairness of the settings, from the exhibits the option ``compare`` names."""
-    found: dict[Setting, float] = {}
+    fairness: dict[Setting, float] = {}
     for name in context.options.compare:
         for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is not None:
-                found.setdefault(setting, row.value)
-    return found
+                fairness.setdefault(setting, row.value)
+    return fairness
 
 
 def _nearer(value: float | None, absolute: Estimate, relative: Estimate) -> str:
@@ -82,15 +87,15 @@ def summary(lines: list[Line]) -> str:
 def _table(lines: list[Line]) -> Table:
     rows = []
     for line in lines:
-        own = [
+        row_cells = [
             cells.text(style.plot_style(line["algorithm"]).label),
             Cell(style.parameter(line["algorithm"], line["kappa"])),
         ]
         for name in ("accuracy", "absolute", "relative"):
             cell = cells.mean(line, name)
-            own.append(replace(cell, kind="best") if line["nearer"] == name else cell)
+            row_cells.append(replace(cell, kind="best") if line["nearer"] == name else cell)
         head = [cells.text(line["experiment"]), cells.text(style.dataset_title(line["dataset"]))]
-        rows.append((head, [*own, cells.published(line["published"])]))
+        rows.append((head, [*row_cells, cells.published(line["published"])]))
     columns = ["experiment", "dataset", "algorithm", "κ", "accuracy", "1 − gap", "1 − SP or DP", "published"]
     groups = [("", 5), ("absolute", 1), ("by the definition", 1), ("fairness", 1)]
     return cells.blocks(groups, columns, rows)

@@ -60,11 +60,15 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     Raises:
         DataError: the setting says something else.
     """
-    given = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, given, "split", SPLITS)
+    setting_parts_given = setting_parts.parts(row, KEYS)
+    split = setting_parts.one_of(row, setting_parts_given, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
+    return (
+        split,
+        setting_parts.one_of(row, setting_parts_given, "statistic", STATISTICS),
+        setting_parts.kappa(row, setting_parts_given),
+    )
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
@@ -73,19 +77,22 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
     It has the number's dataset and algorithm, and its interval and kappa where the number states them.
     """
     experiment, (_, _, kappa) = context.experiments[0], stated(row)
-    own = [one for one in runs.settings(context) if one[:3] == (experiment, row.dataset, row.algorithm)]
-    if not own:
+    candidates = [
+        setting for setting in runs.settings(context) if setting[:3] == (experiment, row.dataset, row.algorithm)
+    ]
+    if not candidates:
         return None, f"no run of {row.algorithm} on {row.dataset} in {experiment}"
     interval = format_interval(context.config.experiment(experiment).runs[row.dataset].interval)
     if row.interval and row.interval != interval:
         return None, f"{experiment} constrains I = {interval} on {row.dataset}, not I = {row.interval}"
-    found = [one for one in own if kappa is None or math.isclose(one.kappa, kappa)]
-    if len(found) == 1:
-        return found[0], ""
-    runs_at = f"{experiment} runs {row.algorithm} on {row.dataset} at kappa {', '.join(f'{s.kappa:g}' for s in own)}"
+    matching = [setting for setting in candidates if kappa is None or math.isclose(setting.kappa, kappa)]
+    if len(matching) == 1:
+        return matching[0], ""
+    kappas = ", ".join(f"{setting.kappa:g}" for setting in candidates)
+    runs_at = f"{experiment} runs {row.algorithm} on {row.dataset} at kappa {kappas}"
     if kappa is not None:
         return None, f"{runs_at}, not at {kappa:g}"
-    return None, f"{runs_at}; state the number's own in its setting, as in kappa={own[0].kappa:g}"
+    return None, f"{runs_at}; state the number's own in its setting, as in kappa={candidates[0].kappa:g}"
 
 
 def band(context: MeanStdTableContext, row: Published, spread: float | None) -> tuple[float, float]:
@@ -117,14 +124,16 @@ def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
     if not estimate.n:
         return Outcome(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
-    limits = band(context, row, _spread(context, row, setting))
+    band_limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
     note = f"{excluded} runs without a value are left out" if excluded else ""
     if statistic == "std":
-        found = run_scores.spread_interval(spread, estimate.n, context.results.level)
-        spreads, source = _of_others(context, setting, row), f"standard deviation over runs, {where}"
-        return Outcome(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
-    return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
+        interval = run_scores.spread_interval(spread, estimate.n, context.results.level)
+        null_spreads, source = _null_values(context, setting, row), f"standard deviation over runs, {where}"
+        return Outcome(
+            interval, note, source, band_limits, nulls=null_spreads, explained=_chance(context, row, estimate.n)
+        )
+    return Outcome(estimate, note, f"mean over runs, {where}", band_limits, nulls=_null_values(context, setting, row))
 
 
 def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
@@ -135,23 +144,25 @@ def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float
     return row.value * low, row.value * high
 
 
-def _of_others(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
+def _null_values(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
     """What the other methods of the same dataset got: if one of them agrees as well, the number has no power."""
     split, statistic, _ = stated(row)
-    every = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
-    counts = Counter(one.algorithm for one in every)
-    found = {}
-    for other in every:
-        estimate, spread = run_scores.mean_and_spread(context, other, row.metric, split)
-        at = f" at {other.kappa:.3g}" if counts[other.algorithm] > 1 else ""
-        found[style.plot_style(other.algorithm).label + at] = spread if statistic == "std" else estimate.mean
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    others = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
+    counts = Counter(one.algorithm for one in others)
+    values = {}
+    for other_setting in others:
+        estimate, spread = run_scores.mean_and_spread(context, other_setting, row.metric, split)
+        kappa_text = f" at {other_setting.kappa:.3g}" if counts[other_setting.algorithm] > 1 else ""
+        values[style.plot_style(other_setting.algorithm).label + kappa_text] = (
+            spread if statistic == "std" else estimate.mean
+        )
+    return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
-Place = tuple[Setting | None, str, str, str]
+Statistic = tuple[Setting | None, str, str, str]
 
 
-def place_of(context: Context[Any], row: Published) -> Place:
+def statistic_of(context: Context[Any], row: Published) -> Statistic:
     """Where a number stands: setting, metric, split and statistic."""
     split, statistic, _ = stated(row)
     return setting_of(context, row)[0], row.metric, split, statistic
@@ -159,75 +170,82 @@ def place_of(context: Context[Any], row: Published) -> Place:
 
 def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> float | None:
     """The published standard deviation that stands beside a published mean."""
-    place = (setting, row.metric, stated(row)[0], "std")
-    return next((other.value for other in context.published if place_of(context, other) == place), None)
+    key = (setting, row.metric, stated(row)[0], "std")
+    return next(
+        (row_beside.value for row_beside in context.published if statistic_of(context, row_beside) == key), None
+    )
 
 
 def csv_lines(context: MeanStdTableContext) -> list[Line]:
     """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
-    known = {place_of(context, row): row for row in context.published}
-    found = []
+    published_rows = {statistic_of(context, row): row for row in context.published}
+    lines = []
     for setting in runs.settings(context):
         for split in SPLITS:
             for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
                 line: Line = setting._asdict() | {"split": split, "metric": metric, "mean": estimate.mean}
                 line |= {"std": spread, "ci_low": estimate.low, "ci_high": estimate.high, "n_runs": estimate.n}
-                mean = known.get((setting, metric, split, "mean"))
-                if mean is not None:
-                    line |= {"published_mean": mean.value, "published_std": _spread(context, mean, setting)}
-                    line["band_low"], line["band_high"] = band(context, mean, line["published_std"])
-                    line["verdict"] = scorecard.compare(context, mean, reproduce)["verdict"]
-                found.append(line)
-    return _with_best(found)
+                published_mean = published_rows.get((setting, metric, split, "mean"))
+                if published_mean is not None:
+                    line |= {
+                        "published_mean": published_mean.value,
+                        "published_std": _spread(context, published_mean, setting),
+                    }
+                    line["band_low"], line["band_high"] = band(context, published_mean, line["published_std"])
+                    line["verdict"] = scorecard.compare(context, published_mean, reproduce)["verdict"]
+                lines.append(line)
+    return _with_best(lines)
 
 
-def _with_best(found: list[Line]) -> list[Line]:
+def _with_best(lines: list[Line]) -> list[Line]:
     """Mark the smallest mean of each column within an experiment and dataset (the largest of a quality)."""
     columns = ("experiment", "dataset", "split", "metric")
-    for line in found:
-        same = [other["mean"] for other in found if all(other[name] == line[name] for name in columns)]
-        own = [mean for mean in same if not math.isnan(mean)]
-        pick = max if get(line["metric"]).direction == "quality" else min
-        line["best"] = int(len(own) > 1 and line["mean"] == pick(own)) if line["metric"] != NO_BEST else 0
-    return found
+    for line in lines:
+        column_means = [
+            other_line["mean"] for other_line in lines if all(other_line[name] == line[name] for name in columns)
+        ]
+        estimated = [mean for mean in column_means if not math.isnan(mean)]
+        best = max if get(line["metric"]).direction == "quality" else min
+        line["best"] = int(len(estimated) > 1 and line["mean"] == best(estimated)) if line["metric"] != NO_BEST else 0
+    return lines
 
 
-def tables(context: MeanStdTableContext, found: Sequence[Line]) -> list[Table]:
+def tables(context: MeanStdTableContext, lines: Sequence[Line]) -> list[Table]:
     """One table per split."""
-    return [_table(context, split, [line for line in found if line["split"] == split]) for split in SPLITS]
+    return [_table(context, split, [line for line in lines if line["split"] == split]) for split in SPLITS]
 
 
-def _table(context: MeanStdTableContext, split: str, found: Sequence[Line]) -> Table:
+def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> Table:
     metrics = context.options.metrics
     rows: list[list[Cell]] = []
-    breaks, previous = set(), ""
-    kappas = has_several_kappas(found)
-    for key, group in groupby(found, key=lambda line: tuple(line[name] for name in Setting._fields)):
-        setting, own = Setting(*key), {line["metric"]: line for line in group}
+    separators, previous_title = set(), ""
+    has_kappas = has_several_kappas(lines)
+    for setting_key, group in groupby(lines, key=lambda line: tuple(line[name] for name in Setting._fields)):
+        setting, lines_by_metric = Setting(*setting_key), {line["metric"]: line for line in group}
         title = _title(context, setting)
-        if title != previous:
-            breaks.add(len(rows))
-        count = max(line["n_runs"] for line in own.values())
+        if title != previous_title:
+            separators.add(len(rows))
+        run_count = max(line["n_runs"] for line in lines_by_metric.values())
         head = [
-            Cell(title if title != previous else "", "text wrap"),
+            Cell(title if title != previous_title else "", "text wrap"),
             cells.text(style.plot_style(setting.algorithm).label),
         ]
-        head += [Cell(style.kappa_symbol(setting.kappa))] if kappas else []
-        rows.append([*head, Cell(str(count)), *(_cell(own[metric]) for metric in metrics)])
-        if any("published_mean" in line for line in own.values()):
-            published = [_published(own[metric]) for metric in metrics]
+        head += [Cell(style.kappa_symbol(setting.kappa))] if has_kappas else []
+        rows.append([*head, Cell(str(run_count)), *(_cell(lines_by_metric[metric]) for metric in metrics)])
+        if any("published_mean" in line for line in lines_by_metric.values()):
+            published = [_published(lines_by_metric[metric]) for metric in metrics]
             rows.append([*(cells.text("") for _ in head), Cell("published", "published"), *published])
-        previous = title
-    first = ["runs of", "method", *(["κ"] if kappas else []), "runs"]
-    columns = [*first, *(short(metric) for metric in metrics)]
-    groups = [("", len(first)), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
-    return Table(groups, columns, rows, frozenset(breaks))
+        previous_title = title
+    first_columns = ["runs of", "method", *(["κ"] if has_kappas else []), "runs"]
+    columns = [*first_columns, *(short(metric) for metric in metrics)]
+    groups = [("", len(first_columns)), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
+    return Table(groups, columns, rows, frozenset(separators))
 
 
-def has_several_kappas(found: Sequence[Line]) -> bool:
+def has_several_kappas(lines: Sequence[Line]) -> bool:
     """Whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
-    settings = {tuple(line[name] for name in Setting._fields) for line in found}
+    settings = {tuple(line[name] for name in Setting._fields) for line in lines}
     return len({setting[:3] for setting in settings}) < len(settings)
 
 
@@ -261,9 +279,9 @@ def _published(line: Line) -> Cell:
     return Cell(f"{line['published_mean']:.4f}{spread}", "published")
 
 
-def body(context: MeanStdTableContext, found: Sequence[Line]) -> str:
+def body(context: MeanStdTableContext, lines: Sequence[Line]) -> str:
     """All tables as HTML."""
-    return "\n".join(cells.html(table) for table in tables(context, found))
+    return "\n".join(cells.html(table) for table in tables(context, lines))
 
 
 KIND = ExhibitKind.from_lines(

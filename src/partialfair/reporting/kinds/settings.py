@@ -22,21 +22,21 @@ def reproduce(context: Context[StatedSettings], row: Published) -> Outcome:
 
 def csv_lines(context: Context[StatedSettings]) -> list[Line]:
     """One line per stated number: ``COLUMNS``."""
-    found = [scorecard.compare(context, row, reproduce) | {"split": row.split} for row in context.published]
-    return [line | {"here": line.get("reproduced")} for line in found]
+    lines = [scorecard.compare(context, row, reproduce) | {"split": row.split} for row in context.published]
+    return [line | {"here": line.get("reproduced")} for line in lines]
 
 
-def table(_: Context[StatedSettings], found: list[Line]) -> Table:
+def table(_: Context[StatedSettings], lines: list[Line]) -> Table:
     """Stated numbers in the paper's order."""
     rows = []
-    for line in found:
+    for line in lines:
         kind = cells.verdict_kind(line["verdict"])
         title = style.dataset_title(line["dataset"]) if line["dataset"] else ""
-        of = " ".join(filter(None, [title, line["algorithm"] and style.plot_style(line["algorithm"]).label]))
-        what = " ".join(filter(None, [line["metric"].replace("_", " "), line["split"]]))
-        here = "–" if line["here"] is None else f"{line['here']:.6g}"
-        head = [cells.text(of or "all"), cells.text(what), Cell(line["setting"], "text wrap")]
-        numbers = [Cell(f"{line['published']:g}", "published"), Cell(here, kind), Cell(line["verdict"], kind)]
+        subject = " ".join(filter(None, [title, line["algorithm"] and style.plot_style(line["algorithm"]).label]))
+        quantity = " ".join(filter(None, [line["metric"].replace("_", " "), line["split"]]))
+        value = "–" if line["here"] is None else f"{line['here']:.6g}"
+        head = [cells.text(subject or "all"), cells.text(quantity), Cell(line["setting"], "text wrap")]
+        numbers = [Cell(f"{line['published']:g}", "published"), Cell(value, kind), Cell(line["verdict"], kind)]
         rows.append([*head, *numbers, Cell(line["note"], "text wrap")])
     return Table([], ["of", "what", "where stated", "published", "here", "verdict", "note"], rows)
 

@@ -43,8 +43,8 @@ def _count_questions(project: Project) -> int:
 
 def lead(verdicts: list[papers.Verdict]) -> str:
     """Return the answer in one sentence: of how many papers the central claim holds, and so on."""
-    found = Counter(one.word for one in verdicts)
-    words = {
+    counts = Counter(verdict.word for verdict in verdicts)
+    phrases = {
         "holds": ("holds", "hold"),
         "partly": ("holds in part and fails nowhere", "hold in part and fail nowhere"),
         "mixed": ("holds in some comparisons and fails in others", "hold in some comparisons and fail in others"),
@@ -52,10 +52,10 @@ def lead(verdicts: list[papers.Verdict]) -> str:
         "does not hold": ("does not hold", "do not hold"),
         "cannot tell": ("cannot be told", "cannot be told"),
     }
-    parts = [f"{count(found[word])} {said[found[word] > 1]}" for word, said in words.items() if found[word]]
-    if len(parts) == 1:
-        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word][0]}."
-    listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
+    clauses = [f"{count(counts[word])} {phrase[counts[word] > 1]}" for word, phrase in phrases.items() if counts[word]]
+    if len(clauses) == 1:
+        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {phrases[verdicts[0].word][0]}."
+    listed = f"{', '.join(clauses[:-1])}, {clauses[-1]}" if len(clauses) > 2 else " and ".join(clauses)
     return f"We re-ran all of them. Of {count(len(verdicts))} central claims, {listed}."
 
 
@@ -93,8 +93,8 @@ def frontier(project: Project) -> str:
         key = (row["experiment"], row["dataset"])
         title = f"{style.dataset_title(row['dataset'])}{intervals.get(key, '')}"
         panel = panels.setdefault(key, {"experiment": key[0], "dataset": key[1], "title": title, "points": []})
-        values = [_short(row[n]) for n in ("fairness", "fairness_low", "fairness_high")]
-        values += [_short(row[n]) for n in ("accuracy", "accuracy_low", "accuracy_high")]
+        values = [_short(row[column]) for column in ("fairness", "fairness_low", "fairness_high")]
+        values += [_short(row[column]) for column in ("accuracy", "accuracy_low", "accuracy_high")]
         if values[0] is None or values[3] is None:
             continue
         panel["points"].append(
@@ -112,11 +112,11 @@ def _tone(colour: str) -> str:
 
 
 def _intervals(project: Project, exhibit: str) -> dict[tuple[str, str], str]:
-    found = {}
+    intervals = {}
     for name in project.config.params.exhibits[exhibit].experiments:
         for dataset, run in project.config.experiment(name).runs.items():
-            found[name, dataset] = f", I = {style.interval_title(run.interval)}"
-    return found
+            intervals[name, dataset] = f", I = {style.interval_title(run.interval)}"
+    return intervals
 
 
 def _short(text: str) -> float | None:
@@ -128,11 +128,11 @@ def _short(text: str) -> float | None:
 
 
 def _cards(project: Project) -> list[dict[str, Any]]:
-    found = []
+    cards = []
     for entry in differences.load(project):
-        shown = project.exhibits.get(entry.exhibit)
-        if shown is None or entry.paper not in project.papers:
+        exhibit = project.exhibits.get(entry.exhibit)
+        if exhibit is None or entry.paper not in project.papers:
             continue
-        picture = f"exhibits/{shown.name}.png" if "png" in shown.files else ""
-        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": project.short(entry.paper)})
-    return found
+        picture = f"exhibits/{exhibit.name}.png" if "png" in exhibit.files else ""
+        cards.append({"entry": entry, "exhibit": exhibit, "picture": picture, "paper": project.short(entry.paper)})
+    return cards
