@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from partialfair.reporting import canvas, style
+from partialfair.reporting import canvas, runs, style
 from partialfair.reporting.canvas import PlotCurve, PlotPanel
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.tables.intervals import format_interval
@@ -52,7 +52,7 @@ class FairnessPoints(Options):
 
 
 def csv_lines(context: Context[FairnessPoints]) -> list[Line]:
-    """One line of ``COLUMNS`` per setting and per published point; a setting without any value has a note."""
+    """Return a line of ``COLUMNS`` per setting and per published point; a setting without any value has a note."""
     lines: list[Line] = []
     algorithms = context.options.algorithms
     for experiment in context.experiments:
@@ -70,18 +70,18 @@ def csv_lines(context: Context[FairnessPoints]) -> list[Line]:
 
 
 def _count_missed(context: Context[FairnessPoints], setting: Setting) -> int:
-    """Number of seeds at which the constraint exceeds kappa on the training rows."""
+    """Count the seeds at which the constraint exceeds kappa on the training rows."""
     return int((context.results.runs_of(setting)["status"] == "tolerance missed").sum())
 
 
 def _published_points(context: Context[FairnessPoints], experiment: str) -> list[Line]:
-    """Published (fairness, accuracy) pairs of the datasets and intervals of one experiment."""
+    """Return the published pairs of fairness and accuracy for the datasets and intervals of one experiment."""
     if not context.options.published_points:
         return []
-    runs, metric = context.config.experiment(experiment).runs, context.convention(experiment).fairness
+    runs_of, metric = context.config.experiment(experiment).runs, context.convention(experiment).fairness
     points: dict[tuple[str, str, str], dict[str, float]] = {}
     for row in context.published_of(context.options.published_points):
-        run = runs.get(row.dataset)
+        run = runs_of.get(row.dataset)
         if run is not None and row.interval == format_interval(run.interval):
             points.setdefault((row.dataset, row.algorithm, row.setting), {})[row.metric] = row.value
     return [
@@ -96,36 +96,22 @@ def draw(context: Context[FairnessPoints], lines: list[Line]) -> Any:
     """Draw rows of experiments and columns of datasets; one row where a line is an experiment."""
     if context.options.line == "experiment":
         datasets = list(dict.fromkeys(line["dataset"] for line in lines)) or [""]
-        panels = [
-            [
-                _experiments_panel(context, dataset, [line for line in lines if line["dataset"] == dataset])
-                for dataset in datasets
-            ]
-        ]
+        by_dataset = {name: [line for line in lines if line["dataset"] == name] for name in datasets}
+        panels = [[_experiments_panel(context, name, points) for name, points in by_dataset.items()]]
         return canvas.draw_panels(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(lines))
-    datasets = list(
-        dict.fromkeys(d for experiment in context.experiments for d in context.config.experiment(experiment).runs)
-    )
-    panels = [
-        [
-            _algorithms_panel(
-                context,
-                experiment,
-                d,
-                [line for line in lines if (line["experiment"], line["dataset"]) == (experiment, d)],
-            )
-            for d in datasets
-        ]
-        for experiment in context.experiments
-    ]
+    datasets = runs.datasets(context)
+    panels = []
+    for experiment in context.experiments:
+        points = [line for line in lines if line["experiment"] == experiment]
+        by_dataset = {name: [point for point in points if point["dataset"] == name] for name in datasets}
+        panels.append([_algorithms_panel(context, experiment, name, group) for name, group in by_dataset.items()])
     size = (max(3.3 * len(datasets), 5.0), 2.9 * len(context.experiments) + 1.1)
-    return canvas.draw_panels(
-        panels, size, {}, last_words=["published", "not in the paper"], width=2.6, note=_note(lines)
-    )
+    last_words = ["published", "not in the paper"]
+    return canvas.draw_panels(panels, size, {}, last_words=last_words, width=2.6, note=_note(lines))
 
 
 def _note(lines: list[Line]) -> str:
-    """What bars and dots of single seeds mean, as far as there are any."""
+    """Return what bars and small points mean, as far as the figure has them."""
     seeds = [line["n_seeds"] for line in lines if line.get("n_seeds")]
     bars = [canvas.BARS] if not seeds or max(seeds) >= FEWEST else []
     small_points = [SINGLE] if any(1 < count < FEWEST for count in seeds) else []
@@ -133,17 +119,14 @@ def _note(lines: list[Line]) -> str:
 
 
 def _algorithms_panel(context: Context[FairnessPoints], experiment: str, dataset: str, points: list[Line]) -> PlotPanel:
-    """Every algorithm's line starts at the unconstrained model, whose mark lies on top."""
+    """Return a line per algorithm; each starts at the unconstrained model, whose mark lies on top."""
     title = context.convention(experiment).title
     run = context.config.experiment(experiment).runs.get(dataset)
     interval = "" if run is None else f", I = {style.interval_title(run.interval)}"
-    labels = {
-        "title": f"{style.dataset_title(dataset)}, {title}{interval}",
-        "xlabel": f"1 − max {title} violation on test",
-    }
-    labels |= (
-        {"ylabel": "test accuracy"} if dataset == next(iter(context.config.experiment(experiment).runs), "") else {}
-    )
+    labels = {"title": f"{style.dataset_title(dataset)}, {title}{interval}"}
+    labels["xlabel"] = f"1 − max {title} violation on test"
+    if dataset == next(iter(context.config.experiment(experiment).runs), ""):
+        labels["ylabel"] = "test accuracy"
     algorithms = list(dict.fromkeys(p["algorithm"] for p in points))
     estimated = [p for p in points if p["source"] == "reproduced" and not math.isnan(p["accuracy"])]
     starts = [p for p in estimated if p["algorithm"] == "unconstrained"]
@@ -156,23 +139,14 @@ def _algorithms_panel(context: Context[FairnessPoints], experiment: str, dataset
             path = model_points if name == "unconstrained" else [*starts, *model_points]
             label = f"{method_style.label} (not in the paper)" if name in beyond else method_style.label
             width, size = (0.8, 4.0) if name in beyond else (1.6, 5.5)
-            curves += [
-                *_connect(path, method_style.colour, method_style.dash, width),
-                _marks(model_points, method_style.colour, method_style.marker, label, size),
-            ]
-            curves += [
-                *_centres(model_points, method_style.marker),
-                *_seed_points(context, model_points, method_style.colour),
-            ]
+            colour, marker = method_style.colour, method_style.marker
+            curves += [*_connect(path, colour, method_style.dash, width)]
+            curves += [_marks(model_points, colour, marker, label, size), *_centres(model_points, marker)]
+            curves += _seed_points(context, model_points, colour)
     for point in (p for p in points if p["source"] == "published"):
         method_style = style.plot_style(point["algorithm"], algorithms)
-        hollow_style = {
-            "mfc": "none",
-            "mec": method_style.colour,
-            "mew": 1.1,
-            "ms": 11 if method_style.marker == "*" else 8,
-            "ls": "none",
-        }
+        size = 11 if method_style.marker == "*" else 8
+        hollow_style = {"mfc": "none", "mec": method_style.colour, "mew": 1.1, "ms": size, "ls": "none"}
         hollow_style |= {"marker": method_style.marker, "label": f"{method_style.label}, published", "zorder": 2}
         curves.append(PlotCurve([point["fairness"]], [point["accuracy"]], hollow_style))
 
@@ -184,9 +158,9 @@ def _algorithms_panel(context: Context[FairnessPoints], experiment: str, dataset
 
 
 def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> PlotPanel:
-    """Every experiment's line; the unconstrained models of all of them are one common start."""
-    runs = context.config.experiment(context.experiments[0]).runs
-    run = runs.get(dataset) or next(iter(runs.values()))
+    """Return a line per experiment; they start at one unconstrained model, which all experiments share."""
+    runs_of = context.config.experiment(context.experiments[0]).runs
+    run = runs_of.get(dataset) or next(iter(runs_of.values()))
     interval = style.interval_title(run.metric_interval or run.interval)
     title = context.convention(context.experiments[0]).title
     labels = {"title": style.dataset_title(dataset) if dataset else "", "ylabel": "test accuracy"}
@@ -195,65 +169,53 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
     starts = [point for point in estimated if math.isinf(point["kappa"])][:1]
     curves, labelled, colours = [], [], {}
     for number, experiment in enumerate(context.experiments):
-        model_points = [
-            point for point in estimated if point["experiment"] == experiment and not math.isinf(point["kappa"])
-        ]
-        model_points.sort(key=_tightness)
+        constrained = (point for point in estimated if not math.isinf(point["kappa"]))
+        model_points = sorted((p for p in constrained if p["experiment"] == experiment), key=_tightness)
         colour, marker, dash = LINE_STYLES[number % len(LINE_STYLES)]
         colours[experiment] = colour
         if model_points:
             curves += _connect([*starts, *model_points], colour, dash)
-            curves += [
-                _marks(model_points, colour, marker, line_title(context, experiment)),
-                *_centres(model_points, marker),
-            ]
+            curves.append(_marks(model_points, colour, marker, line_title(context, experiment)))
+            curves += _centres(model_points, marker)
             curves += _seed_points(context, model_points, colour)
             labelled += model_points
-    curves += (
-        [_marks(starts, style.INK, "*", "no constraint"), *_seed_points(context, starts, style.INK)] if starts else []
-    )
+    if starts:
+        curves += [_marks(starts, style.INK, "*", "no constraint"), *_seed_points(context, starts, style.INK)]
 
     def finish(axis: Any) -> None:
         axis.margins(0.1)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
 
-    def written(axis: Any) -> None:
-        for points_of_label, offset in _place_labels(axis, labelled, starts):
-            position = (points_of_label[0]["fairness"], points_of_label[0]["accuracy"])
-            arrow = {
-                "arrowstyle": "-",
-                "color": colours[points_of_label[0]["experiment"]],
-                "lw": 0.8,
-                "shrinkA": 0,
-                "shrinkB": 3,
-            }
+    def annotate(axis: Any) -> None:
+        for group, offset in _place_labels(axis, labelled, starts):
+            position, colour = (group[0]["fairness"], group[0]["accuracy"]), colours[group[0]["experiment"]]
+            arrow = {"arrowstyle": "-", "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 3}
             axis.annotate(
-                _label_text(points_of_label), position, offset, textcoords="offset points", fontsize=8,
+                _label_text(group), position, offset, textcoords="offset points", fontsize=8,
                 color=style.INK, arrowprops=arrow, zorder=7,
                 bbox={"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.8},
             )  # fmt: skip
 
-    return PlotPanel(
-        curves, labels, "; ".join(dict.fromkeys(point["note"] for point in points if point["note"])), finish, written
-    )
+    reason = "; ".join(dict.fromkeys(point["note"] for point in points if point["note"]))
+    return PlotPanel(curves, labels, reason, finish, annotate)
 
 
 def _label_text(points: Sequence[Line]) -> str:
-    """The tolerance or weight of a mark, or the range of several that share a label."""
+    """Return the tolerance or weight of a mark, or the range of several marks that share a label."""
     letter = "λ" if style.ascending(points[0]["algorithm"]) else "κ"
     ends = sorted({point["kappa"] for point in points})
     return f"{letter} {ends[0]:g}" if len(ends) == 1 else f"{letter} {ends[0]:g} to {ends[-1]:g}"
 
 
 def label_size(points: Sequence[Line]) -> NDArray[np.float64]:
-    """Width and height of the label of some marks, in points of print."""
+    """Return width and height of the label of marks in points of print, shape (2,)."""
     return np.array([LETTER * len(_label_text(points)), HEIGHT])
 
 
 def _place_labels(
     axis: Any, points: Sequence[Line], starts: Sequence[Line] = ()
 ) -> list[tuple[list[Line], tuple[float, float]]]:
-    """Labels: the points that share one, and its offset from the first one's mark, in points of print.
+    """Return the labels: points that share a label, and its offset from the mark of the first, in points of print.
 
     Neighbours of one experiment whose marks touch share a label. A label goes where it covers the fewest bars, marks,
     lines and labels, and stays inside the panel.
@@ -269,62 +231,53 @@ def _place_labels(
     for p in points:
         horizontal = to_print(p["fairness_low"], p["accuracy"]), to_print(p["fairness_high"], p["accuracy"])
         vertical = to_print(p["fairness"], p["accuracy_low"]), to_print(p["fairness"], p["accuracy_high"])
-        covered += [
-            (low - 1.5, high + 1.5) for low, high in (horizontal, vertical)
-        ]  # of one seed NaN, which covers nothing
+        # The ends of a single seed's bar are NaN, which covers nothing.
+        covered += [(low - 1.5, high + 1.5) for low, high in (horizontal, vertical)]
     connections = [*zip(marks, marks[1:], strict=False)]  # those between experiments are not drawn, and do no harm
     first_marks = {p["experiment"]: mark for p, mark in reversed([*zip(points, marks, strict=True)])}
     connections += [(to_print(p["fairness"], p["accuracy"]), mark) for p in starts for mark in first_marks.values()]
-    for first, last in connections:
-        steps = [first + share * (last - first) for share in np.linspace(0, 1, 15)]
+    for start, end in connections:
+        steps = [start + share * (end - start) for share in np.linspace(0, 1, 15)]
         covered += [(step - 1, step + 1) for step in steps]
     groups: list[tuple[list[Line], NDArray[np.float64]]] = []
     for point, mark in zip(points, marks, strict=True):
-        members, first = groups[-1] if groups else ([], mark)
-        if members and point["experiment"] == members[0]["experiment"] and np.linalg.norm(mark - first) < TOUCHING:
+        members, first_mark = groups[-1] if groups else ([], mark)
+        is_close = np.linalg.norm(mark - first_mark) < TOUCHING
+        if members and point["experiment"] == members[0]["experiment"] and is_close:
             members.append(point)
         else:
             groups.append(([point], mark))
     placed = []
     for members, mark in groups:
         size = label_size(members)
-        offsets = [
-            (x, y)
-            for distance in LABEL_DISTANCES
-            for y in LABEL_HEIGHTS
-            for x in (distance, -distance - float(size[0]))
-        ]
+        sides = [(distance, -distance - float(size[0])) for distance in LABEL_DISTANCES]
+        offsets = [(x, y) for side in sides for y in LABEL_HEIGHTS for x in side]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
-        chosen = min(
-            offsets,
-            key=lambda offset: (
-                _is_outside(boxes[offset], panel_size),
-                sum(_overlap(boxes[offset], box) for box in covered),
-            ),
-        )
+        outside = {offset: _is_outside(box, panel_size) for offset, box in boxes.items()}
+        chosen = min(offsets, key=lambda offset: (outside[offset], sum(_overlap(boxes[offset], b) for b in covered)))
         covered += OVER_A_LABEL * [boxes[chosen]]
         placed.append((members, chosen))
     return placed
 
 
 def _is_outside(box: tuple[NDArray[np.float64], NDArray[np.float64]], panel: NDArray[np.float64]) -> bool:
-    """Whether a box, by its lower left and its upper right corner, reaches beyond the panel."""
+    """Tell whether a box, by its lower left and its upper right corner, reaches beyond the panel."""
     return bool(np.any(box[0] < 0) or np.any(box[1] > panel))
 
 
 def _overlap(box: tuple[NDArray[np.float64], NDArray[np.float64]], other_box: tuple[Any, Any]) -> bool:
-    """Whether two boxes, each by its lower left and its upper right corner, have a point in common."""
+    """Tell whether two boxes, each by its lower left and its upper right corner, have a point in common."""
     return bool(np.all(box[0] < other_box[1]) and np.all(other_box[0] < box[1]))
 
 
 def _tightness(point: Line) -> float:
-    """A number by which the models of one algorithm are ordered, the loosest first."""
+    """Return a number that orders the models of one algorithm, the loosest first."""
     kappa = float(point["kappa"])
     return kappa if style.ascending(point["algorithm"]) else -kappa
 
 
 def line_title(context: Context[FairnessPoints], experiment: str) -> str:
-    """The entry's words for an experiment, else what it constrains: its interval and its number of ranks."""
+    """Return the entry's words for an experiment, else the interval and the number of ranks that it constrains."""
     if experiment in context.options.legend:
         return context.options.legend[experiment]
     model = context.config.experiment(experiment)
@@ -338,39 +291,31 @@ def _connect(path: Iterable[Line], colour: str, dash: Any, width: float = 1.6) -
 
 
 def _marks(points: list[Line], colour: str, marker: str, label: str, size: float = 5.5) -> PlotCurve:
-    """Marks with intervals in both directions, which are thin so that they hide no mark."""
+    """Return marks with intervals in both directions; the bars are thin so that they hide no mark."""
     bars = {}
     for direction, name in (("xerr", "fairness"), ("yerr", "accuracy")):
         ends = [canvas.bar_lengths(point, name) if point["n_seeds"] >= FEWEST else [[0.0], [0.0]] for point in points]
         bars[direction] = [[low[0] for low, _ in ends], [high[0] for _, high in ends]]
-    mark_style = {
-        "fmt": marker,
-        "color": colour,
-        "ecolor": (colour, style.faint(colour)),
-        "elinewidth": 0.7,
-        "capsize": 0,
-        "zorder": 4,
-    }
-    mark_style |= {"ms": 10 if marker == "*" else size, "label": label}
+    mark_style = {"fmt": marker, "color": colour, "ecolor": (colour, style.faint(colour)), "zorder": 4}
+    mark_style |= {"elinewidth": 0.7, "capsize": 0, "ms": 10 if marker == "*" else size, "label": label}
     return PlotCurve.through([(point["fairness"], point["accuracy"]) for point in points], mark_style, bars)
 
 
 def _seed_points(context: Context[FairnessPoints], points: list[Line], colour: str) -> list[PlotCurve]:
-    """The seeds of settings that have too few for an interval, as small points around the mark of their mean."""
+    """Return the seeds of settings that have too few for an interval, as small points around their mean."""
     seed_coordinates = []
-    for line in (one for one in points if 1 < one["n_seeds"] < FEWEST):
+    for line in (point for point in points if 1 < point["n_seeds"] < FEWEST):
         setting = Setting(line["experiment"], line["dataset"], line["algorithm"], line["kappa"])
         metrics = context.convention(setting.experiment).absolute, "accuracy"
         violations, accuracies = (by_seed(context.results, setting, metric) for metric in metrics)
-        seed_coordinates += [
-            (1 - violations[seed], accuracies[seed]) for seed in sorted(violations.keys() & accuracies.keys())
-        ]
+        seeds = sorted(violations.keys() & accuracies.keys())
+        seed_coordinates += [(1 - violations[seed], accuracies[seed]) for seed in seeds]
     mark_style = {"marker": "o", "ls": "none", "color": colour, "mec": "none", "ms": 2.6, "zorder": 5}
     return [PlotCurve.through(seed_coordinates, mark_style)] if seed_coordinates else []
 
 
 def _centres(points: list[Line], marker: str) -> list[PlotCurve]:
-    """White centres of the marks whose models miss their tolerance."""
+    """Return white centres of the marks whose models miss their tolerance."""
     coordinates = [(point["fairness"], point["accuracy"]) for point in points if point["missed"]]
     mark_style = {"marker": marker, "ls": "none", "color": "white", "ms": 2.8, "zorder": 5}
     return [replace(PlotCurve.through(coordinates, mark_style), meaning=MISSED)] if coordinates else []

@@ -35,6 +35,7 @@ SERIES_STYLES = (
     ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
     ("#d0619f", "D", (0, (3, 1))), ("#ad8100", "v", (0, (1.5, 1))), ("#7b4fb8", "P", (0, (6, 1, 1, 1, 1, 1))),
 )  # fmt: skip
+OPEN_MARK = {"mfc": "none", "ms": 9.5, "mew": 1.1, "ls": "none"}  # of a published point
 METRICS = ("risk", "ks_group_0", "ks_group_1")
 PUBLISHED_METRICS = {"risk": "risk", "ks_unfairness_s0": "ks_group_0", "ks_unfairness_s1": "ks_group_1"}
 BINNED = {"ks_group_0": "ks_binned_0", "ks_group_1": "ks_binned_1"}
@@ -65,40 +66,38 @@ class RegressionPoints(Options):
 
 
 class Series(SeriesOption):
-    """The same with its name, by which it is called where the option has no label."""
+    """A series option with its name, which is its label where the option has none."""
 
     name: str
     label: str = ""
 
     def experiment_of(self, dataset: str) -> str:
-        """The experiment that a published dataset's runs come from."""
+        """Return the experiment that a published dataset's runs come from."""
         return self.instead.get(dataset, self.experiment)
 
 
 def exhibit_series(context: Context[Any]) -> list[Series]:
-    """The series of an exhibit, in its order."""
+    """Return the series of an exhibit, in its order."""
     entries: Mapping[str, Any] = context.option("series") or {}
     options = {n: e.model_dump() if isinstance(e, SeriesOption) else dict(e) for n, e in entries.items()}
     return [Series(**entry | {"name": name, "label": entry.get("label") or name}) for name, entry in options.items()]
 
 
 def published_name(context: Context[Any], dataset: str) -> str:
-    """The name under which numbers of a dataset are published, whatever way its rows are divided."""
+    """Return the name under which numbers of a dataset are published, whatever way its rows are divided."""
     paper_datasets = papers.paper(context.paper, context.root).datasets
-    return next(
-        (name for name, dataset_entry in paper_datasets.items() if dataset.startswith(dataset_entry.here)), dataset
-    )
+    return next((name for name, printed in paper_datasets.items() if dataset.startswith(printed.here)), dataset)
 
 
 def titles(context: Context[Any], datasets: Iterable[str]) -> dict[str, str]:
-    """Titles of datasets by published name: in the order of the exhibit's paper, then those that it does not list."""
+    """Return titles of datasets by published name: those of the exhibit's paper in its order, then all others."""
     paper_datasets, names = papers.paper(context.paper, context.root).datasets, dict.fromkeys(datasets)
-    listed = {name: dataset_entry.title for name, dataset_entry in paper_datasets.items() if name in names}
+    listed = {name: printed.title for name, printed in paper_datasets.items() if name in names}
     return listed | {name: style.dataset_title(name) for name in names if name not in paper_datasets}
 
 
 def tolerance_of(row: Published) -> float:
-    """The tolerance in a published setting, ``eps=2^-8``; NaN of the unconstrained model.
+    """Return the tolerance in a published setting, ``eps=2^-8``; NaN for the unconstrained model.
 
     Raises:
         DataError: the setting says neither.
@@ -115,12 +114,12 @@ def tolerance_of(row: Published) -> float:
 
 
 def values(context: Context[Any], setting: Setting, metric: str) -> np.ndarray:
-    """Values of a metric over the seeds of a setting, on test rows."""
+    """Return the values of a metric over the seeds of a setting, on test rows, shape (seeds,)."""
     return np.array([*by_seed(context.results, setting, metric).values()], np.float64)
 
 
 def points(context: Context[Any]) -> Iterator[dict[str, Any]]:
-    """Mean and standard deviation (over repetitions, ddof 0) of every series, dataset and tolerance."""
+    """Yield mean and standard deviation (over repetitions, ddof 0) of every series, dataset and tolerance."""
     for series in exhibit_series(context):
         names = dict.fromkeys((series.experiment, *series.instead.values()))  # a set has another order in every process
         settings = [s for name in names for s in context.results.settings(name)]
@@ -131,27 +130,23 @@ def points(context: Context[Any]) -> Iterator[dict[str, Any]]:
             line: dict[str, Any] = {"series": series.name, "dataset": published_name(context, setting.dataset)}
             line |= {"source": "reproduced", "eps": setting.kappa}
             for metric in METRICS:
-                values_of_seeds = values(context, setting, metric)
-                line |= {
-                    metric: _mean(values_of_seeds),
-                    f"{metric}_std": _deviation(values_of_seeds),
-                    "n_seeds": len(values_of_seeds),
-                }
+                by_repetition = values(context, setting, metric)
+                line |= {metric: _mean(by_repetition), f"{metric}_std": _deviation(by_repetition)}
+                line["n_seeds"] = len(by_repetition)
             line["ks_noise_floor"] = _mean(values(context, setting, "ks_noise_floor"))
             yield line
 
 
 def published_points(context: Context[Any]) -> Iterator[dict[str, Any]]:
-    """The published points of the series of an exhibit."""
+    """Yield the published points of the series of an exhibit."""
     names = {series.name for series in exhibit_series(context)}
     points: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in context.published:
         if row.algorithm in names and row.metric in PUBLISHED_METRICS:
             eps = tolerance_of(row)
             point_key = row.algorithm, row.dataset, "base" if math.isnan(eps) else repr(eps)
-            line = points.setdefault(
-                point_key, {"series": row.algorithm, "dataset": row.dataset, "source": "published"}
-            )
+            key_columns = {"series": row.algorithm, "dataset": row.dataset, "source": "published"}
+            line = points.setdefault(point_key, key_columns)
             line |= {PUBLISHED_METRICS[row.metric]: row.value, "eps": eps}
     yield from points.values()
 
@@ -165,7 +160,7 @@ def _deviation(values: np.ndarray) -> float:
 
 
 def csv_lines(context: Context[RegressionPoints]) -> list[Line]:
-    """What a figure of points shows, one dictionary of ``COLUMNS`` per point."""
+    """Return one dictionary of ``COLUMNS`` per point of the figure."""
     datasets = context.options.show
     lines = [*points(context), *published_points(context)]
     return [line for line in lines if datasets is None or line["dataset"] in datasets]
@@ -175,10 +170,8 @@ def draw(context: Context[RegressionPoints], lines: list[Line]) -> Any:
     """Draw one panel per dataset."""
     datasets = titles(context, (line["dataset"] for line in lines))
     points_of = {title: [line for line in lines if line["dataset"] == name] for name, title in datasets.items()}
-    rows, note = (
-        [[_panel(context, title, points) for title, points in points_of.items()] or [PlotPanel([], {})]],
-        canvas.BARS,
-    )
+    rows = [[_panel(context, title, points) for title, points in points_of.items()] or [PlotPanel([], {})]]
+    note = canvas.BARS
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, title, points) for title, points in points_of.items()])
         note += f" Lower row: the framed points, {TINY_TEXT}, without bars; above they are dots."
@@ -222,21 +215,12 @@ def _panel(context: Context[RegressionPoints], title: str, points: list[Line]) -
             framed = _tiny_points(published)
             published = [point for point in published if point not in framed]
         if published:
-            mark_style = {
-                "marker": marker,
-                "mfc": "none",
-                "mec": colour,
-                "ms": 9.5,
-                "mew": 1.1,
-                "ls": "none",
-                "zorder": 3,
-            }
-            curves.append(_curve_of(published, mark_style))
+            curves.append(_curve_of(published, OPEN_MARK | {"marker": marker, "mec": colour, "zorder": 3}))
             has_published = True
 
     if has_published:
-        mark_style = {"marker": "o", "mfc": "none", "mec": style.INK, "ms": 9.5, "mew": 1.1, "ls": "none"}
-        curves.append(PlotCurve([], [], mark_style | {"label": "open marks: published"}))
+        open_mark = OPEN_MARK | {"marker": "o", "mec": style.INK, "label": "open marks: published"}
+        curves.append(PlotCurve([], [], open_mark))
 
     def finish(axis: Any) -> None:
         for floor, colour in floors:  # of each series its own: they differ by a factor of four
@@ -252,7 +236,7 @@ def _panel(context: Context[RegressionPoints], title: str, points: list[Line]) -
 
 
 def _bars(points: list[Line]) -> dict[str, list[float]]:
-    """Half a 95% interval of the mean in either direction, per point."""
+    """Return half the width of the 95% interval of the mean per point, in either direction."""
     deviations = {"xerr": "ks_group_0_std", "yerr": "risk_std"}
     return {
         direction: [float(canvas.half_width(point[name], point["n_seeds"])) for point in points]
@@ -265,7 +249,7 @@ def _curve_of(points: list[Line], mark_style: dict[str, Any], bars: dict[str, An
 
 
 def _tiny_points(points: list[Line]) -> list[Line]:
-    """The points at tiny tolerances, which lie upon each other among the others."""
+    """Return the points at tiny tolerances, which lie upon each other among the others."""
     return [
         point
         for point in points
@@ -274,37 +258,27 @@ def _tiny_points(points: list[Line]) -> list[Line]:
 
 
 def _frame(axis: Any, points: list[Line]) -> None:
-    """Show where the points lie that the row below has once more."""
+    """Frame the points that the row below shows once more."""
     from matplotlib.patches import Rectangle
 
     if not points:
         return
-    unfairness, risk = [point["ks_group_0"] for point in points], [point["risk"] for point in points]
+    x, y = [point["ks_group_0"] for point in points], [point["risk"] for point in points]
     margin_x, margin_y = (0.02 * abs(end - start) for start, end in (axis.get_xlim(), axis.get_ylim()))
-    size = max(unfairness) - min(unfairness) + 2 * margin_x, max(risk) - min(risk) + 2 * margin_y
-    axis.add_patch(
-        Rectangle((min(unfairness) - margin_x, min(risk) - margin_y), *size, fill=False, ec="#777777", lw=0.8, zorder=6)
-    )
+    size = max(x) - min(x) + 2 * margin_x, max(y) - min(y) + 2 * margin_y
+    corner = (min(x) - margin_x, min(y) - margin_y)
+    axis.add_patch(Rectangle(corner, *size, fill=False, ec="#777777", lw=0.8, zorder=6))
 
 
 def _enlarged(context: Context[RegressionPoints], title: str, points: list[Line]) -> PlotPanel:
-    """The points at tiny tolerances once more, without bars."""
+    """Return a panel of the points at tiny tolerances, without bars."""
     curves = []
     series_names = [series.name for series in exhibit_series(context) if series.name != "base"]
     for name, (colour, marker, _) in zip(series_names, SERIES_STYLES * 3, strict=False):
         for source, face, size in (("published", "none", 10.0), ("reproduced", colour, 6.5)):
-            source_points = [
-                point for point in _tiny_points(points) if (point["series"], point["source"]) == (name, source)
-            ]
-            mark_style = {
-                "marker": marker,
-                "mfc": face,
-                "mec": colour,
-                "ms": size,
-                "ls": "none",
-                "mew": 1.1,
-                "zorder": 4,
-            }
+            source_points = [p for p in _tiny_points(points) if (p["series"], p["source"]) == (name, source)]
+            mark_style = {"marker": marker, "mfc": face, "mec": colour, "ms": size, "ls": "none"}
+            mark_style |= {"mew": 1.1, "zorder": 4}
             curves += [_curve_of(source_points, mark_style)] if source_points else []
     labels = {"title": f"{title}, framed: {TINY_TEXT}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
     return PlotPanel(curves, labels, finish=lambda axis: axis.margins(0.08))
