@@ -104,7 +104,7 @@ def loss_lines(quantity):
 
 
 def test_losses_are_drawn_as_median_and_band(monkeypatch):
-    monkeypatch.setattr(loss_curves, "_shown", lambda _: [(SETTING, "train"), (SETTING, "test")])
+    monkeypatch.setattr(loss_curves, "_settings_and_splits", lambda _: [(SETTING, "train"), (SETTING, "test")])
     monkeypatch.setattr(loss_curves.runs, "group_names", lambda *_: ["white", "other"])
     options = SimpleNamespace(axis="step", splits=["train", "test"], loss_range=None, difference_range=None)
     found = [

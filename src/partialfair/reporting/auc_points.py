@@ -74,11 +74,11 @@ class Point:
 
     @property
     def error(self) -> tuple[float, float]:
-        """Standard errors of both."""
+        """Return the standard errors of mean gap and mean AUC."""
         return standard_error(self.gap), standard_error(self.auc)
 
     def differences(self, start: "Point | None") -> NDArray[np.float64]:
-        """AUC minus that of the unconstrained model of the same seed; the AUC itself where there is none."""
+        """Return AUC minus that of the unconstrained model of the same seed; the AUC itself without such a model."""
         if start is None or not start.auc.size:
             return self.auc
         start_auc = dict(zip(start.seeds.tolist(), start.auc.tolist(), strict=True))
@@ -87,7 +87,8 @@ class Point:
 
 
 def standard_error(values: NDArray[np.float64]) -> float:
-    """Standard deviation over the root of the number of values; NaN for fewer than two."""
+    """Return the standard error of a mean; NaN for fewer than two values."""
+    # s / sqrt(n), with s^2 = sum of (x_i - mean)^2 / (n - 1).
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
@@ -95,7 +96,7 @@ _CACHED_POINTS: WeakKeyDictionary[Results, dict[tuple[str, str], list[Point]]] =
 
 
 def points(context: Context[Any], experiment: str, dataset: str) -> list[Point]:
-    """Every algorithm of an experiment on a dataset at every target tolerance, in the order of the grid."""
+    """Return the points of all algorithms and target tolerances of an experiment on a dataset, in the grid's order."""
     cached = _CACHED_POINTS.setdefault(context.results, {})
     if (experiment, dataset) not in cached:
         cached[experiment, dataset] = list(_points(context, experiment, dataset))
@@ -115,7 +116,7 @@ def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Po
 
 
 def point(context: Context[Any], setting: Setting) -> Point:
-    """AUC and largest AUC gap of a setting by seed, on test rows."""
+    """Return AUC and largest AUC gap of a setting by seed, on test rows."""
     metrics = (QUALITY, context.convention(setting.experiment).absolute)
     auc, gap = (by_seed(context.results, setting, metric) for metric in metrics)
     seeds = sorted(set(auc) & set(gap))
@@ -131,14 +132,14 @@ def point(context: Context[Any], setting: Setting) -> Point:
 
 
 def _is_outside(context: Context[Any], setting: Setting, seed: int) -> bool:
-    """Whether a run says that no candidate was within the tolerance on validation rows."""
+    """Tell whether a run says that no candidate was within the tolerance on validation rows."""
     if math.isinf(setting.kappa):
         return False
     return bool(selected(context, setting, seed).get("infeasible_on_val", False))
 
 
 def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, Any]:
-    """What the run of a setting recorded of its choice; empty if no fit.json of the method says so."""
+    """Return the choice that the run of a setting recorded; empty if no fit.json of the method records one."""
     experiment = context.config.experiment(setting.experiment)
     kappas = experiment.runs[setting.dataset].algorithms[setting.algorithm]
     for kappa in kappas:
@@ -154,7 +155,7 @@ def selected(context: Context[Any], setting: Setting, seed: int) -> dict[str, An
 
 
 def panels(context: Context[Any]) -> list[tuple[str, str]]:
-    """(dataset, experiment) of all panels, dataset by dataset; the option ``panels`` names the datasets."""
+    """Return (dataset, experiment) of all panels, dataset by dataset; the option ``panels`` names the datasets."""
     shown_datasets = context.option("panels")
     names = dict.fromkeys(d for e in context.experiments for d in context.config.experiment(e).runs)
     datasets = [name for name in names if shown_datasets is None or name in shown_datasets]
@@ -162,7 +163,7 @@ def panels(context: Context[Any]) -> list[tuple[str, str]]:
 
 
 def csv_lines(context: Context[Any]) -> Iterator[Line]:
-    """One line of ``COLUMNS`` per point."""
+    """Yield one line of ``COLUMNS`` per point."""
     for dataset, experiment in panels(context):
         panel_points = points(context, experiment, dataset)
         for point in panel_points:
@@ -177,12 +178,12 @@ def csv_lines(context: Context[Any]) -> Iterator[Line]:
 
 
 def start_of(found: Sequence[Point]) -> Point | None:
-    """The unconstrained model among the points of a panel."""
+    """Return the unconstrained model among the points of a panel."""
     return next((entry for entry in found if entry.setting.algorithm == START and entry.auc.size), None)
 
 
 def title_of(context: Context[Any], dataset: str, experiment: str) -> str:
-    """Title of a panel: dataset and constraint."""
+    """Return title of a panel: dataset and constraint."""
     title = plugins.load("constraints", context.config.experiment(experiment).constraint).TITLE
     return f"{style.dataset_title(dataset)}, {title}"
 
@@ -192,7 +193,9 @@ def draw(context: Context[AUCPoints], lines: list[Line]) -> Any:
     from matplotlib.lines import Line2D
 
     columns, panel_names = len(context.experiments), panels(context)
-    drawn_panels = [_panel(context, *pair, first=not position % columns) for position, pair in enumerate(panel_names)]
+    drawn_panels = [
+        _panel(context, *pair, is_first=not position % columns) for position, pair in enumerate(panel_names)
+    ]
     panel_rows = [drawn_panels[position : position + columns] for position in range(0, len(drawn_panels), columns)]
     hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
     has_hollow = any(line["outside_on_validation"] for line in lines)
@@ -203,9 +206,9 @@ def draw(context: Context[AUCPoints], lines: list[Line]) -> Any:
     )
 
 
-def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first: bool) -> PlotPanel:
+def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, is_first: bool) -> PlotPanel:
     labels = {"title": title_of(context, dataset, experiment), "xlabel": "gap |Δ| of the two AUCs, test rows"}
-    labels |= {"ylabel": "AUC on test rows"} if first else {}
+    labels |= {"ylabel": "AUC on test rows"} if is_first else {}
     panel_points = [point for point in points(context, experiment, dataset) if point.auc.size]
     start = start_of(panel_points)
     curves: list[PlotCurve] = []
@@ -221,12 +224,12 @@ def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, first:
 
 
 def _half_width_of(values: NDArray[np.float64]) -> float:
-    """Half the width of the interval of a mean over seeds."""
+    """Return half the width of the 95% interval of a mean over seeds."""
     return float(canvas.half_width(values.std(), values.size)) if values.size else 0.0
 
 
 def _curves(name: str, method_points: Sequence[Point], start: Point | None) -> Iterator[PlotCurve]:
-    """One method: a line through its points from the unconstrained model on, with intervals over seeds."""
+    """Yield the curves of a method: a line through its points from the unconstrained model on, marks and bars."""
     method_style, is_baseline = style.plot_style(name), name in BEYOND
     means = [point.mean for point in method_points]
     path = means if name == START or start is None else [start.mean, *means]
@@ -264,7 +267,7 @@ def _curves(name: str, method_points: Sequence[Point], start: Point | None) -> I
 
 
 def scale_floor(values: Sequence[float]) -> float:
-    """Smallest AUC above which the scale is even: the lowest lie below where a wide gap parts them from the others.
+    """Return the smallest AUC above which the scale is even; values below a wide gap lie under it.
 
     A third of the points at most; below them the scale is compressed.
     """
@@ -306,14 +309,15 @@ def _compress_below(axis: Any, bottom: float, edge: float, top: float) -> None:
     axis.set_yscale("function", functions=(squeezed, stretched))
     axis.set_ylim(bottom, top)
     upper = _ticks(edge, top, 6, 0.0)
-    axis.set_yticks(*(list(part) for part in zip(*_ticks(bottom, edge, 3, 0.2), *upper, strict=True)))
+    ticks, labels = zip(*_ticks(bottom, edge, 3, 0.2), *upper, strict=True)
+    axis.set_yticks(list(ticks), list(labels))
     axis.axhspan(bottom, edge, color=style.GRID, alpha=0.5, lw=0, zorder=0, label=COMPRESSED)
     slash = {"marker": [(-1, -0.5), (1, 0.5)], "ms": 9, "ls": "none", "color": style.INK, "mew": 1.1}
     axis.plot([0.0], [edge], transform=axis.get_yaxis_transform(), clip_on=False, zorder=10, **slash)
 
 
 def _ticks(low: float, high: float, count: int, free_share: float) -> list[tuple[float, str]]:
-    """Places of ticks with their labels between two ends, with a share at the upper end left free."""
+    """Return ticks with their labels between two ends; a share at the upper end stays free."""
     from matplotlib.ticker import MaxNLocator
 
     ticks = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)

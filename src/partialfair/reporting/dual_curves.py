@@ -48,12 +48,12 @@ class ResidualCurves(DualCurves):
 
 
 def _shown_iterations(last: int) -> Any:
-    """Places of a curve that are shown, from 1 to ``last``, dense at the start."""
+    """Return the iterations of a curve that are shown, from 1 to ``last``, dense at the start."""
     return np.unique(np.rint(np.geomspace(1, last, POINTS)).astype(int))
 
 
 def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[PlotCurve]:
-    """One quantity, a curve per candidate."""
+    """Return a curve of one quantity per candidate."""
     curves = []
     for position, name in enumerate(dict.fromkeys(point["candidate"] for point in points)):
         coordinates = [(point["iteration"], point[quantity]) for point in points if point["candidate"] == name]
@@ -69,13 +69,13 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Pl
 
 
 def dual_norms(trace: traces.Curves) -> dict[str, Any]:
-    """Distance of lambda and mu, and the sums of their components, by iteration."""
+    """Return distance of lambda and mu, and the sums of their components, by iteration."""
     lam, mu = (np.array([trace[key] for key in sorted(trace) if key.startswith(prefix)]) for prefix in ("lam", "mu"))
     return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
 
 
 def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
-    """Points of all candidates; a line with a note for a dataset that was not run."""
+    """Yield points of all candidates; a line with a note for a dataset that was not run."""
     for setting in runs.settings(context, [context.options.algorithm]):
         candidates, reason = first_seed_curves(context, setting)
         optimal_multiplier = round(optimum(context, setting.dataset)[1], 6)
@@ -97,7 +97,7 @@ def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
 
 
 def _relative_to_optimum(dual: dict[str, Any], index: int, scale: float | None) -> Line:
-    """The same in units of the optimum's multiplier; nothing where the constraint was never active: 0 meets 0."""
+    """Return the multipliers in units of the optimum's; only a note where the constraint was never active."""
     if scale is None:
         return {"note": "the constraint was never active"}
     values = {
@@ -133,13 +133,13 @@ def draw(context: Context[MultiplierCurves], lines: list[Line]) -> Any:
 
 
 def residual_averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
-    """Squared residual of the iterations 1 to T, and its running average, (T,)."""
+    """Return squared residual of the iterations 1 to T, and its running average, (T,)."""
     squares = np.sum([trace[name] for name in sorted(trace) if name.startswith("residual")], axis=0)[1:]
     return squares, np.cumsum(squares) / np.arange(1, len(squares) + 1)
 
 
 def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
-    """Points of all candidates; a line with a note for a dataset that was not run."""
+    """Yield points of all candidates; a line with a note for a dataset that was not run."""
     for setting in runs.settings(context, [context.options.algorithm]):
         candidates, reason = first_seed_curves(context, setting)
         recorded = {name: trace for name, trace in candidates.items() if "residual0" in trace}
@@ -158,7 +158,7 @@ def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
 
 
 def draw_residuals(context: Context[ResidualCurves], lines: list[Line]) -> Any:
-    """Average squared residual over iterations, a panel per dataset."""
+    """Draw the average squared residual over iterations, a panel per dataset."""
     titles = dataset_titles(context)
 
     def panel(_: str, dataset: str) -> PlotPanel:

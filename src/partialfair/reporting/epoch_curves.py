@@ -29,7 +29,7 @@ class EpochCurves(Options):
 
 
 def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
-    """Curves of one series by seed, its setting, and why seeds are missing."""
+    """Return curves of one series by seed, its setting, and why seeds are missing."""
     setting = next(runs.settings(context, [entry.algorithm]), None)
     if setting is None:
         return {}, None, f"no run of {entry.algorithm}"
@@ -45,7 +45,7 @@ def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, trac
 
 
 def csv_lines(context: Context[EpochCurves]) -> Iterator[Line]:
-    """One line per series, seed, epoch and quantity; a note where a series was not run."""
+    """Yield one line per series, seed, epoch and quantity; a note where a series was not run."""
     for entry in context.options.series:
         curves_by_seed, setting, missing_reason = curves_of(context, entry)
         key = {"dataset": setting.dataset if setting else "", "series": entry.label}
@@ -59,7 +59,7 @@ def csv_lines(context: Context[EpochCurves]) -> Iterator[Line]:
 
 
 def draw(context: Context[EpochCurves], lines: list[Line]) -> Any:
-    """Each quantity over epochs in a panel, two panels a row."""
+    """Draw a panel per quantity over epochs, two panels a row."""
     panels = [_panel(context, lines, *quantity) for quantity in context.options.quantities.items()]
     columns = min(2, len(panels))
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
@@ -98,7 +98,7 @@ def _panel(context: Context[EpochCurves], lines: list[Line], quantity: str, titl
 
 
 def _limit_axis(axis: Any, curves: list[tuple[Any, Any]]) -> None:
-    """Where the first epochs would squeeze all that follows, let them leave the frame, and say so."""
+    """Let the first epochs leave the frame where they would squeeze all that follow, and say so."""
     curves = [(x, y) for x, y in curves if len(x) > 2]
     if not curves:
         return

@@ -1,5 +1,6 @@
 """Convergence: loss and infeasibility against the number of inner iterations, one method against another."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ class HistoryCurves(Options):
 
 
 def settings(context: Context[HistoryCurves]) -> dict[str, list[Setting]]:
-    """Settings by dataset, one per algorithm at the dataset's kappa."""
+    """Return settings by dataset, one per algorithm at the dataset's kappa."""
     experiment, options = context.experiments[0], context.options
     return {
         dataset: [Setting(experiment, dataset, name, float(kappa)) for name in options.algorithms]
@@ -52,8 +53,8 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
 
 
 def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
-    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without a history is one with a note."""
-    for setting in (one for panel in settings(context).values() for one in panel):
+    """Yield one line of ``COLUMNS`` per point; a run without a history has a line with a note."""
+    for setting in itertools.chain.from_iterable(settings(context).values()):
         for seed in context.config.seeds(setting.experiment):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
             key["named_seed"] = int(seed == context.options.seed)
@@ -85,12 +86,12 @@ def draw(context: Context[HistoryCurves], lines: list[Line]) -> Any:
 
 
 def algorithm_of(points: list[Line]) -> str:
-    """The first algorithm of a panel, which is said to be ahead."""
+    """Return the first algorithm of a panel, which is said to be ahead."""
     return str(points[0]["algorithm"])
 
 
 def _allowed(context: Context[HistoryCurves]) -> float:
-    """The largest violation that the first algorithm's tuning accepts; 0 if it states none."""
+    """Return the largest violation that the first algorithm's tuning accepts; 0 if it states none."""
     name = context.options.algorithms[0]
     options = context.config.algorithm_settings(context.experiments[0], name)
     settings = plugins.load("algorithms", name).ALGORITHM.settings(**options)
@@ -98,7 +99,7 @@ def _allowed(context: Context[HistoryCurves]) -> float:
 
 
 def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
-    """One quantity: a bold line for the named seed, thin ones for the others, a dot where a run ends."""
+    """Return the panel of a quantity: a bold line for the named seed, thin ones for others, a dot where a run ends."""
     points_of_runs = [point for point in points if "inner_steps" in point]
     curves = []
     for algorithm, seed in dict.fromkeys((point["algorithm"], point["seed"]) for point in points_of_runs):

@@ -50,7 +50,7 @@ class LossCurves(Options):
 
 
 def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
-    """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
+    """Return step, rows_read, seconds, loss and difference of a run's points; ``None`` if it keeps none."""
     run_folder, _ = run_scores.folder(context, setting, seed)
     if run_folder is None or not is_here(run_folder / paths.MODEL):
         return None
@@ -77,7 +77,7 @@ def _cached_curves(path: Path, row_key: tuple[Path, str, str, int], changed: int
 
 
 def csv_lines(context: Context[LossCurves]) -> Iterator[Line]:
-    """What the figure shows, one line of ``COLUMNS`` per setting, split, quantity and point."""
+    """Yield one line of ``COLUMNS`` per setting, split, quantity and point."""
     for setting, split in _settings_and_splits(context):
         curves_by_seed = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
         available = [run for run in curves_by_seed if run is not None]
@@ -113,30 +113,33 @@ def _summary(run_curves: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
         }  # fmt: skip
 
 
-def draw(context: Context[LossCurves], found: list[Line]) -> Any:
+def draw(context: Context[LossCurves], lines: list[Line]) -> Any:
     """Draw losses above differences, a column per setting and split; of one setting, side by side, a row per split."""
-    shown, splits = _settings_and_splits(context), context.options.splits
-    names = runs.group_names(context, shown[0][0].dataset)[:2]
+    settings_and_splits, splits = _settings_and_splits(context), context.options.splits
+    names = runs.group_names(context, settings_and_splits[0][0].dataset)[:2]
     rows = "" if len(splits) > 1 else f",\n{'training' if splits[0] == 'train' else splits[0]} rows"
     titles = {"loss": f"mean log loss{rows}", "difference": f"loss {names[0]} − loss {names[1]}{rows}"}
-    tolerance = min(setting.kappa for setting, _ in shown)
+    tolerance = min(setting.kappa for setting, _ in settings_and_splits)
     limits = {"loss": context.options.loss_range, "difference": context.options.difference_range}
-    turned = len(splits) == len(shown) > 1
+    is_split_by_row = len(splits) == len(settings_and_splits) > 1
     panels = [
         [
-            _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, tolerance)
-            | ({"ylabel": title} if turned or not column else {})
+            _panel(
+                context, [line for line in lines if _key(setting, split).items() <= line.items()], quantity, tolerance
+            )
+            | ({"ylabel": title} if is_split_by_row or not column else {})
             | ({"ylim": limits[quantity]} if limits[quantity] else {})
-            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or turned else {})
-            | ({"title": _title(setting, split, splits)} if quantity == "loss" or turned else {})
-            for column, (setting, split) in enumerate(shown)
+            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or is_split_by_row else {})
+            | ({"title": _title(setting, split, splits)} if quantity == "loss" or is_split_by_row else {})
+            for column, (setting, split) in enumerate(settings_and_splits)
         ]
         for quantity, title in titles.items()
     ]
-    if turned:
+    if is_split_by_row:
         turned_panels = [list(row) for row in zip(*panels, strict=True)]
         return canvas.draw_panels(turned_panels, (7.6, 5.8), {}, width=3.6)
-    return canvas.draw_panels(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
+    size, share = (2.3 * len(settings_and_splits) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}
+    return canvas.draw_panels(panels, size, share, width=2.6)
 
 
 def _title(setting: Setting, split: str, splits: list[Any]) -> str:

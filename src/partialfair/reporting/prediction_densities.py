@@ -28,7 +28,7 @@ class PredictionDensities(Options):
 
 
 def csv_lines(context: Context[PredictionDensities]) -> Iterator[Line]:
-    """One line of ``COLUMNS`` per series, group and prediction."""
+    """Yield one line of ``COLUMNS`` per series, group and prediction."""
     from scipy.stats import gaussian_kde
 
     for series in exhibit_series(context):

@@ -47,7 +47,7 @@ TIME = "train_time_s"
 
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
-    """What was measured of one published number of a figure, with its noise and what null models got."""
+    """Return the measurement of a published number, with its noise and the values of null models."""
     if row.algorithm == CLASSIFIER:
         return _classifier(context, row)
     series = next((series for series in exhibit_series(context) if series.name == row.algorithm), None)
@@ -80,7 +80,7 @@ def refuse(_: Any, row: Published) -> None:
 
 
 def _setting(context: Context[Any], series: Series, row: Published) -> Setting | None:
-    """The runs that stand for a published number."""
+    """Return the runs that stand for a published number."""
     eps = tolerance_of(row)
     for setting in context.results.settings(series.experiment_of(row.dataset)):
         is_run = math.isinf(setting.kappa) if math.isnan(eps) else math.isclose(setting.kappa, eps, rel_tol=1e-9)
@@ -91,7 +91,7 @@ def _setting(context: Context[Any], series: Series, row: Published) -> Setting |
 
 
 def _repeated_number(context: Context[Any], series: Series, setting: Setting, metric: str) -> str:
-    """Which other published number this one is once more; empty if none."""
+    """Say which other published number a number repeats; empty if it repeats none."""
     if metric in ("ks_group_1", "ks_binned_1"):
         return GROUPS
     if series.algorithm != "dp_postproc":
@@ -110,7 +110,7 @@ def _repeated_number(context: Context[Any], series: Series, setting: Setting, me
 
 
 def _loosest(context: Context[Any], setting: Setting) -> Setting:
-    """The same runs at their largest tolerance."""
+    """Return the same runs at their largest tolerance."""
     settings = [
         s for s in context.results.settings(setting.experiment) if s[1:3] == setting[1:3] and s.kappa < math.inf
     ]
@@ -118,12 +118,12 @@ def _loosest(context: Context[Any], setting: Setting) -> Setting:
 
 
 def printed(value: float) -> float:
-    """Half a unit of the last digit that is printed."""
+    """Return half a unit of the last digit that is printed."""
     return 0.5 * 10.0 ** int(Decimal(repr(value)).as_tuple().exponent)
 
 
 def noise_of(context: Context[Any], series: Series, setting: Setting, metric: str) -> float:
-    """Half-width of the 95% interval of the difference of two such means over the same splits; 0 if nothing is drawn.
+    """Return half the width of the 95% interval of the difference of two such means; 0 if nothing is drawn.
 
     The variance of one fit is the mean over splits of that of its repeats, or half the mean square of what changes
     where the data are perturbed.
@@ -146,36 +146,37 @@ def noise_of(context: Context[Any], series: Series, setting: Setting, metric: st
         variance, degrees, count = float(np.mean(differences**2)) / 2, differences.size, differences.size
     else:
         return 0.0
+    # Student's t (Student 1908): t_{(1 + level) / 2, degrees} sqrt(2 variance / count), the difference of two means.
     return float(t.ppf((1 + context.results.level) / 2, degrees) * math.sqrt(2 * variance / count))
 
 
 def _null_values(context: Context[Any], series: Series, setting: Setting, metric: str) -> dict[str, float]:
-    """The other series at this tolerance, this one at the next tolerances and where none binds, and the base model.
+    """Return other series at this tolerance, this series at others and where none binds, and the base model.
 
     What differs from the number itself by no more than ``UNCHANGED`` is the same answer.
     """
     values = {}
     dataset = published_name(context, setting.dataset)
     for name in series.nulls:
-        for other in context.results.settings(name):
-            is_null = other.algorithm == series.algorithm and _same_tolerance(other, setting)
-            if is_null and published_name(context, other.dataset) == dataset:
-                values[context.config.experiment(name).title] = _mean(context, other, metric)
+        for candidate in context.results.settings(name):
+            is_null = candidate.algorithm == series.algorithm and _same_tolerance(candidate, setting)
+            if is_null and published_name(context, candidate.dataset) == dataset:
+                values[context.config.experiment(name).title] = _mean(context, candidate, metric)
     for other_series in exhibit_series(context):
-        for other in context.results.settings(other_series.experiment_of(dataset)):
+        for candidate in context.results.settings(other_series.experiment_of(dataset)):
             is_null_series = (
-                other.algorithm == other_series.algorithm
+                candidate.algorithm == other_series.algorithm
                 and other_series.name != series.name
-                and _same_tolerance(other, setting)
+                and _same_tolerance(candidate, setting)
             )
-            if is_null_series and published_name(context, other.dataset) == dataset:
-                values[other_series.label] = _mean(context, other, metric)
+            if is_null_series and published_name(context, candidate.dataset) == dataset:
+                values[other_series.label] = _mean(context, candidate, metric)
     neighbours = nulls.neighbours(context, setting, "plug_in_regression")
     loosest = _loosest(context, setting)
     neighbours |= {"no constraint binds": loosest} if loosest.kappa != setting.kappa else {}
-    for name, other in neighbours.items():
-        if not (other.kappa < setting.kappa <= NO_SLACK):
-            values[name] = _mean(context, other, metric)
+    for name, candidate in neighbours.items():
+        if not (candidate.kappa < setting.kappa <= NO_SLACK):
+            values[name] = _mean(context, candidate, metric)
     own_value = _mean(context, setting, metric)
     same_values = {name for name, value in values.items() if abs(value - own_value) <= UNCHANGED * abs(own_value)}
     return {
@@ -196,20 +197,20 @@ def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
 
 
 def time_of(context: Context[Any], row: Published, series: Series) -> Outcome:
-    """Seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
+    """Return seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
     note = "processor time of another implementation on another machine; the published time includes the base models"
     return measured_time(context, seconds(context, series, row.dataset), note, series.experiment_of(row.dataset))
 
 
 def measured_time(context: Context[Any], seconds_by_seed: Mapping[int, np.ndarray], note: str, source: str) -> Outcome:
-    """The mean of seconds by repetition, or that there are none."""
+    """Return the mean of seconds by repetition, or the reason why there are none."""
     if not seconds_by_seed:
         return Outcome(None, "no run gives this time")
     return Outcome(t_interval(np.concatenate([*seconds_by_seed.values()]), context.results.level), note, source)
 
 
 def seconds(context: Context[Any], series: Series, dataset: str) -> dict[int, np.ndarray]:
-    """Processor seconds of every tolerance by repetition: after minus before, from the histories."""
+    """Return processor seconds of every tolerance by repetition: after minus before, from the histories."""
     seconds_by_seed = {}
     for job in context.config.jobs(series.experiment_of(dataset)):
         file = context.root / job.path / paths.HISTORY
@@ -220,13 +221,13 @@ def seconds(context: Context[Any], series: Series, dataset: str) -> dict[int, np
 
 @lru_cache(maxsize=2000)
 def _seconds_of_history(file: Path, changed: int) -> np.ndarray:
-    """Seconds of every candidate of a history, which several rows and published numbers ask for."""
+    """Return the seconds of every candidate of a history, read once for all rows that need them."""
     times = pd.read_parquet(file).groupby("candidate", sort=False)["cpu_seconds"]
     return np.asarray(times.last() - times.first(), dtype=float)
 
 
 def _classifier(context: Context[Any], row: Published) -> Outcome:
-    """Accuracy of the base model of the group on test rows, which the authors' files have and no figure of theirs."""
+    """Return the base model's accuracy for the group on test rows, which the authors' files have and no figure."""
     base_series = next((series for series in exhibit_series(context) if series.algorithm == "plug_in_regression"), None)
     shares = []
     for job in context.config.jobs(base_series.experiment_of(row.dataset)) if base_series is not None else ():
@@ -248,7 +249,7 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
 
 @lru_cache(maxsize=200)
 def _accuracy(path: Path, row_key: tuple[Path, str, str, int], changed: int) -> tuple[float, float]:
-    """Share of test rows whose group the model tells, and share of the larger group."""
+    """Return the share of test rows whose group the model predicts, and the share of the larger group."""
     rows = rows_of(*row_key)
     predicted = load_model(path).base.tau(rows.X).argmax(axis=1) == rows.group
     return float(predicted.mean()), float(np.bincount(rows.group).max() / rows.n_rows)

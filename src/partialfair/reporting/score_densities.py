@@ -53,6 +53,7 @@ def bandwidth(scores: NDArray[np.floating]) -> float:
 
     The quartiles keep a long tail from blurring the middle.
     """
+    # 0.9 min(s, (q_75 - q_25) / 1.34) n^(-1/5): Silverman (1986), Density Estimation, equation (3.31).
     quartiles = np.quantile(scores, (0.25, 0.75))
     spread = min(float(np.std(scores, ddof=1)), float(quartiles[1] - quartiles[0]) / 1.34)
     return 0.9 * (spread or float(np.std(scores, ddof=1))) * len(scores) ** -0.2
@@ -77,12 +78,12 @@ def inside_ends(scores: NDArray[np.floating], pairs: Pairs) -> list[tuple[float,
 
 
 def settings(context: Context[ScoreDensities]) -> list[Setting]:
-    """The unconstrained model, then the algorithm from the loosest kappa on."""
+    """Return the unconstrained model, then the algorithm from the loosest kappa on."""
     return next(iter(runs.tightening(context, context.options.algorithm, context.options.kappas).values()))
 
 
 def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
-    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
+    """Yield one line of ``COLUMNS`` per point; a run without scores has a line with a note."""
     seed = context.options.seed
     for setting in settings(context):
         metric = context.convention(setting.experiment).relative
@@ -102,7 +103,7 @@ def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
 
 
 def _density_points(scores: NDArray[np.float64], group_scores: NDArray[np.float64], pairs: Pairs) -> Iterator[Line]:
-    """The density of one group along the range of all scores, with the ends of its kept parts among the points."""
+    """Yield the density of one group along the range of all scores; the ends of its intervals are among the points."""
     low, high = np.quantile(scores, (TAIL, 1 - TAIL))
     margin = 0.08 * (high - low)
     interval_ends = [end for pair in inside_ends(group_scores, pairs) for end in pair]
@@ -116,7 +117,7 @@ def _density_points(scores: NDArray[np.float64], group_scores: NDArray[np.float6
 
 
 def _has_threshold(context: Context[Any]) -> bool:
-    """Whether the constraint is about the decision threshold 0."""
+    """Tell whether the constraint is about the decision threshold 0."""
     return context.config.experiment(context.experiments[0]).constraint != "partial_statistical_parity"
 
 
@@ -146,7 +147,7 @@ def draw(context: Context[ScoreDensities], lines: list[Line]) -> Any:
 
 
 def _overlay_panel(points: list[Line], names: Sequence[str], is_first: bool) -> PlotPanel:
-    """All groups in one panel; where their ranks lie in I, the line is bold."""
+    """Return all groups in one panel; where their ranks lie in I, the line is bold."""
     curves = []
     for code, name in enumerate(names):
         group_points = [point for point in points if point.get("group") == code]
@@ -164,7 +165,7 @@ def _overlay_panel(points: list[Line], names: Sequence[str], is_first: bool) -> 
 
 
 def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
-    """Dataset, kappa, and the violation that the filled parts show."""
+    """Return dataset, kappa, and the violation that the filled parts show."""
     metric = context.convention(setting.experiment).relative
     value = points[0]["violation"] if points else math.nan
     violation = "" if math.isnan(value) else f": {metric.upper()} {value:.3f}"
@@ -172,7 +173,7 @@ def _title(context: Context[Any], setting: Setting, points: list[Line]) -> str:
 
 
 def _group_panel(points: list[Line], code: int, has_threshold: bool) -> PlotPanel:
-    """The density of one group, filled inside I, and the decision threshold where it matters."""
+    """Return the density of one group, filled inside I, and the decision threshold where it matters."""
     group_points = [point for point in points if point.get("group") == code]
     if not group_points:
         return PlotPanel([], {}, points[0]["note"] if points else "")
@@ -197,7 +198,7 @@ def _group_panel(points: list[Line], code: int, has_threshold: bool) -> PlotPane
 
 
 def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
-    """One line of ``PROBABILITY_COLUMNS`` per setting, group and probability."""
+    """Yield one line of ``PROBABILITY_COLUMNS`` per setting, group and probability."""
     from scipy.stats import gaussian_kde
 
     for setting in runs.settings(context, context.options.algorithms):
@@ -208,17 +209,20 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
         names = runs.group_names(context, setting.dataset)
         count = len(run_scores.values(context, setting, "inaccuracy", "test"))
         for code in np.unique(group):
-            p = np.sort(1 / (1 + np.exp(-scores[group == code])))
-            p = p[:: max(1, len(p) // LARGEST)]
-            height = gaussian_kde(p, lambda kde: FACTOR * kde.scotts_factor())(GRID)
-            own = key | {"group": names[code], "n_runs": count}
-            for at, value in zip(GRID, height, strict=True):
-                yield own | {"probability": round(float(at), 4), "density": round(float(value), 5)}
+            probabilities = np.sort(1 / (1 + np.exp(-scores[group == code])))
+            probabilities = probabilities[:: max(1, len(probabilities) // LARGEST)]
+            densities = gaussian_kde(probabilities, lambda kde: FACTOR * kde.scotts_factor())(GRID)
+            group_key = key | {"group": names[code], "n_runs": count}
+            for probability, density_value in zip(GRID, densities, strict=True):
+                yield group_key | {
+                    "probability": round(float(probability), 4),
+                    "density": round(float(density_value), 5),
+                }
         yield from (key | line for line in _run_lines(context, setting))
 
 
 def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iterator[Line]:
-    """One line per run: where the groups' predictions differ, and how far they are from the reference's.
+    """Yield one line per run: where the groups' predictions differ, and their distance from the reference's.
 
     ``low_gap`` is the share of the second group below the lower quartile of all predictions minus that of the first;
     ``high_gap`` the share of the first above the upper quartile minus that of the second; ``distance`` the mean over
@@ -226,29 +230,32 @@ def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iter
     """
     from scipy.stats import wasserstein_distance
 
-    named = context.options.reference
-    base = None if named is None else next(iter(runs.settings(context, [named])), None)
+    reference_name = context.options.reference
+    reference = None if reference_name is None else next(iter(runs.settings(context, [reference_name])), None)
     for seed in context.config.seeds(setting.experiment):
-        own = _by_group(context, setting, seed)
-        if own is None or len(own) < 2:
+        by_group = _by_group(context, setting, seed)
+        if by_group is None or len(by_group) < 2:
             continue
-        low, high = np.quantile(np.concatenate(own), (0.25, 0.75))
-        line: Line = {"seed": seed, "low_gap": round(float((own[1] < low).mean() - (own[0] < low).mean()), 5)}
-        line["high_gap"] = round(float((own[0] > high).mean() - (own[1] > high).mean()), 5)
-        other = None if base is None else _by_group(context, base, seed)
-        if other is not None:
-            apart = [wasserstein_distance(one, two) for one, two in zip(own, other, strict=True)]
-            line["distance"] = round(float(np.mean(apart)), 6)
+        low, high = np.quantile(np.concatenate(by_group), (0.25, 0.75))
+        line: Line = {"seed": seed, "low_gap": round(float((by_group[1] < low).mean() - (by_group[0] < low).mean()), 5)}
+        line["high_gap"] = round(float((by_group[0] > high).mean() - (by_group[1] > high).mean()), 5)
+        reference_by_group = None if reference is None else _by_group(context, reference, seed)
+        if reference_by_group is not None:
+            distances = [
+                wasserstein_distance(predictions, reference_predictions)
+                for predictions, reference_predictions in zip(by_group, reference_by_group, strict=True)
+            ]
+            line["distance"] = round(float(np.mean(distances)), 6)
         yield line
 
 
 def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: int) -> list[NDArray[np.float64]] | None:
-    """Predicted probabilities of one run, group by group; ``None`` if it has none."""
+    """Return predicted probabilities of one run, group by group; ``None`` if it has none."""
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
         return None
-    p = 1 / (1 + np.exp(-rows.score.astype(float)))
-    return [p[rows.group == code] for code in np.unique(rows.group)]
+    probabilities = 1 / (1 + np.exp(-rows.score.astype(float)))
+    return [probabilities[rows.group == code] for code in np.unique(rows.group)]
 
 
 def draw_probabilities(context: Context[ProbabilityDensities], lines: list[Line]) -> Any:

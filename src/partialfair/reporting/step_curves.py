@@ -45,7 +45,7 @@ class StepCurves(Options):
 
 
 def curves(context: Context[StepCurves]) -> Paths:
-    """Steps (q,) and values (repetitions, q) by series, dataset and metric."""
+    """Return steps (q,) and values (repetitions, q) by series, dataset and metric."""
     paths_by_key: Paths = {}
     datasets = context.options.show
     for series in exhibit_series(context):
@@ -64,7 +64,7 @@ def curves(context: Context[StepCurves]) -> Paths:
 
 
 def smoothed(steps: np.ndarray, values: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
-    """Moving average over ``window`` steps of values recorded every so many; steps are those of the window's end."""
+    """Return the moving average of recorded values over ``window`` steps, with the steps at the windows' ends."""
     width = max(1, window // int(steps[0]))
     if len(values) < width:
         return steps[:0], values[:0]
@@ -72,7 +72,7 @@ def smoothed(steps: np.ndarray, values: np.ndarray, window: int) -> tuple[np.nda
 
 
 def csv_lines(context: Context[StepCurves]) -> list[Line]:
-    """Smoothed mean and deviation over repetitions, at 250 places of each path at most."""
+    """Return smoothed mean and deviation over repetitions, at 250 places of each path at most."""
     lines: list[Line] = []
     for (name, dataset, metric), (steps, values) in curves(context).items():
         steps_shown, mean = smoothed(steps, values.mean(axis=0), WINDOWS[metric])
@@ -141,7 +141,7 @@ def _panel(context: Context[StepCurves], points: list[Line], metrics: tuple[str,
 
 
 def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
-    """The mean over the last fifth of the path, against a plateau read off the published plot.
+    """Return the mean over the last fifth of the path, for a plateau read off the published plot.
 
     Its noise is that of the same optimiser's end points (``noise_from``), and half a unit of what was read.
     """
@@ -166,7 +166,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
 
 
 def _end_point_noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
-    """Noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
+    """Return noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
         if published_name(context, setting.dataset) == dataset and setting.kappa == NOISE_AT:
             series = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)

@@ -72,18 +72,18 @@ class CandidateCurves(Options):
 
 
 def best_so_far(trace: traces.Curves) -> np.ndarray:
-    """Smallest loss at a violation of at most 1e-3 until every iteration, (K,); infinite before the first."""
+    """Return smallest loss at a violation of at most 1e-3 until every iteration, (K,); infinite before the first."""
     return np.minimum.accumulate(np.where(trace["violation"] <= ALLOWED_VIOLATION, trace["loss"], np.inf))
 
 
 def recent_violation(trace: traces.Curves, index: int) -> float:
-    """Largest constraint value over the last tenth of the iterations until place ``at``; one value hides swinging."""
+    """Return the largest constraint value over the last tenth of the iterations up to ``index``, as it may swing."""
     first_index = int(np.searchsorted(trace["iteration"], 0.9 * trace["iteration"][index]))
     return float(trace["violation"][first_index : index + 1].max())
 
 
 def inspected_iterates(trace: traces.Curves) -> Iterator[Line]:
-    """The iterates of a run that were looked at closely."""
+    """Yield the iterates of a run whose residuals were computed."""
     best_losses, work = best_so_far(trace), trace.get("work")
     index_of = {int(k): index for index, k in enumerate(trace["iteration"])}
     stationarity = dict(zip(trace.get("stationarity_at", []), trace.get("stationarity", []), strict=True))
@@ -103,7 +103,7 @@ def inspected_iterates(trace: traces.Curves) -> Iterator[Line]:
 
 
 def optimum(context: Context[Any], dataset: str) -> tuple[float, float]:
-    """Loss of the exact optimum and the sum of the sizes of its multipliers; NaN if it was not run.
+    """Return loss of the exact optimum and the sum of the sizes of its multipliers; NaN if it was not run.
 
     It is the optimum of the smoothed problem, which the curves are of, whether or not decisions meet the tolerance too.
     """
@@ -116,13 +116,13 @@ def optimum(context: Context[Any], dataset: str) -> tuple[float, float]:
 
 
 def dataset_titles(context: Context[Any]) -> dict[str, str]:
-    """Titles of the exhibit's datasets, by the option ``dataset_titles`` or their own."""
+    """Return titles of the exhibit's datasets, by the option ``dataset_titles`` or their own."""
     titles = context.options.dataset_titles
     return {name: titles.get(name, style.dataset_title(name)) for name in runs.datasets(context)}
 
 
 def first_seed_curves(context: Context[Any], setting: Setting) -> tuple[dict[str, traces.Curves], str]:
-    """Curves of the experiment's first seed by candidate, or none and the reason."""
+    """Return curves of the experiment's first seed by candidate, or none and the reason."""
     return traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
 
 
@@ -132,7 +132,7 @@ MethodRun = tuple[TraceSeries, Setting, traces.Curves | None, str]
 
 
 def method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun]:
-    """Entry, setting and curves of every series of a dataset; ``None`` and the reason where it was not run."""
+    """Return entry, setting and curves of every series of a dataset; ``None`` and the reason if it was not run."""
     runs_of_series: list[MethodRun] = []
     for entry in context.options.series:
         for setting in runs.settings(context, [entry.algorithm]):
@@ -144,7 +144,7 @@ def method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun]
 
 
 def method_lines(context: Context[MethodCurves]) -> Iterator[Line]:
-    """Points of all series, and a note for series that were not run."""
+    """Yield points of all series, and a note for series that were not run."""
     for dataset in runs.datasets(context):
         optimal_loss = optimum(context, dataset)[0]
         for entry, _, trace, reason in method_runs(context, dataset):
@@ -166,7 +166,7 @@ def draw_methods(context: Context[MethodCurves], lines: list[Line]) -> Any:
 
 
 def _series_styles(entries: Sequence[TraceSeries], shades: Mapping[str, list[str]]) -> dict[str, dict[str, Any]]:
-    """Colour and dash of every series: an algorithm has one hue, its candidates shades of it and dashes."""
+    """Return colour and dash of every series: an algorithm has one hue, its candidates shades of it and dashes."""
     series_styles: dict[str, dict[str, Any]] = {}
     names = [entry.algorithm for entry in entries]
     for number, entry in enumerate(entries):
@@ -214,7 +214,7 @@ def _method_panel(points: list[Line], name: str, series_styles: Mapping[str, dic
 
 
 def _with_excess(point: Line) -> Line:
-    """A point with the best loss so far minus that of the exact optimum, where both are known."""
+    """Return a point with the best loss so far minus that of the exact optimum, where both are known."""
     best_loss, optimal_loss = point.get("best_loss"), point["optimal_loss"]
     return point if best_loss is None or np.isnan(optimal_loss) else point | {"excess": best_loss - optimal_loss}
 
@@ -223,13 +223,13 @@ def _with_excess(point: Line) -> Line:
 
 
 def _candidate_run(context: Context[CandidateCurves]) -> tuple[Setting, dict[str, traces.Curves], str]:
-    """The exhibit's run: its setting, and curves by candidate."""
+    """Return the exhibit's run: its setting, and curves by candidate."""
     setting = next(runs.settings(context, [context.options.algorithm]))
     return setting, *first_seed_curves(context, setting)
 
 
 def _variants(context: Context[CandidateCurves]) -> dict[str, dict[str, Any]]:
-    """Parameters of every candidate as the grid gives them."""
+    """Return parameters of every candidate as the grid gives them."""
     settings = context.config.algorithm_settings(context.experiments[0], context.options.algorithm)
     return dict(settings["variants"])
 
@@ -241,7 +241,7 @@ AGREEMENT = 0.05, 0.1
 
 
 def candidate_lines(context: Context[CandidateCurves]) -> Iterator[Line]:
-    """Points of all candidates, or one line with a note."""
+    """Yield points of all candidates, or one line with a note."""
     setting, candidates, reason = _candidate_run(context)
     if not candidates:
         yield {"dataset": setting.dataset, "note": reason}
@@ -311,7 +311,7 @@ def agreement(curves: Sequence[PlotCurve], logarithmic: bool) -> str:
 
 
 def _round_up(value: float) -> float:
-    """A number rounded up to one digit."""
+    """Round a number up to one digit."""
     unit = 10.0 ** np.floor(np.log10(value)) if value > 0 else 1.0
     return float(np.ceil(round(value / unit, 9)) * unit)
 
@@ -336,7 +336,7 @@ def _axis_scales(quantity: str, agreement: str) -> Callable[[Any], None]:
 
 
 def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> Outcome:
-    """The value at which the paper holds the other parameter: that of every candidate of the grid."""
+    """Return the value at which every candidate of the grid holds the other parameter, as the paper does."""
     name = row.metric.removesuffix("_fixed")
     default = DEFAULTS.get(name)
     values = {float(entry.get(name, default or 0.0)) for entry in _variants(context).values()}

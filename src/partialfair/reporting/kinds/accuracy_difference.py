@@ -37,24 +37,26 @@ class AccuracyDifference(Options):
 
 
 def decision(difference: Difference) -> str:
-    """``ahead``, ``behind`` or ``undecided``: on which side of 0 the interval lies."""
+    """Return ``ahead``, ``behind`` or ``undecided``, the side of 0 on which the interval lies."""
     return "ahead" if difference.ahead else "behind" if difference.behind else "undecided"
 
 
 def focus(context: Context[Any]) -> str:
-    """The algorithm whose lead is shown."""
+    """Return the algorithm whose lead is shown."""
     return str(context.option("algorithm"))
 
 
-def others(context: Context[Any]) -> list[str]:
-    """What it is compared with: the option ``against``, else every other algorithm."""
+def compared_algorithms(context: Context[Any]) -> list[str]:
+    """Return the algorithms that the focus is compared with: the option ``against``, else every other algorithm."""
     chosen = context.option("against") or algorithms_of(context)
     return [name for name in chosen if name != focus(context)]
 
 
-def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
-    """Accuracy of the focus minus another algorithm's at equal fairness, on one dataset."""
-    sides = Side(experiment, focus(context)), Side(experiment, other)
+def comparison(
+    context: Context[Any], experiment: str, dataset: str, compared: str, scale: str = "absolute"
+) -> Comparison:
+    """Compare the accuracy of the focus with another algorithm's at equal fairness, on one dataset."""
+    sides = Side(experiment, focus(context)), Side(experiment, compared)
     metric = metric_of(context, experiment, scale)
     focus_points, other_points = (_trained_points(context, side, dataset, metric) for side in sides)
     for side, points in zip(sides, (focus_points, other_points), strict=True):
@@ -64,7 +66,7 @@ def comparison(context: Context[Any], experiment: str, dataset: str, other: str,
 
 
 def _trained_points(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
-    """Fairness and accuracy of an algorithm's models by seed, to which the unconstrained model does not belong."""
+    """Return fairness and accuracy of an algorithm's models by seed, without the unconstrained model."""
     models_by_seed = models(context, side, dataset, metric, between=True)
     return {
         seed: (np.array(model_points)[:, 0], np.array(model_points)[:, 1])
@@ -73,14 +75,14 @@ def _trained_points(context: Context[Any], side: Side, dataset: str, metric: str
 
 
 def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
-    """One line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
+    """Return one line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
     lines = []
     for experiment, dataset in panels(context):
-        for other in others(context):
+        for compared in compared_algorithms(context):
             for scale in SCALES:
-                key = {"experiment": experiment, "dataset": dataset, "scale": scale, "other": other}
+                key = {"experiment": experiment, "dataset": dataset, "scale": scale, "other": compared}
                 key |= {"metric": metric_of(context, experiment, scale), "algorithm": focus(context)}
-                lines += _lines_of(key, comparison(context, experiment, dataset, other, scale))
+                lines += _lines_of(key, comparison(context, experiment, dataset, compared, scale))
     return lines
 
 
@@ -103,10 +105,10 @@ def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]
 
 
 def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
-    """A row of panels per compared algorithm, a column per experiment and dataset."""
+    """Draw a row of panels per compared algorithm, a column per experiment and dataset."""
     from matplotlib import pyplot as plt
 
-    columns, rows = list(panels(context)), others(context)
+    columns, rows = list(panels(context)), compared_algorithms(context)
     size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col", sharey="col")
     has_empty = False
@@ -114,20 +116,20 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
         convention = context.convention(experiment)
         axes[0][column].set_title(f"{style.dataset_title(dataset)}\n{convention.title}")
         lowest = axes[-1][column]
-        for row, other in enumerate(rows):
-            compared = comparison(context, experiment, dataset, other)
-            if compared.average is None:
+        for row, compared in enumerate(rows):
+            comparison_here = comparison(context, experiment, dataset, compared)
+            if comparison_here.average is None:
                 _clear_panel(axes[row][column])
                 has_empty = True
             else:
-                _panel(axes[row][column], compared)
+                _panel(axes[row][column], comparison_here)
                 lowest = axes[row][column]
         if any(axis.has_data() for axis in axes[:, column]):
             lowest.set_xlabel(f"1 − max {convention.title} violation")
             lowest.tick_params(labelbottom=True)
-    for row, other in enumerate(rows):
+    for row, compared in enumerate(rows):
         axes[row][0].set_ylabel(
-            "\n".join(["minus", *textwrap.wrap(style.plot_style(other).label, 16, break_long_words=False)])
+            "\n".join(["minus", *textwrap.wrap(style.plot_style(compared).label, 16, break_long_words=False)])
         )
     title = (
         f"Accuracy of {style.plot_style(focus(context)).label} minus that of each row's algorithm, percentage points"
@@ -161,8 +163,8 @@ def _panel(axis: Any, compared: Comparison) -> None:
         if levels[index + 1] - levels[index] > 1.5 * step:  # a level between them is not compared
             continue
         # A stretch between two levels is decided if both ends are, alike.
-        words = {decision(compared.differences[index]), decision(compared.differences[index + 1])}
-        colour = DECISION_COLOURS[words.pop() if len(words) == 1 else "undecided"]
+        decisions = {decision(compared.differences[index]), decision(compared.differences[index + 1])}
+        colour = DECISION_COLOURS[decisions.pop() if len(decisions) == 1 else "undecided"]
         stretch = slice(index, index + 2)
         axis.fill_between(levels[stretch], low[stretch], high[stretch], color=colour, alpha=0.3, lw=0, zorder=2)
         axis.plot(levels[stretch], mean[stretch], color=colour, lw=1.3, zorder=3)
@@ -183,13 +185,13 @@ def _legend(figure: Any) -> None:
 
 
 def table(context: Context[Any], _: list[Line]) -> Table:
-    """Average difference and the number of levels ahead and behind, in both conventions."""
+    """Return the average difference and the numbers of levels ahead and behind, in both conventions."""
     rows = []
     for experiment, dataset in panels(context):
-        for other in others(context):
-            row_cells = [cells.text(style.plot_style(other).label)]
+        for compared in compared_algorithms(context):
+            row_cells = [cells.text(style.plot_style(compared).label)]
             for scale in SCALES:
-                row_cells += _summary(comparison(context, experiment, dataset, other, scale))
+                row_cells += _summary(comparison(context, experiment, dataset, compared, scale))
             rows.append(([cells.text(experiment), cells.text(style.dataset_title(dataset))], row_cells))
     inner = ["levels of fairness", "average difference", "ahead at", "behind at"]
     groups = [("", 3), ("absolute gap, as published numbers", 4), ("by the definition", 4)]

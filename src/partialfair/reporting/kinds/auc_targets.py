@@ -11,7 +11,7 @@ from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 
 
 def target_table(context: Context[Options], _: list[Line]) -> Table:
-    """One block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
+    """Return one block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
     by_panel = {
         (dataset, experiment): list(points(context, experiment, dataset)) for dataset, experiment in panels(context)
     }

@@ -46,17 +46,17 @@ class MetricBars(Options):
 
 
 def experiments(context: Context[IntervalBars]) -> list[str]:
-    """Experiments that are a row of bars each: all but the one of the option ``reference``."""
+    """Return the experiments with a row of bars each: all but that of the option ``reference``."""
     return [name for name in context.experiments if name != context.options.reference]
 
 
 def datasets(context: Context[IntervalBars]) -> list[str]:
-    """Datasets of the experiments."""
+    """Return datasets of the experiments."""
     return list(dict.fromkeys(d for e in experiments(context) for d in context.config.experiment(e).runs))
 
 
 def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]]:
-    """Settings of a dataset: one list per experiment, that is per interval, with one setting per algorithm.
+    """Return settings of a dataset: one list per experiment, that is per interval, with one setting per algorithm.
 
     Of an algorithm with several kappas it is, among those whose accuracy matches that of the algorithm which the others
     are held against, the one that is fairest, both on validation rows and as means over seeds; if none matches, it is
@@ -66,27 +66,22 @@ def settings(context: Context[IntervalBars], dataset: str) -> list[list[Setting]
     for name in experiments(context):
         run = context.config.experiment(name).runs.get(dataset)
         if run is not None:
-            settings_by_algorithm = {
-                algorithm: [Setting(name, dataset, algorithm, kappa) for kappa in kappas]
-                for algorithm, kappas in run.algorithms.items()
-            }
-            panels.append(
-                [_chosen_setting(context, algorithm_settings) for algorithm_settings in settings_by_algorithm.values()]
-            )
+            candidates = [[Setting(name, dataset, a, kappa) for kappa in ks] for a, ks in run.algorithms.items()]
+            panels.append([_chosen_setting(context, group) for group in candidates])
     return panels
 
 
-def _chosen_setting(context: Context[IntervalBars], own: list[Setting]) -> Setting:
-    """The one of an algorithm's settings that is held against the others."""
-    matched = [setting for setting in own if _is_matched(context, setting)]
+def _chosen_setting(context: Context[IntervalBars], settings_of_algorithm: list[Setting]) -> Setting:
+    """Return the setting of an algorithm that is held against the others."""
+    matched = [setting for setting in settings_of_algorithm if _is_matched(context, setting)]
     if matched:
         return min(matched, key=lambda s: _mean(context, s, _violation(context, s)))
-    wanted = _target_accuracies(context, own[0].experiment, own[0].dataset)
-    return min(own, key=lambda s: _distance(context, s, wanted))
+    target = _target_accuracies(context, settings_of_algorithm[0].experiment, settings_of_algorithm[0].dataset)
+    return min(settings_of_algorithm, key=lambda s: _distance(context, s, target))
 
 
 def _target_accuracies(context: Context[IntervalBars], experiment: str, dataset: str) -> list[float]:
-    """Accuracies on validation rows by seed of the algorithm that the others are matched to."""
+    """Return the accuracies, on validation rows by seed, of the algorithm that the others are matched to."""
     name = context.options.algorithm
     kappas = context.config.experiment(experiment).runs[dataset].algorithms.get(name, [])
     return _validation(context, Setting(experiment, dataset, name, kappas[0])) if kappas else []
@@ -97,30 +92,30 @@ def _validation(context: Context[IntervalBars], setting: Setting) -> list[float]
 
 
 def _mean(context: Context[IntervalBars], setting: Setting, metric: str) -> float:
-    """Mean over seeds of a metric on validation rows; infinity if it is not known."""
+    """Return the mean over seeds of a metric on validation rows; infinity if it is not known."""
     values = list(by_seed(context.results, setting, metric, "validation").values())
     return float(np.mean(values)) if values else math.inf
 
 
-def _distance(context: Context[IntervalBars], setting: Setting, wanted: list[float]) -> float:
-    """Distance of the mean accuracies on validation rows; infinity if one is not known."""
-    own = _validation(context, setting)
-    return abs(float(np.mean(own) - np.mean(wanted))) if own and wanted else math.inf
+def _distance(context: Context[IntervalBars], setting: Setting, target: list[float]) -> float:
+    """Return distance of the mean accuracies on validation rows; infinity if one is not known."""
+    accuracies = _validation(context, setting)
+    return abs(float(np.mean(accuracies) - np.mean(target))) if accuracies and target else math.inf
 
 
 def _is_matched(context: Context[IntervalBars], setting: Setting) -> bool:
-    """Whether the accuracies match: their distance is at most the standard error over seeds of the wanted one."""
-    wanted = _target_accuracies(context, setting.experiment, setting.dataset)
-    if len(wanted) < 2:
+    """Tell whether the accuracies match: their distance is at most the target's standard error over seeds."""
+    target = _target_accuracies(context, setting.experiment, setting.dataset)
+    if len(target) < 2:
         return False
-    return _distance(context, setting, wanted) <= float(np.std(wanted, ddof=1)) / math.sqrt(len(wanted))
+    return _distance(context, setting, target) <= float(np.std(target, ddof=1)) / math.sqrt(len(target))
 
 
 def interval_lines(context: Context[IntervalBars]) -> list[Line]:
-    """What the figure shows: one dictionary of ``INTERVAL_COLUMNS`` per pair of bars and per reference mark.
+    """Return one line of ``INTERVAL_COLUMNS`` per pair of bars and per reference mark.
 
-    After them come the numbers of every seed, which the claims are tested on: in the pair "all" those of all bars, and
-    in one named after an algorithm its fairness at the accuracy of the one that it is held against, and that one's.
+    After them come the numbers of every seed, on which claims are tested: the pair "all" holds those of all bars, and
+    a pair named after an algorithm its fairness at the accuracy of the algorithm in focus, and the latter's numbers.
     """
     lines: list[Line] = []
     for dataset in datasets(context):
@@ -131,55 +126,51 @@ def interval_lines(context: Context[IntervalBars]) -> list[Line]:
             lines += [_bar_line(context, setting, held_against) for setting in panel]
             lines += [line for setting in panel for line in _seed_lines(context, setting, "all")]
             if held_against is not None:
-                lines += [
-                    line
-                    for s in panel
-                    if s != held_against
-                    for line in _lines_at_equal_accuracy(context, held_against, s)
-                ]
+                for setting in panel:
+                    lines += _lines_at_equal_accuracy(context, held_against, setting) if setting != held_against else []
     return lines
 
 
-def _lines_at_equal_accuracy(context: Context[IntervalBars], own: Setting, other: Setting) -> list[Line]:
-    """Lines of every seed with an algorithm and, where its accuracy is met, with the fairness of the other one there.
+def _lines_at_equal_accuracy(context: Context[IntervalBars], focus: Setting, compared: Setting) -> list[Line]:
+    """Return lines of every seed: an algorithm, and the other algorithm's fairness at the same accuracy.
 
-    All kappas of the other one count, on the rows on which both are compared: on validation rows, which are another
-    sample, models of equal accuracy are no longer equal. None where too few seeds have a value.
+    All kappas of the compared algorithm count, on the rows on which both are compared: on validation rows, which are
+    another sample, models of equal accuracy are no longer equal. There is no line where too few seeds have a value.
 
-    Where all models of the other one are more accurate, nothing is known of it at that accuracy; if one of them is
-    fairer as well, it is at least as fair there. Such a bound stands for a value, and is marked as one, where every
-    seed without a value has one: of some seeds alone they would be those that speak against the first one.
+    Where all models of the compared algorithm are more accurate, its fairness at that accuracy is unknown; if one of
+    its models is fairer as well, the algorithm is at least as fair there. Such a bound stands for a value, and is
+    marked as a bound, where every seed without a value has one: some seeds alone would be those that favour it.
     """
-    kappas = context.config.experiment(own.experiment).runs[own.dataset].algorithms[other.algorithm]
+    kappas = context.config.experiment(focus.experiment).runs[focus.dataset].algorithms[compared.algorithm]
     models: dict[int, list[Line]] = {}
     for kappa in kappas:
-        for line in _seed_lines(context, other._replace(kappa=kappa), other.algorithm):
+        for line in _seed_lines(context, compared._replace(kappa=kappa), compared.algorithm):
             models.setdefault(line["seed"], []).append(line)
-    wanted = _seed_lines(context, own, other.algorithm)
-    met = [_fairness_at_accuracy(models.get(line["seed"], []), line) for line in wanted]
-    bounds = not any(math.isnan(fairness) for fairness, _ in met)
-    found = []
-    for line, (fairness, bound) in zip(wanted, met, strict=True):
-        if not math.isnan(fairness) and (bounds or not bound):
-            line |= {"bound": "yes" if bound else "no"}
-            found += [line, line | {"algorithm": other.algorithm, "kappa": math.nan, "fairness": fairness}]
-    return found if len(found) >= 2 * COVERED * len(wanted) - 1e-9 else []
+    focus_lines = _seed_lines(context, focus, compared.algorithm)
+    fairness_and_bound = [_fairness_at_accuracy(models.get(line["seed"], []), line) for line in focus_lines]
+    all_have_values = not any(math.isnan(fairness) for fairness, _ in fairness_and_bound)
+    lines = []
+    for line, (fairness, is_bound) in zip(focus_lines, fairness_and_bound, strict=True):
+        if not math.isnan(fairness) and (all_have_values or not is_bound):
+            line |= {"bound": "yes" if is_bound else "no"}
+            lines += [line, line | {"algorithm": compared.algorithm, "kappa": math.nan, "fairness": fairness}]
+    return lines if len(lines) >= 2 * COVERED * len(focus_lines) - 1e-9 else []
 
 
 def _fairness_at_accuracy(models: list[Line], line: Line) -> tuple[float, bool]:
-    """Fairness of an algorithm's models at the accuracy of a line, and whether that is a bound; NaN if neither."""
-    fairness, accuracy = (np.array([m[name] for m in models]) for name in _AXES)
-    (at,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
+    """Return the fairness of models at the accuracy of a line, and whether it is a bound; NaN if neither is known."""
+    fairness, accuracy = (np.array([model[name] for model in models]) for name in _AXES)
+    (interpolated,) = fairness_at((fairness, accuracy), np.array([line["accuracy"]]))
     if models and accuracy.min() > line["accuracy"] and fairness.max() >= line["fairness"]:
         return float(fairness.max()), True
-    return float(at), False
+    return float(interpolated), False
 
 
-def _bar_line(context: Context[IntervalBars], setting: Setting, own: Setting | None) -> Line:
+def _bar_line(context: Context[IntervalBars], setting: Setting, focus: Setting | None) -> Line:
     fairness, accuracy = (
         context.results.estimate(setting, metric) for metric in (_violation(context, setting), "accuracy")
     )
-    difference = math.nan if own is None else _mean_difference(context, setting, own)
+    difference = math.nan if focus is None else _mean_difference(context, setting, focus)
     return _setting_columns(context, setting) | _estimate_columns(fairness, accuracy) | {
         "note": context.results.reason(setting),
         "accuracy_difference": difference, "matched": int(_is_matched(context, setting)),
@@ -187,12 +178,14 @@ def _bar_line(context: Context[IntervalBars], setting: Setting, own: Setting | N
 
 
 def _seed_lines(context: Context[IntervalBars], setting: Setting, pair: str) -> list[Line]:
-    """Fairness and accuracy of every seed that has both."""
-    gaps, right = (by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy"))
-    head = _setting_columns(context, setting)
+    """Return fairness and accuracy of every seed that has both."""
+    violations, accuracies = (
+        by_seed(context.results, setting, name) for name in (_violation(context, setting), "accuracy")
+    )
+    setting_columns = _setting_columns(context, setting)
     return [
-        head | {"pair": pair, "seed": seed, "fairness": 1 - gaps[seed], "accuracy": right[seed]}
-        for seed in sorted(gaps.keys() & right.keys())
+        setting_columns | {"pair": pair, "seed": seed, "fairness": 1 - violations[seed], "accuracy": accuracies[seed]}
+        for seed in sorted(violations.keys() & accuracies.keys())
     ]
 
 
@@ -213,15 +206,15 @@ def _estimate_columns(fairness: Estimate, accuracy: Estimate) -> Line:
     }  # fmt: skip
 
 
-def _mean_difference(context: Context[IntervalBars], setting: Setting, own: Setting) -> float:
-    """Mean over seeds of a setting's accuracy minus that of the one it is held against; NaN if no seed has both."""
-    accuracy = (by_seed(context.results, one, "accuracy") for one in (setting, own))
+def _mean_difference(context: Context[IntervalBars], setting: Setting, focus: Setting) -> float:
+    """Return the mean over seeds of a setting's accuracy minus that of the focus; NaN if no seed has both."""
+    accuracy = (by_seed(context.results, side, "accuracy") for side in (setting, focus))
     values = differences(*accuracy)
     return float(np.mean(values)) if values else math.nan
 
 
 def _reference_line(context: Context[IntervalBars], setting: Setting) -> Line | None:
-    """The unconstrained model of the option ``reference``, one of the experiments, on the interval of ``setting``."""
+    """Return the unconstrained model of the experiment ``reference`` on the interval of ``setting``."""
     name = context.options.reference
     experiment = context.config.experiment(setting.experiment)
     run = experiment.runs[setting.dataset]
@@ -230,13 +223,15 @@ def _reference_line(context: Context[IntervalBars], setting: Setting) -> Line | 
     reference = Setting(str(name), setting.dataset, "unconstrained", math.inf)
     fairness, accuracy, reasons = [], [], []
     for seed in context.config.seeds(setting.experiment):
-        found, reason = runs.test_scores(context, reference, seed)
-        if found is None:
+        test_scores, reason = runs.test_scores(context, reference, seed)
+        if test_scores is None:
             reasons.append(reason)
             continue
-        gap, right = (get(metric) for metric in (context.convention(setting.experiment).absolute, "accuracy"))
-        fairness.append(1 - gap(found.scores, found.y, found.group, run.interval))
-        accuracy.append(right(found.scores, found.y, found.group, run.interval))
+        fairness_gap, accuracy_metric = (
+            get(metric) for metric in (context.convention(setting.experiment).absolute, "accuracy")
+        )
+        fairness.append(1 - fairness_gap(test_scores.scores, test_scores.y, test_scores.group, run.interval))
+        accuracy.append(accuracy_metric(test_scores.scores, test_scores.y, test_scores.group, run.interval))
     level = context.results.level
     line = reference._asdict() | {"experiment": setting.experiment, "interval": format_interval(run.interval)}
     numbers = _estimate_columns(t_interval(fairness, level), t_interval(accuracy, level))
@@ -250,13 +245,11 @@ def draw_intervals(context: Context[IntervalBars], lines: list[Line]) -> Any:
     for dataset in names:
         bar_lines = [line for line in lines if line["dataset"] == dataset and "pair" not in line]
         title = style.dataset_title(dataset)
-        row.append(
-            _panel(bar_lines, "interval", "accuracy") | {"title": f"{title}: accuracy", "xlabel": "test accuracy"}
-        )
+        labels = {"title": f"{title}: accuracy", "xlabel": "test accuracy"}
+        row.append(_panel(bar_lines, "interval", "accuracy") | labels)
         fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
-        row.append(
-            _panel(bar_lines, "interval", "fairness", named=False) | {"title": f"{title}: fairness", "xlabel": fairness}
-        )
+        labels = {"title": f"{title}: fairness", "xlabel": fairness}
+        row.append(_panel(bar_lines, "interval", "fairness", named=False) | labels)
     name = context.label(context.options.algorithm)
     note = (
         f"{canvas.BARS} Hollow: no model within a standard error of {name}'s accuracy on "
@@ -266,15 +259,12 @@ def draw_intervals(context: Context[IntervalBars], lines: list[Line]) -> Any:
 
 
 def _panel(lines: list[Line], group: str, name: str, *, named: bool = True) -> PlotPanel:
-    """Dots of one quantity: a group per value of the column ``group``, a line of it per algorithm."""
+    """Return dots of one quantity: a group per value of the column ``group``, a dot of it per algorithm."""
 
     def finish(axis: Any) -> None:
         groups = list(dict.fromkeys(line[group] for line in lines))
-        algorithms = list(
-            dict.fromkeys(
-                algorithm for algorithm in (line["algorithm"] for line in lines) if algorithm != "unconstrained"
-            )
-        )
+        names = dict.fromkeys(line["algorithm"] for line in lines)
+        algorithms = [algorithm for algorithm in names if algorithm != "unconstrained"]
         height = 0.82 / max(len(algorithms), 1)
         for line in (line for line in lines if not math.isnan(line[name])):
             position, method_style = groups.index(line[group]), style.plot_style(line["algorithm"], algorithms)
@@ -322,12 +312,12 @@ PUBLISHED_MARK = {
 
 
 def _group_title(group: str) -> str:
-    """An interval or the name of a metric as it stands beside its bars."""
+    """Return an interval or a metric's name as it stands beside its bars."""
     return f"[{group.replace('-', ', ')}]" if group[:1].isdigit() else group.replace("_", " ")
 
 
 def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
-    """One line of ``METRIC_COLUMNS`` per method, split and metric."""
+    """Yield one line of ``METRIC_COLUMNS`` per method, split and metric."""
     published_means = {mean_std_table.statistic_of(context, row): row.value for row in context.published}
     for setting in runs.settings(context, context.options.algorithms):
         for split in SPLITS:
@@ -342,7 +332,7 @@ def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
 
 
 def draw_metrics(context: Context[MetricBars], lines: list[Line]) -> Any:
-    """Bars of every metric, a panel per split."""
+    """Draw bars of every metric, a panel per split."""
     row = [
         _panel([line for line in lines if line["split"] == split], "metric", "mean")
         | {"title": f"{split} rows", "xlabel": "mean over runs; 0 is best"}

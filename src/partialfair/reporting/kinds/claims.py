@@ -18,7 +18,7 @@ class Claims(Options):
 
 
 def csv_lines(context: Context[Any]) -> list[Line]:
-    """One line per comparison, as in the scorecard."""
+    """Return one line per comparison, as in the scorecard."""
     lines = scorecard.of_claims(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
         lines = standing.keep(lines, standing.load(context.path("csv")))
@@ -26,7 +26,7 @@ def csv_lines(context: Context[Any]) -> list[Line]:
 
 
 def table(_: Context[Any], lines: list[Line]) -> Table:
-    """All comparisons, claim by claim."""
+    """Return all comparisons, claim by claim."""
     rows: list[list[Cell]] = []
     breaks = set()
     for name in dict.fromkeys(line["claim"] for line in lines):
@@ -58,13 +58,13 @@ def _comparison(line: Line, note: str) -> list[Cell]:
 
 
 def _word(line: Line) -> str:
-    """The word of a comparison, with what it depends on."""
+    """Return the word of a comparison, with what it depends on."""
     depends = line.get("depends_on", "")
     return f"{robust(line)}{f' ({depends})' if depends else ''}{' *' * bool(line.get('grade'))}"
 
 
 def _reason_not_counted(line: Line) -> str:
-    """Why a comparison does not count."""
+    """Say why a comparison does not count; empty if it counts."""
     if decides(line):
         return ""
     passing = [part.removesuffix(" passes") for part in line["nulls"].split("; ") if part.endswith(" passes")]
@@ -72,7 +72,7 @@ def _reason_not_counted(line: Line) -> str:
 
 
 def _power(line: Line) -> str:
-    """What an undecided comparison could have seen."""
+    """Say which effect an undecided comparison could have detected."""
     if "detectable" not in line:
         return ""
     side = "the opposite" if OTHER_WAY in line["note"] else "this one"

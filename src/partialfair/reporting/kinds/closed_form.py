@@ -41,7 +41,7 @@ STANDARD_ERRORS = 3.0  # up to which the two agree
 
 
 def group_weights(model: Any, n_features: int) -> NDArray[np.float64]:
-    """Weights (2d + 2,) of a linear score on raw features, order (1, x, s, s x), read off its scores.
+    """Return the weights (2d + 2,) of a linear score on raw features, order (1, x, s, s x), read off its scores.
 
     A linear score is determined by its values at the origin and at the unit vectors, so no knowledge of how the
     model stores its weights is needed.
@@ -55,7 +55,7 @@ def group_weights(model: Any, n_features: int) -> NDArray[np.float64]:
 
 
 def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
-    """Closed-form values of a linear score by metric name."""
+    """Return closed-form values of a linear score by metric name."""
     from partialfair.datasets import simulated
 
     (union,) = Interval.of(interval).unions  # the same for both groups
@@ -69,7 +69,7 @@ def population(weights: NDArray[np.float64], interval: Any) -> dict[str, float]:
 
 
 def csv_lines(context: Context[Options]) -> list[dict[str, Any]]:
-    """One line per run and metric: ``COLUMNS``. Runs without a model have none."""
+    """Return one line per run and metric: ``COLUMNS``. Runs without a model have none."""
     lines: list[dict[str, Any]] = []
     for experiment in context.experiments:
         for job in context.config.jobs(experiment):
@@ -104,7 +104,7 @@ def _lines_of(context: Context[Options], job: Job) -> list[dict[str, Any]]:
 
 
 def _standard_errors_apart(difference: float, error: float) -> float:
-    """Difference in standard errors; of a metric that does not vary, 0 or infinite."""
+    """Return difference in standard errors; of a metric that does not vary, 0 or infinite."""
     if error < TINY:
         return 0.0 if abs(difference) < TINY else math.copysign(math.inf, difference)
     return difference / error
@@ -142,7 +142,7 @@ def _samples(rows: int) -> tuple[Dataset, ...]:
 
 
 def _summaries(found: list[dict[str, Any]]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
-    """Means over seeds by (experiment, algorithm, kappa) and metric."""
+    """Return means over seeds by (experiment, algorithm, kappa) and metric."""
     grouped: dict[tuple[str, str, float], dict[str, list[dict[str, Any]]]] = {}
     for line in found:
         key = (line["experiment"], line["algorithm"], line["kappa"])
@@ -154,7 +154,7 @@ def _summaries(found: list[dict[str, Any]]) -> list[tuple[tuple[str, str, float]
 
 
 def _mean(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the models of one setting say together; their test rows are of one table, so the error is that of one."""
+    """Return the means over the models of one setting; all share one test table, so the error is that of one model."""
     mean = {name: float(np.mean([line[name] for line in lines])) for name in COLUMNS[5:]}
     distance = abs(mean["standard_errors_apart"])
     detectable = STANDARD_ERRORS * mean["standard_error"]
@@ -168,7 +168,7 @@ def _mean(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def claims(context: Context[Options]) -> list[dict[str, Any]]:
-    """Lines of the scorecard: questions of ours, whose answer is known."""
+    """Return the lines of the scorecard: questions of ours, whose answer is known in closed form."""
     lines = []
     for (experiment, algorithm, kappa), by_metric in _summaries(csv_lines(context)):
         run = context.config.experiment(experiment)

@@ -23,7 +23,7 @@ QUALITIES = ("accuracy", "auc")
 
 
 def csv_lines(context: Context[Options]) -> list[Line]:
-    """One line per trained setting: ``COLUMNS``.
+    """Return one line per trained setting: ``COLUMNS``.
 
     Violations on the training rows, excess over the tolerance and so at most 0 where the constraint holds, are the
     largest over seeds; metrics of the test rows are means over seeds.
@@ -53,14 +53,14 @@ def csv_lines(context: Context[Options]) -> list[Line]:
 
 
 def _choice_text(choice: Any) -> str:
-    """A loss or surrogate in words: its name, and the options in brackets."""
+    """Return a loss or surrogate in words: its name, and the options in brackets."""
     name, options = plugins.chosen(choice)
     options_text = ", ".join(f"{key} {value}" for key, value in options.items())
     return f"{name} ({options_text})" if options_text else name
 
 
 def _training_violations(context: Context[Options], setting: Setting) -> dict[str, float]:
-    """Violations on the training rows, the largest over seeds; none for unconstrained models."""
+    """Return violations on the training rows, the largest over seeds; none for unconstrained models."""
     runs = context.results.runs_of(setting)
     return {
         name: math.nan if math.isinf(setting.kappa) or column not in runs else float(runs[column].max())
@@ -69,7 +69,7 @@ def _training_violations(context: Context[Options], setting: Setting) -> dict[st
 
 
 def table(_: Context[Options], lines: list[Line]) -> Table:
-    """One row per setting: excess over kappa on training rows, metrics on test rows."""
+    """Return one row per setting: excess over kappa on training rows, metrics on test rows."""
     columns = [
         "constraint", "loss", "surrogate", "dataset", "interval", "solver", "κ", "surrogate", "indicator", "metric",
         "violation", "accuracy", "AUC",

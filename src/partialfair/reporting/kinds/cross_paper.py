@@ -45,7 +45,7 @@ CrossPaperContext = Context[CrossPaper]
 
 
 def paper_of(context: CrossPaperContext, algorithm: str) -> str:
-    """Short name of the paper an algorithm comes from, by the option ``papers``."""
+    """Return the short name of an algorithm's paper, by the option ``papers``; empty if it has none."""
     for title, names in context.options.papers.items():
         if algorithm in names:
             return title
@@ -53,7 +53,7 @@ def paper_of(context: CrossPaperContext, algorithm: str) -> str:
 
 
 def methods(context: CrossPaperContext, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
-    """All methods by dataset and algorithm."""
+    """Return all methods by dataset and algorithm."""
     return {
         dataset: {a: benchmark.method(context, experiment, dataset, a, tolerance) for a in run.algorithms}
         for dataset, run in context.config.experiment(experiment).runs.items()
@@ -61,16 +61,16 @@ def methods(context: CrossPaperContext, experiment: str, tolerance: float) -> di
 
 
 def csv_lines(context: CrossPaperContext) -> list[Line]:
-    """One line per experiment, tolerance, dataset and algorithm, and before them one for all datasets: ``COLUMNS``."""
+    """Return one line of ``COLUMNS`` per experiment, tolerance, dataset and algorithm; first those for all datasets."""
     return [
         line
         for experiment in context.experiments
         for tolerance in context.options.tolerances
-        for line in _of_tolerance(context, experiment, tolerance)
+        for line in _lines_of_tolerance(context, experiment, tolerance)
     ]
 
 
-def _of_tolerance(context: CrossPaperContext, experiment: str, tolerance: float) -> Iterator[Line]:
+def _lines_of_tolerance(context: CrossPaperContext, experiment: str, tolerance: float) -> Iterator[Line]:
     methods_by_dataset = methods(context, experiment, tolerance)
     constraint = context.config.experiment(experiment).constraint
     key: Line = {"experiment": experiment, "constraint": constraint, "tolerance": tolerance}
@@ -92,7 +92,7 @@ def _of_tolerance(context: CrossPaperContext, experiment: str, tolerance: float)
 
 
 def _outcome(context: CrossPaperContext, method: Method) -> Line:
-    """What came of a method on a dataset: test metrics, certificates, time; or why there is nothing."""
+    """Return the test metrics, certificates and time of a method on a dataset, or the reason why it has none."""
     if not method.applies:
         return {"status": "not run" if method.why_not == "not run" else "not applicable", "reason": method.why_not}
     picked_models = list(method.picked.values())
@@ -115,7 +115,7 @@ def _outcome(context: CrossPaperContext, method: Method) -> Line:
 
 
 def draw(context: CrossPaperContext, lines: list[Line]) -> Any:
-    """Mean ranks with their intervals, a row of panels per constraint and a column per tolerance."""
+    """Draw mean ranks with their intervals, a row of panels per constraint and a column per tolerance."""
     rows = []
     for experiment in context.experiments:
         overall_lines = [line for line in lines if line["experiment"] == experiment and line["dataset"] == ALL]
@@ -134,13 +134,12 @@ def draw(context: CrossPaperContext, lines: list[Line]) -> Any:
         "violation exceeds the tolerance by more than the sampling of test rows explains."
     )
     legend = {paper: _handle(colour) for paper, colour in colours(context, lines).items()}
-    return canvas.draw_panels(
-        rows, size, {"sharey": "row", "sharex": "row"}, note=note, width=1.9, extra_entries=legend
-    )
+    share = {"sharey": "row", "sharex": "row"}
+    return canvas.draw_panels(rows, size, share, note=note, width=1.9, extra_entries=legend)
 
 
 def colours(context: CrossPaperContext, lines: list[Line]) -> dict[str, str]:
-    """Colours of the papers that have a point."""
+    """Return colours of the papers that have a point."""
     names = {line["paper"] for line in lines if line["dataset"] == ALL}
     pairs = zip(context.options.papers, itertools.cycle(style.PAPERS), strict=False)
     return {paper: colour for paper, colour in pairs if paper in names}
@@ -153,9 +152,11 @@ def _handle(colour: str) -> Any:
 
 
 def order(lines: list[Line]) -> list[str]:
-    """Algorithms by their mean rank over all tolerances, the best first."""
+    """Return algorithms by their mean rank over all tolerances, the best first."""
     names = dict.fromkeys(line["algorithm"] for line in lines)
-    return sorted(names, key=lambda name: float(np.mean([e["rank"] for e in lines if e["algorithm"] == name])))
+    return sorted(
+        names, key=lambda name: float(np.mean([entry["rank"] for entry in lines if entry["algorithm"] == name]))
+    )
 
 
 def _panel(context: CrossPaperContext, lines: list[Line], names: list[str]) -> PlotPanel:
@@ -168,18 +169,20 @@ def _panel(context: CrossPaperContext, lines: list[Line], names: list[str]) -> P
         axis.xaxis.get_major_locator().set_params(integer=True)
 
     curves = [
-        _point(_inside(line, len(names)), names.index(line["algorithm"]), paper_colours.get(line["paper"], style.INK))
+        _rank_point(
+            _cut_interval(line, len(names)), names.index(line["algorithm"]), paper_colours.get(line["paper"], style.INK)
+        )
         for line in lines
     ]
     return PlotPanel(curves, labels, "not run", finish)
 
 
-def _inside(line: Line, last: int) -> Line:
-    """A line whose interval ends at the first and the last rank: t-intervals of ranks reach beyond both."""
+def _cut_interval(line: Line, last: int) -> Line:
+    """Cut the interval of a line at the first and the last rank: t-intervals of ranks reach beyond both."""
     return line | {"rank_low": max(line["rank_low"], 1.0), "rank_high": min(line["rank_high"], float(last))}
 
 
-def _point(line: Line, position: int, colour: str) -> PlotCurve:
+def _rank_point(line: Line, position: int, colour: str) -> PlotCurve:
     mark_style = {
         "color": colour, "marker": "o", "ls": "", "ms": 4.5, "zorder": 3,
         "mfc": "white" if line["exceeds"] else colour, "elinewidth": 1.1,
@@ -191,7 +194,7 @@ def _point(line: Line, position: int, colour: str) -> PlotCurve:
 
 
 def overview(context: CrossPaperContext, experiment: str, lines: list[Line]) -> Table:
-    """One row per method: at each tolerance its rank, how often it exceeds it, and the accuracy that it gives up."""
+    """Return a row per method: at each tolerance its rank, how often it exceeds it, the accuracy that it gives up."""
     experiment_lines = [line for line in lines if line["experiment"] == experiment]
     overall_lines = [line for line in experiment_lines if line["dataset"] == ALL]
     rows = []
@@ -200,26 +203,29 @@ def overview(context: CrossPaperContext, experiment: str, lines: list[Line]) -> 
         row = [cells.text(style.plot_style(name).label), cells.text(paper_of(context, name))]
         for tolerance in context.options.tolerances:
             tolerance_lines = [line for line in experiment_lines if line["tolerance"] == tolerance]
-            line = next((e for e in tolerance_lines if (e["dataset"], e["algorithm"]) == (ALL, name)), None)
-            row += (
-                [Cell("–", "none")] * 3
-                if line is None
-                else _three(_inside(line, len(names)), given_up(tolerance_lines, name))
+            line = next(
+                (entry for entry in tolerance_lines if (entry["dataset"], entry["algorithm"]) == (ALL, name)), None
             )
-        rows.append([*row, Cell(f"{next(e for e in overall_lines if e['algorithm'] == name)['cpu_seconds']:.1f}")])
+            if line is None:
+                row += [Cell("–", "none")] * 3
+            else:
+                row += _rank_cells(_cut_interval(line, len(names)), given_up(tolerance_lines, name))
+        rows.append(
+            [*row, Cell(f"{next(entry for entry in overall_lines if entry['algorithm'] == name)['cpu_seconds']:.1f}")]
+        )
     groups = [("", 2), *((f"within {tolerance:g}", 3) for tolerance in context.options.tolerances), ("", 1)]
     inner = ["mean rank", "exceeds", "accuracy given up"] * len(context.options.tolerances)
     return Table(groups, ["method", "paper", *inner, "CPU s"], rows)
 
 
 def given_up(lines: list[Line], name: str) -> float:
-    """Accuracy of the unconstrained model minus that of a method, mean over datasets; NaN where either is missing."""
+    """Return the accuracy that a method gives up to the unconstrained model, mean over datasets; NaN without both."""
     accuracies = {(line["dataset"], line["algorithm"]): line.get("accuracy", math.nan) for line in lines}
     datasets = [dataset for dataset, algorithm in accuracies if algorithm == name and dataset != ALL]
     return float(np.mean([accuracies.get((d, "unconstrained"), math.nan) - accuracies[d, name] for d in datasets]))
 
 
-def _three(line: Line, accuracy_loss: float) -> list[Cell]:
+def _rank_cells(line: Line, accuracy_loss: float) -> list[Cell]:
     share = f"{line['exceeds']} of {line['n_seeds']}"
     ends = "" if math.isnan(line["rank_low"]) else f" [{line['rank_low']:.1f}, {line['rank_high']:.1f}]"
     return [
@@ -230,7 +236,7 @@ def _three(line: Line, accuracy_loss: float) -> list[Cell]:
 
 
 def detail(lines: list[Line]) -> Table:
-    """One row per dataset and method at one tolerance; a column for every kind of certificate that there is."""
+    """Return one row per dataset and method at one tolerance; a column for every kind of certificate that there is."""
     certificates = [kind for kind in CERTIFICATES if any(not math.isnan(line.get(kind, math.nan)) for line in lines)]
     rows = [
         (
@@ -265,7 +271,7 @@ def _with_width(line: Line, key: str) -> str:
 
 
 def losses(context: CrossPaperContext) -> Table:
-    """The best of our own methods against the best of all others, dataset by dataset; both are picked on test rows."""
+    """Return our best method against the best of all others, dataset by dataset; test rows pick both."""
     rows: list[list[Cell]] = []
     breaks = set()
     for experiment in context.experiments:
@@ -281,22 +287,19 @@ def losses(context: CrossPaperContext) -> Table:
 
 
 def _against(context: CrossPaperContext, methods: Mapping[str, Method]) -> list[Cell]:
-    """Names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
+    """Return names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
     own_names = context.options.own
-    sides = [
-        benchmark.best(methods, own_names),
-        benchmark.best(methods, [name for name in methods if name not in own_names]),
-    ]
+    other_names = [name for name in methods if name not in own_names]
+    sides = [benchmark.best(methods, own_names), benchmark.best(methods, other_names)]
     if None in sides:
         return []
     best_methods = [methods[str(name)] for name in sides]
     names = [cells.text(style.plot_style(str(name)).label) for name in sides]
     exceeds = [any(model.exceeds for model in method.picked.values()) for method in best_methods]
     if exceeds[0] != exceeds[1]:
-        winner, kind = (
-            ("ours exceeds the tolerance", "bad") if exceeds[0] else ("the other exceeds the tolerance", "good")
-        )
-        return [*names, Cell(winner, kind)]
+        if exceeds[0]:
+            return [*names, Cell("ours exceeds the tolerance", "bad")]
+        return [*names, Cell("the other exceeds the tolerance", "good")]
     gap = benchmark.gap(best_methods[0], best_methods[1], context.results.level)
     half_width = "" if math.isnan(gap.low) else f" ± {(gap.high - gap.low) / 2:.4f}"
     kind = "good" if gap.ahead else "bad" if gap.behind else "number"
@@ -304,7 +307,7 @@ def _against(context: CrossPaperContext, methods: Mapping[str, Method]) -> list[
 
 
 def answer(experiment_lines: list[Line], title: str, tolerance: float) -> str:
-    """One sentence: the smallest mean rank, and which methods have an interval that reaches it."""
+    """Say which method has the smallest mean rank, and which methods have an interval that reaches it."""
     ranked = sorted((line for line in experiment_lines if line["dataset"] == ALL), key=lambda line: float(line["rank"]))
     if not ranked:
         return f"{title} within {tolerance:g}: not run."
@@ -319,7 +322,7 @@ def answer(experiment_lines: list[Line], title: str, tolerance: float) -> str:
 
 
 def not_applicable(lines: list[Line]) -> dict[str, list[str]]:
-    """Names and papers of the algorithms that do not apply, by the reason that their runs give."""
+    """Return names and papers of the algorithms that do not apply, by the reason that their runs give."""
     reasons: dict[str, dict[str, None]] = {}
     for line in lines:
         if line.get("status") == "not applicable":
@@ -329,49 +332,43 @@ def not_applicable(lines: list[Line]) -> dict[str, list[str]]:
 
 
 def answers(context: CrossPaperContext, lines: list[Line]) -> str:
-    """The answer per constraint and tolerance."""
-    parts = []
+    """Return the answer per constraint and tolerance."""
+    sentences = []
     for experiment in context.experiments:
-        title, experiment_lines = (
-            context.convention(experiment).title,
-            [line for line in lines if line["experiment"] == experiment],
-        )
-        by_tolerance = {
-            tolerance: [line for line in experiment_lines if line["tolerance"] == tolerance]
-            for tolerance in context.options.tolerances
-        }
-        parts += [
-            f"<p class='finding'>{escape(answer(tolerance_lines, title, tolerance))}</p>"
-            for tolerance, tolerance_lines in by_tolerance.items()
-        ]
-    return "\n".join(parts)
+        title = context.convention(experiment).title
+        for tolerance in context.options.tolerances:
+            sentence = answer(_at(lines, experiment, tolerance), title, tolerance)
+            sentences.append(f"<p class='finding'>{escape(sentence)}</p>")
+    return "\n".join(sentences)
+
+
+def _at(lines: list[Line], experiment: str, tolerance: float) -> list[Line]:
+    return [line for line in lines if (line["experiment"], line["tolerance"]) == (experiment, tolerance)]
 
 
 def body(context: CrossPaperContext, lines: list[Line]) -> str:
-    """The answers, and all tables."""
+    """Return the answers and all tables as HTML."""
     return f"{answers(context, lines)}\n{tables(context, lines)}"
 
 
 def fragment(context: CrossPaperContext) -> str:
-    """The answers before the figure, the tables after it."""
+    """Return the answers, the figure and the tables as HTML."""
     lines = csv_lines(context)
     return f"{answers(context, lines)}\n{canvas.inline_figure(context)}\n{tables(context, lines)}"
 
 
 def tables(context: CrossPaperContext, lines: list[Line]) -> str:
-    """The overview per constraint, our losses, the details, and which algorithms do not apply and why."""
-    parts = [cells.html(overview(context, experiment, lines)) for experiment in context.experiments]
-    parts += ["<h3>Our own methods against the best of the others</h3>", cells.html(losses(context))]
+    """Return as HTML an overview per constraint, our losses, details, and methods that do not apply with reasons."""
+    blocks = [cells.html(overview(context, experiment, lines)) for experiment in context.experiments]
+    blocks += ["<h3>Our own methods against the best of the others</h3>", cells.html(losses(context))]
     for experiment in context.experiments:
         for tolerance in context.options.tolerances:
-            tolerance_lines = [
-                line for line in lines if (line["experiment"], line["tolerance"]) == (experiment, tolerance)
-            ]
+            table = cells.html(detail(_at(lines, experiment, tolerance)))
             title = f"{context.convention(experiment).title} within {tolerance:g}, dataset by dataset"
-            parts.append(f"<details><summary>{escape(title)}</summary>{cells.html(detail(tolerance_lines))}</details>")
+            blocks.append(f"<details><summary>{escape(title)}</summary>{table}</details>")
     for reason, names in not_applicable(lines).items():
-        parts.append(f"<p class='finding'>Does not apply: {escape(', '.join(names))} – {escape(reason)}.</p>")
-    return "\n".join(parts)
+        blocks.append(f"<p class='finding'>Does not apply: {escape(', '.join(names))} – {escape(reason)}.</p>")
+    return "\n".join(blocks)
 
 
 KIND = replace(ExhibitKind.from_lines(CrossPaper, COLUMNS, csv_lines, draw=draw, table=body), fragment=fragment)

@@ -21,7 +21,7 @@ COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
 
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
-    """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
+    """Return rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / paths.table(row.dataset)
     if not is_here(path):
         reason = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
@@ -37,7 +37,7 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
 
 
 def table(_: Context[Any], lines: list[Line]) -> Table:
-    """One line per dataset, rows and attributes, published beside counted."""
+    """Return one line per dataset, rows and attributes, published beside counted."""
     numbers = {(line["dataset"], line["metric"]): line for line in lines}
     rows = []
     for dataset in dict.fromkeys(line["dataset"] for line in lines):
@@ -57,7 +57,7 @@ def _count(compared: dict[str, Any]) -> Cell:
 
 
 def csv_lines(context: Context[Any]) -> list[Line]:
-    """One line per published number: ``COLUMNS``."""
+    """Return one line per published number: ``COLUMNS``."""
     return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 

@@ -28,7 +28,7 @@ ErrorBoundContext = Context[ErrorBound]
 
 
 def csv_lines(context: ErrorBoundContext) -> list[Line]:
-    """One line per dataset and kappa, means over seeds: ``COLUMNS``."""
+    """Return one line per dataset and kappa, means over seeds: ``COLUMNS``."""
     lines = []
     for experiment in context.experiments:
         for dataset, run in context.config.experiment(experiment).runs.items():
@@ -47,7 +47,7 @@ def _line(context: ErrorBoundContext, setting: Setting) -> Line:
 
 
 def table(_: ErrorBoundContext, lines: list[Line]) -> Table:
-    """A pair of columns per part: what was measured, and what the theorem says."""
+    """Return a pair of columns per term: the measured value, and the theorem's bound."""
     rows = []
     for line in lines:
         row_cells = [Cell(f"{line['kappa']:g}")]
@@ -59,7 +59,7 @@ def table(_: ErrorBoundContext, lines: list[Line]) -> Table:
 
 
 def _cell(line: Line, name: str, measured: float | None = None) -> Cell:
-    """A number; of a bound, whether it holds, and grey where it says nothing since no share exceeds 1."""
+    """Return a number, or a bound in the colour of whether it holds; grey from 1 on, which no share exceeds."""
     if not line["n_seeds"]:
         return Cell("not run", "none")
     value = line[name]

@@ -37,13 +37,13 @@ GAPS = {"absolute": "as in the published numbers", "relative": "by the definitio
 
 
 def _compared_algorithms(context: HypervolumeContext) -> list[str]:
-    """The algorithms that the entry names, or all of them, in the order of the grid."""
+    """Return the algorithms that the entry names, or all of them, in the order of the grid."""
     chosen = context.options.algorithms
     return [name for name in algorithms_of(context) if chosen is None or name in chosen]
 
 
 def csv_lines(context: HypervolumeContext) -> list[Line]:
-    """One line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
+    """Return one line per panel, convention and algorithm; differences are those to the exhibit's ``algorithm``."""
     names, control = _compared_algorithms(context), context.options.algorithm
     result: list[Line] = []
     for experiment, dataset in panels(context):
@@ -80,7 +80,7 @@ def _gap(volumes: Mapping[int, float], other_volumes: Mapping[int, float], level
 
 
 def table(context: HypervolumeContext, lines: Sequence[Mapping[str, Any]]) -> Table:
-    """Hypervolumes, times 1000, one row per constraint, dataset and scale of the gap."""
+    """Return the hypervolumes times 1000, one row per constraint, dataset and scale of the gap."""
     names = _compared_algorithms(context)
     line_of = {(line["experiment"], line["dataset"], line["scale"], line["algorithm"]): line for line in lines}
     rows: list[tuple[list[Cell], list[Cell]]] = []
@@ -115,7 +115,7 @@ def _volume(entry: Mapping[str, Any], best: float) -> Cell:
 
 
 def summary(context: HypervolumeContext) -> str:
-    """The rank test in one sentence."""
+    """State the rank test in one sentence."""
     names, control = _compared_algorithms(context), context.options.algorithm
     rank_test = rank_test_of(context, context.experiments, control, names)
     if rank_test.reason:
@@ -136,7 +136,7 @@ def summary(context: HypervolumeContext) -> str:
 
 
 def body(context: HypervolumeContext, lines: list[Line]) -> str:
-    """The rank test in one sentence, and the table."""
+    """Return the rank test in one sentence, and the table, as HTML."""
     return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, lines))
 
 

@@ -41,7 +41,7 @@ class IntervalChoice(Options):
 
 
 def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[str, Suggestion], str]:
-    """Suggestions by measure, or none and the reason."""
+    """Return suggestions by measure, or none and the reason."""
     setting = Setting(context.experiments[0], dataset, "unconstrained", math.inf)
     folder, reason = run_scores.folder(context, setting, seed)
     path = None if folder is None else folder / paths.SCORES
@@ -59,23 +59,23 @@ def suggestions(context: Context[Any], dataset: str, seed: int) -> tuple[dict[st
 
 
 def datasets(context: Context[Any]) -> list[str]:
-    """Datasets of the experiment whose interval is of one piece."""
+    """Return datasets of the experiment whose interval is of one piece."""
     names = context.config.experiment(context.experiments[0]).runs
     return [name for name in names if len(_pairs(context, name)) == 1]
 
 
 def _pairs(context: Context[Any], dataset: str) -> Pairs:
-    """The interval that the experiment constrains."""
+    """Return the interval that the experiment constrains."""
     return style.pairs_of(context.config.experiment(context.experiments[0]).runs[dataset].interval)
 
 
 def _single_pair(context: Context[Any], dataset: str) -> tuple[float, float]:
-    """The same where it is of one piece."""
+    """Return the interval that the experiment constrains, which is of one piece."""
     return _pairs(context, dataset)[0]
 
 
 def csv_lines(context: Context[Any]) -> Iterator[dict[str, Any]]:
-    """One line per dataset, seed, measure and candidate: ``COLUMNS``."""
+    """Yield one line per dataset, seed, measure and candidate: ``COLUMNS``."""
     for dataset in datasets(context):
         paper_interval = _single_pair(context, dataset)
         for seed in context.config.seeds(context.experiments[0]):
@@ -119,23 +119,23 @@ def _use_page_colours(axis: Any) -> None:
     """Draw words in ink, and bars and lines in tones, which are seen on both pages; plain candidates are hollow."""
     from matplotlib.colors import to_hex
 
-    for words in axis.texts:
-        words.set(color=style.INK, fontsize=8)
+    for label in axis.texts:
+        label.set(color=style.INK, fontsize=8)
     for bar in axis.patches:
         colour = palette.tone(to_hex(bar.get_facecolor()))
-        plain = bar.get_alpha() < PLAIN
-        bar.set(alpha=1.0, edgecolor=colour, linewidth=1.0, facecolor="none" if plain else colour)
+        is_plain = bar.get_alpha() < PLAIN
+        bar.set(alpha=1.0, edgecolor=colour, linewidth=1.0, facecolor="none" if is_plain else colour)
     for line in axis.lines:
         line.set_color(palette.tone(to_hex(line.get_color())))
 
 
 def _label(measure: str) -> str:
-    """The measure by its name instead of its key, in lines that fit a panel's height."""
+    """Return the measure by its name instead of its key, in lines that fit a panel's height."""
     return "\n".join(["candidates by", *textwrap.wrap(get(measure).title.replace("^I", "ᴵ"), 32)])
 
 
 def table(context: Context[Any], _: list[Line]) -> Table:
-    """What the guideline suggests, beside the interval of the paper, over the seeds."""
+    """Return the guideline's suggestions over the seeds, beside the interval of the paper."""
     rows = []
     for dataset in datasets(context):
         paper_interval = _single_pair(context, dataset)
@@ -157,7 +157,7 @@ def table(context: Context[Any], _: list[Line]) -> Table:
 
 
 def _summary(suggestions: list[Suggestion], paper_interval: Any, reason: str) -> list[Cell]:
-    """Cells of one line, means over the seeds."""
+    """Return cells of one line, means over the seeds."""
     if not suggestions:
         return [Cell("not run", "none", reason), *[Cell("–", "none")] * 4]
     counts = pd.Series(

@@ -1,5 +1,6 @@
 """The finding on the scale of kappa: every model in both conventions, beside the published numbers."""
 
+import itertools
 from dataclasses import replace
 
 from pydantic import Field
@@ -29,10 +30,10 @@ KappaScaleContext = Context[KappaScale]
 
 
 def csv_lines(context: KappaScaleContext) -> list[Line]:
-    """One line per trained setting, with 1 - violation by both conventions."""
+    """Return one line per trained setting, with 1 - violation by both conventions."""
     published_fairness = _published_by_setting(context)
     lines = []
-    for setting in (one for name in context.experiments for one in context.results.settings(name)):
+    for setting in itertools.chain.from_iterable(map(context.results.settings, context.experiments)):
         convention = context.convention(setting.experiment)
         accuracy, absolute, relative = (
             context.results.estimate(setting, metric)
@@ -51,7 +52,7 @@ def csv_lines(context: KappaScaleContext) -> list[Line]:
 
 
 def _published_by_setting(context: KappaScaleContext) -> dict[Setting, float]:
-    """Published fairness of the settings, from the exhibits the option ``compare`` names."""
+    """Return published fairness of the settings, from the exhibits the option ``compare`` names."""
     fairness: dict[Setting, float] = {}
     for name in context.options.compare:
         for row in context.published_of(name):
@@ -102,7 +103,7 @@ def _table(lines: list[Line]) -> Table:
 
 
 def table(_: KappaScaleContext, lines: list[Line]) -> str:
-    """A sentence that sums the finding up, and the table below it."""
+    """Return a sentence that sums the result up, and the table below it, as HTML."""
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 

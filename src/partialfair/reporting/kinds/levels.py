@@ -44,7 +44,7 @@ def assign(published: Sequence[float], measured: Sequence[float]) -> list[int | 
 
 
 def candidates(context: LevelPairsContext, row: Published) -> list[Setting]:
-    """Settings with results that may stand for a published number: those of the first experiment that has any."""
+    """Return the settings that may stand for a published number: those of the first experiment with results."""
     for name in context.experiments:
         run = context.config.experiment(name).runs.get(row.dataset)
         kappas = {} if run is None else run.algorithms
@@ -83,7 +83,7 @@ def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
 
 
 def reproduce(context: LevelPairsContext, row: Published) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
+    """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
         return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
@@ -100,7 +100,7 @@ def _why_none(context: LevelPairsContext, row: Published) -> str:
 
 
 def csv_lines(context: LevelPairsContext) -> Iterator[Line]:
-    """One line per published number: the columns of the other tables of pairs, and whose run stands for it."""
+    """Yield one line per published number: the columns of other tables of pairs, and the algorithm of its run."""
     for row in context.published:
         setting = setting_of(context, row)
         algorithm = "" if setting is None else setting.algorithm

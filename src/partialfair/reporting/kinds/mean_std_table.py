@@ -55,7 +55,7 @@ MeanStdTableContext = Context[MeanStdTable]
 
 
 def stated(row: Published) -> tuple[str, str, float | None]:
-    """Split, statistic and tolerance in a number's setting: ``split=test;statistic=mean;kappa=0.1``.
+    """Return split, statistic and tolerance in a number's setting: ``split=test;statistic=mean;kappa=0.1``.
 
     Raises:
         DataError: the setting says something else.
@@ -72,7 +72,7 @@ def stated(row: Published) -> tuple[str, str, float | None]:
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
-    """The setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
+    """Return the setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
 
     It has the number's dataset and algorithm, and its interval and kappa where the number states them.
     """
@@ -96,7 +96,7 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
 
 
 def band(context: MeanStdTableContext, row: Published, spread: float | None) -> tuple[float, float]:
-    """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two such means.
+    """Return what counts as reproduced: the entry's band, else three standard errors of a difference of two means.
 
     For a standard deviation, the range that its ratio to another one has in 99 of 100 cases where both are the same.
     """
@@ -108,12 +108,13 @@ def band(context: MeanStdTableContext, row: Published, spread: float | None) -> 
     entry = context.options.bands.get(split, {}).get(row.algorithm, {}).get(row.metric)
     if entry is not None:
         return entry[0], entry[1]
+    # Two means of n runs each with standard deviation s differ with standard error s sqrt(1/n + 1/n).
     width = STANDARD_ERRORS * math.sqrt(2 / n) * (spread or 0.0)
     return row.value - width, row.value + width
 
 
 def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
-    """Mean, or standard deviation, over the runs of the number's method."""
+    """Return mean, or standard deviation, over the runs of the number's method."""
     setting, reason = setting_of(context, row)
     if setting is None:
         return Outcome(None, reason)
@@ -137,7 +138,7 @@ def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
 
 
 def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
-    """The lowest and highest standard deviation over n runs that differs from the published one by chance alone."""
+    """Return the range of standard deviations over n runs that chance alone explains, given the published one."""
     if n < 2:
         return None
     low, high = run_scores.ratio_range(n, row.seeds or n, context.results.level)
@@ -145,12 +146,16 @@ def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float
 
 
 def _null_values(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
-    """What the other methods of the same dataset got: if one of them agrees as well, the number has no power."""
+    """Return the values of other methods on the dataset: a number that one of them reproduces too has no power."""
     split, statistic, _ = stated(row)
-    others = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
-    counts = Counter(one.algorithm for one in others)
+    other_settings = [
+        candidate
+        for candidate in runs.settings(context)
+        if candidate[:2] == setting[:2] and candidate.algorithm != setting.algorithm
+    ]
+    counts = Counter(candidate.algorithm for candidate in other_settings)
     values = {}
-    for other_setting in others:
+    for other_setting in other_settings:
         estimate, spread = run_scores.mean_and_spread(context, other_setting, row.metric, split)
         kappa_text = f" at {other_setting.kappa:.3g}" if counts[other_setting.algorithm] > 1 else ""
         values[style.plot_style(other_setting.algorithm).label + kappa_text] = (
@@ -163,13 +168,13 @@ Statistic = tuple[Setting | None, str, str, str]
 
 
 def statistic_of(context: Context[Any], row: Published) -> Statistic:
-    """Where a number stands: setting, metric, split and statistic."""
+    """Return setting, metric, split and statistic of a published number."""
     split, statistic, _ = stated(row)
     return setting_of(context, row)[0], row.metric, split, statistic
 
 
 def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> float | None:
-    """The published standard deviation that stands beside a published mean."""
+    """Return the published standard deviation that stands beside a published mean."""
     key = (setting, row.metric, stated(row)[0], "std")
     return next(
         (row_beside.value for row_beside in context.published if statistic_of(context, row_beside) == key), None
@@ -177,7 +182,7 @@ def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> f
 
 
 def csv_lines(context: MeanStdTableContext) -> list[Line]:
-    """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
+    """Return one line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
     published_rows = {statistic_of(context, row): row for row in context.published}
     lines = []
     for setting in runs.settings(context):
@@ -212,7 +217,7 @@ def _with_best(lines: list[Line]) -> list[Line]:
 
 
 def tables(context: MeanStdTableContext, lines: Sequence[Line]) -> list[Table]:
-    """One table per split."""
+    """Return one table per split."""
     return [_table(context, split, [line for line in lines if line["split"] == split]) for split in SPLITS]
 
 
@@ -244,13 +249,13 @@ def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> T
 
 
 def has_several_kappas(lines: Sequence[Line]) -> bool:
-    """Whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
+    """Tell whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
     settings = {tuple(line[name] for name in Setting._fields) for line in lines}
     return len({setting[:3] for setting in settings}) < len(settings)
 
 
 def _title(context: MeanStdTableContext, setting: Setting) -> str:
-    """The experiment's title, and the dataset where it has several."""
+    """Return the experiment's title, and the dataset where it has several."""
     experiment = context.config.experiment(setting.experiment)
     return (
         f"{experiment.title}, {style.dataset_title(setting.dataset)}" if len(experiment.runs) > 1 else experiment.title
@@ -258,7 +263,7 @@ def _title(context: MeanStdTableContext, setting: Setting) -> str:
 
 
 def short(metric: str) -> str:
-    """The name in brackets in a metric's title, if there is one."""
+    """Return the name in brackets in a metric's title, if there is one."""
     title = get(metric).title
     return title.partition("(")[2].rstrip(")") or title
 
@@ -280,7 +285,7 @@ def _published(line: Line) -> Cell:
 
 
 def body(context: MeanStdTableContext, lines: Sequence[Line]) -> str:
-    """All tables as HTML."""
+    """Return all tables as HTML."""
     return "\n".join(cells.html(table) for table in tables(context, lines))
 
 

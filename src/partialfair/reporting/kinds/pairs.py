@@ -35,7 +35,7 @@ class Pairs(Options):
 
 
 def stated(row: Published) -> tuple[int | None, int | None, float | None]:
-    """Size of the grid, place and tolerance in a number's setting: ``row=2``, or ``kappa=0.1;grid=20``.
+    """Return grid size, level and tolerance in a number's setting: ``row=2``, or ``kappa=0.1;grid=20``.
 
     Raises:
         DataError: the setting says something else, or a constrained model has not one of place and tolerance.
@@ -82,13 +82,13 @@ def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting |
 
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
+    """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting, reason = _setting_or_reason(context, row)
     return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
 
 
 def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
-    """Why a number is no part of a pair of accuracy and fairness on test rows; empty if it is one."""
+    """Say why a number is no part of a pair of accuracy and fairness on test rows; empty if it is one."""
     if row.split not in ("", TEST):
         return f"pairs are of {TEST} rows, and this number is of {row.split} rows"
     experiments = context.experiments if setting is None else [setting.experiment]
@@ -100,7 +100,7 @@ def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) 
 
 
 def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of a run."""
+    """Return accuracy, or fairness in the absolute convention, of a run."""
     reason = not_in_pair(context, row, setting)
     if reason:
         return Outcome(None, reason)
@@ -173,7 +173,7 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
 
 
 def side_cells(fairness_line: Line | None, accuracy_line: Line | None) -> list[Cell]:
-    """Cells of one block: kappa, then fairness and accuracy, published and ours."""
+    """Return cells of one block: kappa, then fairness and accuracy, published and ours."""
     numbers = [
         (cells.published(line["published"]), _reproduced(line)) if line else (Cell("–", "none"),) * 2
         for line in (fairness_line, accuracy_line)
@@ -187,7 +187,7 @@ def _reproduced(line: Line) -> Cell:
 
 
 def csv_lines(context: Context[Pairs]) -> list[Line]:
-    """Lines with their ``side`` and ``label``, in the table's order."""
+    """Return lines with their ``side`` and ``label``, in the table's order."""
     lines, order = [], {}
     datasets = list(dict.fromkeys(row.dataset for row in context.published))
     for row in context.published:
@@ -201,7 +201,7 @@ def csv_lines(context: Context[Pairs]) -> list[Line]:
 
 
 def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
-    """The block that a number stands in, and what it has in common with the number beside it.
+    """Return the block that a number stands in, and what it has in common with the number beside it.
 
     Raises:
         DataError: the setting does not say it.
@@ -216,7 +216,7 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
 
 
 def table(context: Context[Pairs], lines: list[Line]) -> Table:
-    """One block of columns per range, or per size of the grid."""
+    """Return one block of columns per range, or per size of the grid."""
     if context.options.sides == "range":
         return pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
     sizes = sorted({line["side"] for line in lines}, key=int)

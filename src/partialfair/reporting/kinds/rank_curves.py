@@ -45,18 +45,18 @@ def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points:
 
 
 def settings(context: Context[RankCurves]) -> dict[str, list[Setting]]:
-    """Settings to show by dataset."""
+    """Return the settings that are shown, by dataset."""
     return runs.tightening(context, context.options.algorithm, context.options.kappas)
 
 
 def _seeds_last_named(context: Context[RankCurves]) -> list[int]:
-    """All seeds, the named one last, so that it is drawn on top."""
+    """Return all seeds, the named one last, so that it is drawn on top."""
     named_seed = context.options.seed
     return [*(seed for seed in context.config.seeds(context.experiments[0]) if seed != named_seed), named_seed]
 
 
 def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
-    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without scores is one with a note."""
+    """Return one line of ``COLUMNS`` per point; a run without scores has a line with a note."""
     return [
         point for panel in settings(context).values() for setting in panel for point in _panel_points(context, setting)
     ]
@@ -99,7 +99,7 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
 
 
 def _gap(points: list[dict[str, Any]]) -> str:
-    """The largest gap of the named seed, for the title."""
+    """Return the largest gap of the named seed, for the title."""
     gap = next((point["largest_gap_inside"] for point in points if point["named_seed"]), math.nan)
     return "" if math.isnan(gap) else f": gap {gap:.3f}"
 

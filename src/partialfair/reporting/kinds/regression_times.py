@@ -60,7 +60,7 @@ class TimeRow:
 
 
 def rows(context: Context[RegressionTimes], dataset: str) -> list[TimeRow]:
-    """The rows of a dataset; a sum has the repetitions that all of its parts have.
+    """Return the rows of a dataset; a sum has the repetitions that all of its parts have.
 
     Raises:
         ConfigError: a sum names a series that the exhibit does not have.
@@ -71,23 +71,24 @@ def rows(context: Context[RegressionTimes], dataset: str) -> list[TimeRow]:
     ]
     by_name = {row.name: row for row in series_rows}
     sums = [(name, Sum.model_validate(option)) for name, option in (context.option("sums") or {}).items()]
-    unknown = sorted({part for _, series_sum in sums for part in series_sum.of} - {*by_name})
+    unknown = sorted({name_in_sum for _, series_sum in sums for name_in_sum in series_sum.of} - {*by_name})
     if unknown:
         raise ConfigError(f"{context.name}: sums name {', '.join(unknown)}; the series are {', '.join(by_name)}")
     return [
-        _sum(name, series_sum.label, [by_name[part] for part in series_sum.of]) for name, series_sum in sums
+        _sum(name, series_sum.label, [by_name[name_in_sum] for name_in_sum in series_sum.of])
+        for name, series_sum in sums
     ] + series_rows
 
 
 def _sum(name: str, label: str, rows: Sequence[TimeRow]) -> TimeRow:
-    """The sum of rows; where several have several times in a repetition, all pairs are added."""
+    """Return the sum of rows; rows with several times in a repetition are added in all pairs."""
     common = set.intersection(*({*row.spent} for row in rows))
     spent = {seed: reduce(np.add.outer, [row.spent[seed] for row in rows]).ravel() for seed in sorted(common)}
     return TimeRow(name, label, " + ".join(dict.fromkeys(row.where for row in rows)), spent)
 
 
 def csv_lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
-    """One line per row and dataset; ratios of means are to the first row."""
+    """Return one line per row and dataset; ratios of means are to the first row."""
     printed = {(row.dataset, row.algorithm): row for row in context.published}
     lines = []
     for dataset in titles(context, _datasets(context)):
@@ -114,7 +115,7 @@ def csv_lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
 
 
 def _datasets(context: Context[RegressionTimes]) -> list[str]:
-    """Published names of the datasets that the series run on or that have printed times."""
+    """Return published names of the datasets that the series run on or that have printed times."""
     experiments = {
         experiment
         for series_option in exhibit_series(context)
@@ -132,7 +133,7 @@ def _all_seconds(row: TimeRow) -> np.ndarray:
 
 
 def table(context: Context[RegressionTimes], lines: list[dict[str, Any]]) -> Table:
-    """All lines, dataset by dataset."""
+    """Return all lines, dataset by dataset."""
     dataset_titles = titles(context, (line["dataset"] for line in lines))
     rows = [
         (
@@ -165,7 +166,7 @@ def _ratio(value: float | None, kind: str = "number") -> Cell:
 
 
 def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
-    """Seconds of this machine; they are reported, not judged."""
+    """Return the seconds of this machine; they are reported, not judged."""
     time_row = next((time_row for time_row in rows(context, row.dataset) if time_row.name == row.algorithm), None)
     if time_row is None:
         return Outcome(None, "no run gives this time")

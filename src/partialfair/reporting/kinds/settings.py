@@ -16,18 +16,18 @@ class StatedSettings(Options, stated.Places):
 
 
 def reproduce(context: Context[StatedSettings], row: Published) -> Outcome:
-    """What is in use here for a stated number."""
+    """Return the value in use here for a stated number."""
     return stated.reproduce(context, row, context.options)
 
 
 def csv_lines(context: Context[StatedSettings]) -> list[Line]:
-    """One line per stated number: ``COLUMNS``."""
+    """Return one line per stated number: ``COLUMNS``."""
     lines = [scorecard.compare(context, row, reproduce) | {"split": row.split} for row in context.published]
     return [line | {"here": line.get("reproduced")} for line in lines]
 
 
 def table(_: Context[StatedSettings], lines: list[Line]) -> Table:
-    """Stated numbers in the paper's order."""
+    """Return stated numbers in the paper's order."""
     rows = []
     for line in lines:
         kind = cells.verdict_kind(line["verdict"])

@@ -84,7 +84,7 @@ class Entry:
 
     @property
     def power(self) -> bool:
-        """Whether the line counts for its paper, since another model could have another outcome."""
+        """Tell whether the line counts for its paper, since another model could have another outcome."""
         return self.row["counts"] == "yes"
 
     @property

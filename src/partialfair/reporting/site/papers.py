@@ -61,11 +61,11 @@ class Verdict:
     def bar(self) -> list[tuple[str, str, int, float]]:
         """Return (tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
         outcomes = [
-            (card.TONES[word], said[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
-            for word, said in COUNTED.items()
+            (card.TONES[word], phrases[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
+            for word, phrases in COUNTED.items()
         ]
         total = sum(count for _, _, count in outcomes)
-        return [(tone, words, count, 100 * count / total) for tone, words, count in outcomes if count]
+        return [(tone, phrase, count, 100 * count / total) for tone, phrase, count in outcomes if count]
 
     @property
     def label(self) -> str:
