@@ -107,11 +107,8 @@ def _points(context: Context[Any], experiment: str, dataset: str) -> Iterator[Po
     run = context.config.experiment(experiment).runs.get(dataset)
     settings = list(context.results.settings(experiment))
     for algorithm in run.algorithms if run is not None else ():
-        kappas = sorted(
-            {setting.kappa for setting in settings if (setting.dataset, setting.algorithm) == (dataset, algorithm)},
-            reverse=True,
-        )
-        for kappa in kappas:
+        kappas = {setting.kappa for setting in settings if setting[1:3] == (dataset, algorithm)}
+        for kappa in sorted(kappas, reverse=True):
             yield point(context, Setting(experiment, dataset, algorithm, kappa))
 
 
@@ -177,9 +174,9 @@ def csv_lines(context: Context[Any]) -> Iterator[Line]:
             )
 
 
-def start_of(found: Sequence[Point]) -> Point | None:
+def start_of(panel_points: Sequence[Point]) -> Point | None:
     """Return the unconstrained model among the points of a panel."""
-    return next((entry for entry in found if entry.setting.algorithm == START and entry.auc.size), None)
+    return next((point for point in panel_points if point.setting.algorithm == START and point.auc.size), None)
 
 
 def title_of(context: Context[Any], dataset: str, experiment: str) -> str:
@@ -192,18 +189,14 @@ def draw(context: Context[AUCPoints], lines: list[Line]) -> Any:
     """Draw rows of datasets and columns of experiments."""
     from matplotlib.lines import Line2D
 
-    columns, panel_names = len(context.experiments), panels(context)
-    drawn_panels = [
-        _panel(context, *pair, is_first=not position % columns) for position, pair in enumerate(panel_names)
-    ]
-    panel_rows = [drawn_panels[position : position + columns] for position in range(0, len(drawn_panels), columns)]
+    columns = len(context.experiments)
+    drawn = [_panel(context, *pair, is_first=not number % columns) for number, pair in enumerate(panels(context))]
+    rows = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     hollow = Line2D([], [], marker="o", ls="none", mfc="white", mec=style.INK)
     has_hollow = any(line["outside_on_validation"] for line in lines)
-    extra_entries = {"hollow: outside the tolerance on validation rows": hollow} if has_hollow else {}
-    size = (3.5 * columns, 3.1 * max(len(panel_rows), 1) + 1.1)
-    return canvas.draw_panels(
-        panel_rows, size, {}, width=3.2, extra_entries=extra_entries, last_words=["grey:", "hollow:"], note=BARS
-    )
+    entries = {"hollow: outside the tolerance on validation rows": hollow} if has_hollow else {}
+    size, last_words = (3.5 * columns, 3.1 * max(len(rows), 1) + 1.1), ["grey:", "hollow:"]
+    return canvas.draw_panels(rows, size, {}, width=3.2, extra_entries=entries, last_words=last_words, note=BARS)
 
 
 def _panel(context: Context[AUCPoints], dataset: str, experiment: str, *, is_first: bool) -> PlotPanel:
@@ -235,34 +228,17 @@ def _curves(name: str, method_points: Sequence[Point], start: Point | None) -> I
     path = means if name == START or start is None else [start.mean, *means]
     line_style = {"color": method_style.colour, "ls": method_style.dash, "lw": 1.0 if is_baseline else 1.6}
     yield from canvas.chords(path, line_style | {"zorder": 2 if is_baseline else 3})
-    errors = [
-        [_half_width_of(point.gap) for point in method_points],
-        [_half_width_of(point.differences(start)) for point in method_points],
-    ]
+    gap_errors = [_half_width_of(point.gap) for point in method_points]
+    auc_errors = [_half_width_of(point.differences(start)) for point in method_points]
+    colour, marker = method_style.colour, method_style.marker
     mark_size = 4.5 if is_baseline else 5.5
-    mark_style: dict[str, Any] = {
-        "fmt": method_style.marker,
-        "color": method_style.colour,
-        "label": method_style.label,
-        "elinewidth": 0.7,
-    }
-    mark_style |= {
-        "ms": 11 if method_style.marker == "*" else mark_size,
-        "capsize": 0,
-        "ecolor": (method_style.colour, style.faint(method_style.colour)),
-    }
+    mark_style: dict[str, Any] = {"fmt": marker, "color": colour, "label": method_style.label, "elinewidth": 0.7}
+    mark_style |= {"ms": 11 if marker == "*" else mark_size, "capsize": 0, "ecolor": (colour, style.faint(colour))}
     mark_style["zorder"] = 6 if name == START else 3 if is_baseline else 4
-    yield PlotCurve.through(means, mark_style, {"xerr": errors[0], "yerr": errors[1]})
+    yield PlotCurve.through(means, mark_style, {"xerr": gap_errors, "yerr": auc_errors})
     outside = [point.mean for point in method_points if point.outside]
     if outside:  # what no candidate satisfied on validation rows is hollow
-        hollow_style = {
-            "marker": method_style.marker,
-            "mfc": "white",
-            "mec": method_style.colour,
-            "ls": "none",
-            "ms": mark_size,
-            "zorder": 5,
-        }
+        hollow_style = {"marker": marker, "mfc": "white", "mec": colour, "ls": "none", "ms": mark_size, "zorder": 5}
         yield PlotCurve.through(outside, hollow_style)
 
 

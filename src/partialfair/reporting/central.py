@@ -108,10 +108,8 @@ def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[CentralComp
     """Yield the comparisons of lines with the words that a figure writes beside them."""
     claims = {(claim.id, claim.method): claim for claim in load(context.paper, context.root)}
     titles = {name: experiment.title for name, experiment in context.config.experiments.items()}
-    printed_titles, about_paper = (
-        scorecard.dataset_titles(context.config, context.paper),
-        paper(context.paper, context.root),
-    )
+    printed_titles = scorecard.dataset_titles(context.config, context.paper)
+    about_paper = paper(context.paper, context.root)
     for line in comparisons:
         claim = claims[line["claim"], line["algorithm"]]
         dataset = printed_titles.get(line["dataset"]) or _dataset_title(line["dataset"], about_paper.datasets)

@@ -57,11 +57,8 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Pl
     curves = []
     for position, name in enumerate(dict.fromkeys(point["candidate"] for point in points)):
         coordinates = [(point["iteration"], point[quantity]) for point in points if point["candidate"] == name]
-        curves.append(
-            PlotCurve.through(
-                coordinates, CANDIDATE_STYLES[position % 3] | {"label": context.options.labels.get(name, name)}
-            )
-        )
+        line_style = CANDIDATE_STYLES[position % 3] | {"label": context.options.labels.get(name, name)}
+        curves.append(PlotCurve.through(coordinates, line_style))
     return curves
 
 
@@ -83,11 +80,8 @@ def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
             yield {"dataset": setting.dataset, "note": reason}
         for name, trace in candidates.items():
             dual = dual_norms(trace)
-            scale = (
-                optimal_multiplier
-                if optimal_multiplier > 0 and np.abs(dual["lam"][1:]).max() > ACTIVE * optimal_multiplier
-                else None
-            )
+            was_active = optimal_multiplier > 0 and np.abs(dual["lam"][1:]).max() > ACTIVE * optimal_multiplier
+            scale = optimal_multiplier if was_active else None
             for index in _shown_iterations(len(dual["lam"]) - 1):
                 yield {
                     "dataset": setting.dataset, "candidate": name, "iteration": int(trace["iteration"][index]),
@@ -171,10 +165,8 @@ def draw_residuals(context: Context[ResidualCurves], lines: list[Line]) -> Any:
 def _residual_panel(context: Context[ResidualCurves], points: list[Line]) -> PlotPanel:
     averaged = [point for point in points if "average" in point]
     curves = _curves(context, averaged, "average")
-    first_candidate = [
-        point for point in averaged if point["candidate"] == averaged[0]["candidate"] and point["iteration"] >= 10
-    ]
-    rates = [(point["iteration"], point["rate"]) for point in first_candidate]
+    first_candidate = [point for point in averaged if point["candidate"] == averaged[0]["candidate"]]
+    rates = [(point["iteration"], point["rate"]) for point in first_candidate if point["iteration"] >= 10]
     line_style = {"color": style.INK, "lw": 0.9, "ls": DOTTED, "label": "log(T)/T"}
     curves[1:1] = [PlotCurve.through(rates, line_style)] if averaged else []
 

@@ -72,9 +72,8 @@ def draw(context: Context[EpochCurves], lines: list[Line]) -> Any:
 def _panel(context: Context[EpochCurves], lines: list[Line], quantity: str, title: str) -> PlotPanel:
     curves = []
     for position, entry in enumerate(context.options.series):
-        series_points = [
-            point for point in lines if point["series"] == entry.label and point.get("quantity") == quantity
-        ]
+        quantity_points = (point for point in lines if point.get("quantity") == quantity)
+        series_points = [point for point in quantity_points if point["series"] == entry.label]
         if not series_points:
             continue
         epochs = sorted({point["epoch"] for point in series_points})

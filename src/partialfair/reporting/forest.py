@@ -150,9 +150,8 @@ def _axis_ends(rows: list[CentralComparison]) -> tuple[float, float]:
     """Return the ends of the axis: decided intervals fit, and undecided ones that are wider end in arrows."""
     decided_words = (letters.HOLDS, letters.FAILS, letters.DEPENDS, letters.ALIKE)
     measured_leads = [row.lead for row in rows if math.isfinite(row.lead.mean)]
-    decided_leads = [
-        row.lead for row in rows if math.isfinite(row.lead.mean) and row.word in decided_words
-    ] or measured_leads
+    decided = [row for row in rows if row.word in decided_words]
+    decided_leads = [row.lead for row in decided if math.isfinite(row.lead.mean)] or measured_leads
     ends = [value for lead in decided_leads for value in (lead.mean, lead.low, lead.high) if math.isfinite(value)]
     span = max(map(abs, ends), default=1.0) or 1.0
     return 1.1 * min([*ends, -0.35 * span]), 1.1 * max([*ends, 0.35 * span])

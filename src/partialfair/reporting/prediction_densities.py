@@ -42,17 +42,10 @@ def csv_lines(context: Context[PredictionDensities]) -> Iterator[Line]:
         points = np.linspace(np.min(labels), np.max(labels), POINTS)
         for code, group in enumerate(test.group_names):
             group_predictions = predictions[test.group == code]
-            height = (
-                gaussian_kde(group_predictions)(points)
-                if group_predictions.size > 1 and np.ptp(group_predictions) > 0
-                else np.full(POINTS, math.nan)
-            )
-            key = {
-                "series": series.name,
-                "group": group,
-                "mean": round(float(group_predictions.mean()), 6),
-                "n": int(group_predictions.size),
-            }
+            varies = group_predictions.size > 1 and np.ptp(group_predictions) > 0
+            height = gaussian_kde(group_predictions)(points) if varies else np.full(POINTS, math.nan)
+            key: Line = {"series": series.name, "group": group}
+            key |= {"mean": round(float(group_predictions.mean()), 6), "n": int(group_predictions.size)}
             for x, density in zip(points, height, strict=True):
                 yield key | {"prediction": round(float(x), 6), "density": round(float(density), 6)}
 
@@ -65,11 +58,8 @@ def draw(context: Context[PredictionDensities], lines: list[Line]) -> Any:
     row = []
     for column, series in enumerate(panel_series):
         series_lines = [line for line in lines if line["series"] == series.name]
-        labels = {
-            "title": series.label,
-            "xlabel": "predicted label on test rows",
-            "ylabel": "" if column else "density",
-        }
+        labels = {"title": series.label, "xlabel": "predicted label on test rows"}
+        labels["ylabel"] = "" if column else "density"
         row.append(_panel(series_lines) | labels)
     extra_entries = {"thin: mean of the group": Line2D([], [], color=style.INK, lw=0.8)} if lines else {}
     return canvas.draw_panels([row], (4.6 * len(panel_series), 3.9), {}, columns=5, extra_entries=extra_entries)

@@ -18,13 +18,11 @@ def table_by_setting(runs: pd.DataFrame) -> Table:
     certificates = [name for name in CERTIFICATES if name in runs and runs[name].notna().any()]
     judged_runs = runs.assign(good=runs["status"] == "ok", usable=runs["status"].isin(USABLE))
     aggregations = {"good": "sum", "usable": "all", "status": "size", "wall_seconds": "mean", "cpu_seconds": "mean"}
-    aggregations |= {"peak_memory_mib": "max", "objective": "mean", "max_violation": "max"} | dict.fromkeys(
-        certificates, "max"
-    )
+    aggregations |= {"peak_memory_mib": "max", "objective": "mean", "max_violation": "max"}
+    aggregations |= dict.fromkeys(certificates, "max")
+    settings = judged_runs.groupby(KEYS, sort=False, dropna=False).agg(aggregations).reset_index()
     rows = []
-    for setting in (
-        judged_runs.groupby(KEYS, sort=False, dropna=False).agg(aggregations).reset_index().to_dict("records")
-    ):
+    for setting in settings.to_dict("records"):
         row_cells = [
             cells.text(style.plot_style(setting["algorithm"]).label),
             Cell(style.parameter(setting["algorithm"], setting["kappa"])),
@@ -37,12 +35,8 @@ def table_by_setting(runs: pd.DataFrame) -> Table:
         ]
         rows.append(([cells.text(setting[name]) for name in ("experiment", "dataset")], row_cells))
     columns = ["experiment", "dataset", "algorithm", "κ", "runs ok", "wall s", "CPU s", "peak MiB", "objective"]
-    groups = [
-        ("", 5),
-        ("mean time of one run", 2),
-        ("", 3),
-        *([("certificate", len(certificates))] if certificates else []),
-    ]
+    groups = [("", 5), ("mean time of one run", 2), ("", 3)]
+    groups += [("certificate", len(certificates))] if certificates else []
     return cells.blocks(groups, [*columns, "max violation", *(CERTIFICATES[name] for name in certificates)], rows)
 
 

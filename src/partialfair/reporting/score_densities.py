@@ -95,11 +95,9 @@ def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
             continue
         pairs = style.pairs_of(context.config.experiment(setting.experiment).runs[setting.dataset].interval)
         for code, name in enumerate(runs.group_names(context, setting.dataset)):
-            group_key = {"group": code, "group_name": name}
-            yield from (
-                key | group_key | point
-                for point in _density_points(test_scores.scores, test_scores.of_group(code), pairs)
-            )
+            group_key = key | {"group": code, "group_name": name}
+            density_points = _density_points(test_scores.scores, test_scores.of_group(code), pairs)
+            yield from (group_key | point for point in density_points)
 
 
 def _density_points(scores: NDArray[np.float64], group_scores: NDArray[np.float64], pairs: Pairs) -> Iterator[Line]:
@@ -134,12 +132,8 @@ def draw(context: Context[ScoreDensities], lines: list[Line]) -> Any:
             labels |= {"ylabel": "" if column else f"{name}\ndensity"}
             row.append(_group_panel(setting_points, code, has_threshold) | labels)
         panels.append(row)
-    panels.append(
-        [
-            _overlay_panel([point for point in lines if point["kappa"] == s.kappa], names, not i)
-            for i, s in enumerate(panel_settings)
-        ]
-    )
+    by_setting = [[point for point in lines if point["kappa"] == setting.kappa] for setting in panel_settings]
+    panels.append([_overlay_panel(points, names, not column) for column, points in enumerate(by_setting)])
     size = (2.9 * len(panel_settings) + 0.3, 1.9 * len(panels) + 0.9)
     threshold = "Dashed: the threshold 0. " if has_threshold else ""
     note = f"Filled: ranks in I. {threshold}One run, seed {context.options.seed}."
@@ -151,10 +145,7 @@ def _overlay_panel(points: list[Line], names: Sequence[str], is_first: bool) -> 
     curves = []
     for code, name in enumerate(names):
         group_points = [point for point in points if point.get("group") == code]
-        scores, height = (
-            np.array([point["score"] for point in group_points]),
-            np.array([point["density"] for point in group_points]),
-        )
+        scores, height = (np.array([point[key] for point in group_points]) for key in ("score", "density"))
         line_style = {"color": COLOURS[code % len(COLOURS)], "ls": DASHES[code % len(DASHES)]}
         inside = np.where([point["inside"] == 1 for point in group_points], height, np.nan) if group_points else height
         curves.append(PlotCurve(scores, height, line_style | {"lw": 0.7}))
@@ -177,10 +168,7 @@ def _group_panel(points: list[Line], code: int, has_threshold: bool) -> PlotPane
     group_points = [point for point in points if point.get("group") == code]
     if not group_points:
         return PlotPanel([], {}, points[0]["note"] if points else "")
-    scores, height = (
-        np.array([point["score"] for point in group_points]),
-        np.array([point["density"] for point in group_points]),
-    )
+    scores, height = (np.array([point[key] for point in group_points]) for key in ("score", "density"))
 
     def finish(axis: Any) -> None:
         inside = np.array([point["inside"] == 1 for point in group_points])
@@ -214,10 +202,8 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
             densities = gaussian_kde(probabilities, lambda kde: FACTOR * kde.scotts_factor())(GRID)
             group_key = key | {"group": names[code], "n_runs": count}
             for probability, density_value in zip(GRID, densities, strict=True):
-                yield group_key | {
-                    "probability": round(float(probability), 4),
-                    "density": round(float(density_value), 5),
-                }
+                numbers = {"probability": round(float(probability), 4), "density": round(float(density_value), 5)}
+                yield group_key | numbers
         yield from (key | line for line in _run_lines(context, setting))
 
 
@@ -241,10 +227,7 @@ def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iter
         line["high_gap"] = round(float((by_group[0] > high).mean() - (by_group[1] > high).mean()), 5)
         reference_by_group = None if reference is None else _by_group(context, reference, seed)
         if reference_by_group is not None:
-            distances = [
-                wasserstein_distance(predictions, reference_predictions)
-                for predictions, reference_predictions in zip(by_group, reference_by_group, strict=True)
-            ]
+            distances = list(map(wasserstein_distance, by_group, reference_by_group))
             line["distance"] = round(float(np.mean(distances)), 6)
         yield line
 
@@ -277,15 +260,9 @@ def _probability_panel(points: list[Line], top: float) -> PlotPanel:
     curves = []
     for position, name in enumerate(dict.fromkeys(point["group"] for point in points)):
         group_points = [point for point in points if point["group"] == name]
-        line_style = {
-            "color": COLOURS[position % len(COLOURS)],
-            "lw": 1.3,
-            "ls": "-" if position == 0 else (0, (5, 1.5)),
-        }
-        probabilities, height = (
-            [point["probability"] for point in group_points],
-            [point["density"] for point in group_points],
-        )
+        dash = "-" if position == 0 else (0, (5, 1.5))
+        line_style = {"color": COLOURS[position % len(COLOURS)], "lw": 1.3, "ls": dash}
+        probabilities, height = ([point[key] for point in group_points] for key in ("probability", "density"))
         curves.append(PlotCurve(probabilities, height, line_style | {"label": name}, band=(0, height), shade=0.25))
 
     def finish(axis: Any) -> None:

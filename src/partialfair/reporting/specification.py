@@ -50,10 +50,8 @@ def _chosen_claim(context: Context[Specification]) -> Claim:
     for claim in load(context.paper, context.root):
         if claim.id == claim_id and claim.at_equal is not None and claim.readings is not None:
             return claim
-    option_path = f"{context.config.source}: exhibits.{context.name}.claim"
-    raise ConfigError(
-        f"{option_path}: {claim_id!r} is no claim at equal fairness with readings; name one of {context.paper}"
-    )
+    path = f"{context.config.source}: exhibits.{context.name}.claim"
+    raise ConfigError(f"{path}: {claim_id!r} is no claim at equal fairness with readings; name one of {context.paper}")
 
 
 def csv_lines(context: Context[Specification]) -> Iterator[Line]:
@@ -81,22 +79,17 @@ def csv_lines(context: Context[Specification]) -> Iterator[Line]:
     reading_letters = "".join(str(comparison["letters"]).split())
     option_names = product(*claim.readings.names().values())
     scale, unit = (claim.practical.times, claim.practical.unit) if claim.practical else (1.0, claim.metric)
-    for number, (reading, option_names_of_reading, letter) in enumerate(
-        zip(claim.readings.every(), option_names, reading_letters, strict=True)
-    ):
-        equal_fairness_of_reading = replaced(claim, reading).at_equal
-        _, levels, gains = equal_fairness.advantage(equal_fairness_of_reading, pairs)
+    readings = zip(claim.readings.every(), option_names, reading_letters, strict=True)
+    for number, (reading, chosen_names, letter) in enumerate(readings):
+        comparison_rule = replaced(claim, reading).at_equal
+        _, levels, gains = equal_fairness.advantage(comparison_rule, pairs)
         line = {"claim": claim.id, "dataset": options.dataset, "against": label, "reading": number, "unit": unit}
-        line |= {"options": "; ".join(option_names_of_reading), "letter": letter}
+        line |= {"options": "; ".join(chosen_names), "letter": letter}
         if not len(levels):
             yield line | {"note": "no common level"}
             continue
-        columns = (
-            [gains[:, k] for k in range(len(levels))]
-            if equal_fairness_of_reading.every
-            else [np.nanmean(gains, axis=1)]
-        )
-        effect = min(map(mean_effect, columns), key=lambda claim_side: claim_side.mean)
+        columns = [gains[:, k] for k in range(len(levels))] if comparison_rule.every else [np.nanmean(gains, axis=1)]
+        effect = min(map(mean_effect, columns), key=lambda effect: effect.mean)
         low, high = effect.interval(context.results.level)
         yield line | {"difference": scale * effect.mean, "ci_low": scale * low, "ci_high": scale * high}
 
@@ -109,10 +102,8 @@ def draw(context: Context[Specification], lines: list[Line]) -> Any:
     assert claim.readings is not None
     measured_lines = sorted((line for line in lines if "difference" in line), key=lambda line: line["difference"])
     option_rows = [(choice, name) for choice, option_names in claim.readings.names().items() for name in option_names]
-    figure_size = (9.0, 2.9 + 0.26 * len(option_rows))
-    figure, (lead_axis, option_axis) = plt.subplots(
-        2, 1, figsize=figure_size, sharex=True, height_ratios=[2.1, 0.26 * len(option_rows)]
-    )
+    size, heights = (9.0, 2.9 + 0.26 * len(option_rows)), [2.1, 0.26 * len(option_rows)]
+    figure, (lead_axis, option_axis) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=heights)
     if claim.practical is not None:
         margin = claim.practical.of(context.options.dataset) * claim.practical.times
         lead_axis.axhspan(-margin, margin, color=palette.GRID, alpha=0.5, lw=0)
@@ -125,14 +116,12 @@ def draw(context: Context[Specification], lines: list[Line]) -> Any:
         lead_axis.plot([x, x], [line["ci_low"], line["ci_high"]], color=colour, lw=2.6 if fill == colour else 1.3)
         lead_axis.plot(x, line["difference"], "o", color=colour, mfc=fill, ms=6, label=label)
         if line["reading"] == 0:
-            lead_axis.plot(
-                x, line["difference"], "o", mfc="none", mec=palette.INK, mew=1.3, ms=12, label="main reading"
-            )
+            ring = {"mfc": "none", "mec": palette.INK, "mew": 1.3, "ms": 12, "label": "main reading"}
+            lead_axis.plot(x, line["difference"], "o", **ring)
         for y, (_, name) in enumerate(option_rows):
             is_chosen = name in line["options"].split("; ")
-            option_axis.plot(
-                x, y, "s", ms=8, color=colour if is_chosen else palette.GRID, mfc=fill if is_chosen else palette.GRID
-            )
+            option_colour, option_fill = (colour, fill) if is_chosen else (palette.GRID, palette.GRID)
+            option_axis.plot(x, y, "s", ms=8, color=option_colour, mfc=option_fill)
     option_axis.set_yticks(range(len(option_rows)), [name for _, name in option_rows], fontsize=8.5)
     option_axis.set_ylim(len(option_rows) - 0.5, -0.5)
     option_axis.set_xticks([])

@@ -109,26 +109,16 @@ def _panel(context: Context[StepCurves], points: list[Line], metrics: tuple[str,
     curves = []
     for series, (colour, _, _) in zip(exhibit_series(context), SERIES_STYLES, strict=False):
         for metric, dash in zip(metrics, ("-", (0, (4, 1.5))), strict=False):
-            series_points = [
-                plateau_style
-                for plateau_style in points
-                if (plateau_style["series"], plateau_style["metric"]) == (series.name, metric)
-            ]
+            series_points = [p for p in points if (p["series"], p["metric"]) == (series.name, metric)]
             if series_points:
-                mean = np.array([plateau_style["mean"] for plateau_style in series_points])
-                half_width = canvas.half_width(
-                    [plateau_style["std"] for plateau_style in series_points], series_points[0]["n_seeds"]
-                )
+                mean = np.array([point["mean"] for point in series_points])
+                deviations = [point["std"] for point in series_points]
+                half_width = canvas.half_width(deviations, series_points[0]["n_seeds"])
                 label = None if metric == "risk" else f"{series.label}, group {metric[-1]}"
                 line_style = {"color": colour, "ls": dash, "lw": 1.2, "label": label, "zorder": 4}
-                curves.append(
-                    PlotCurve(
-                        [point["evaluations"] for point in series_points],
-                        mean,
-                        line_style,
-                        band=(mean - half_width, mean + half_width),
-                    )
-                )
+                evaluations = [point["evaluations"] for point in series_points]
+                band = (mean - half_width, mean + half_width)
+                curves.append(PlotCurve(evaluations, mean, line_style, band=band))
 
     def finish(axis: Any) -> None:
         for row in context.published:

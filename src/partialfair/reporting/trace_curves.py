@@ -23,7 +23,7 @@ METHOD_COLUMNS = (
 CANDIDATE_COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
 ALLOWED_VIOLATION = 1e-3  # violation up to which an iterate's loss counts
 LINEAR_VIOLATION = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
-LINEAR_EXCESS = 1e-5  # the same of losses beside the optimum's
+LINEAR_EXCESS = 1e-5  # excess losses up to which the axis is linear; beyond it is logarithmic
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
 COLOURS = ("#d0619f", "#ad8100", "#008f68", "#7b4fb8", "#0072b2", "#262626")
@@ -178,19 +178,15 @@ def _series_styles(entries: Sequence[TraceSeries], shades: Mapping[str, list[str
 
 
 def _method_panel(points: list[Line], name: str, series_styles: Mapping[str, dict[str, Any]]) -> PlotPanel:
-    estimated = [
-        point for point in map(_with_excess, points) if point.get(name) is not None and point.get("cpu_seconds", 0) > 0
-    ]
+    timed = (point for point in map(_with_excess, points) if point.get("cpu_seconds", 0) > 0)
+    estimated = [point for point in timed if point.get(name) is not None]
     mark_style = {"marker": "o", "ms": 4} if name == "stationarity" else {}
     curves = []
     for position, (label, series_style) in enumerate(series_styles.items()):
         coordinates = [(point["cpu_seconds"], point[name]) for point in estimated if point["series"] == label]
         if coordinates:
-            curves.append(
-                PlotCurve.through(
-                    coordinates, {"lw": 1.7, "label": label, "zorder": 6 - position} | series_style | mark_style
-                )
-            )
+            line_style = {"lw": 1.7, "label": label, "zorder": 6 - position} | series_style | mark_style
+            curves.append(PlotCurve.through(coordinates, line_style))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("log")
@@ -262,32 +258,21 @@ def draw_candidates(context: Context[CandidateCurves], lines: list[Line]) -> Any
     for quantity, title in titles.items():
         curves = []
         for position, name in enumerate(names):
-            coordinates = [
-                (line["iteration"], line[quantity])
-                for line in lines
-                if line["candidate"] == name and line["iteration"] > 0
-            ]
+            points = (line for line in lines if line["candidate"] == name and line["iteration"] > 0)
             label = name.replace("alpha", "$\\alpha$").replace("beta", "$\\beta$")
-            line_style = {
-                "color": COLOURS[position % 6],
-                "lw": 1.2 + 3.2 * (len(names) - 1 - position) / max(len(names) - 1, 1),
-            }
-            line_style |= {
-                "solid_capstyle": "round",
-                "zorder": 3 + position,
-                "label": f"{label} ($\\rho$ = {rho[name]:.2f})",
-            }
-            curves.append(PlotCurve.through(coordinates, line_style))
+            width = 1.2 + 3.2 * (len(names) - 1 - position) / max(len(names) - 1, 1)
+            line_style = {"color": COLOURS[position % 6], "lw": width, "solid_capstyle": "round"}
+            line_style |= {"zorder": 3 + position, "label": f"{label} ($\\rho$ = {rho[name]:.2f})"}
+            curves.append(PlotCurve.through(((p["iteration"], p[quantity]) for p in points), line_style))
         reason = "" if names else lines[0]["note"]
         labels = {"title": title, "xlabel": "iterations"}
-        panels.append(
-            PlotPanel(curves, labels, reason, _axis_scales(quantity, agreement(curves, quantity in LOGARITHMIC)))
-        )
+        scales = _axis_scales(quantity, agreement(curves, quantity in LOGARITHMIC))
+        panels.append(PlotPanel(curves, labels, reason, scales))
     return canvas.draw_panels([panels], (10.6, 3.6), {}, columns=3)
 
 
 def agreement(curves: Sequence[PlotCurve], logarithmic: bool) -> str:
-    """Say by how much curves differ that lie upon each other: a twentieth of their range, or a tenth of the value."""
+    """Say by how much curves differ that nearly coincide: by a twentieth of their range, or a tenth of the value."""
     by_x: dict[float, list[float]] = {}
     for curve in curves:
         for x, y in zip(curve.x, curve.y, strict=True):
@@ -299,15 +284,9 @@ def agreement(curves: Sequence[PlotCurve], logarithmic: bool) -> str:
     if logarithmic:
         ratio = max(max(values) / min(values) if min(values) > 0 else np.inf for values in shared) - 1
         return f"{text} {_round_up(100 * ratio):g}%" if ratio <= AGREEMENT[1] else ""
-    largest_difference, all_values = (
-        max(max(values) - min(values) for values in shared),
-        [y for values in shared for y in values],
-    )
-    return (
-        f"{text} {_round_up(largest_difference):g}"
-        if largest_difference <= AGREEMENT[0] * (max(all_values) - min(all_values))
-        else ""
-    )
+    largest = max(max(values) - min(values) for values in shared)
+    span = max(map(max, shared)) - min(map(min, shared))
+    return f"{text} {_round_up(largest):g}" if largest <= AGREEMENT[0] * span else ""
 
 
 def _round_up(value: float) -> float:

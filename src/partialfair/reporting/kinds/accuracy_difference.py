@@ -68,10 +68,7 @@ def comparison(
 def _trained_points(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
     """Return fairness and accuracy of an algorithm's models by seed, without the unconstrained model."""
     models_by_seed = models(context, side, dataset, metric, between=True)
-    return {
-        seed: (np.array(model_points)[:, 0], np.array(model_points)[:, 1])
-        for seed, model_points in models_by_seed.items()
-    }
+    return {seed: (np.array(points)[:, 0], np.array(points)[:, 1]) for seed, points in models_by_seed.items()}
 
 
 def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
@@ -93,13 +90,8 @@ def _lines_of(key: dict[str, Any], compared: Comparison) -> list[dict[str, Any]]
     return [
         key
         | {"fairness": level if isinstance(level, str) else round(float(level), 6), "difference": difference.mean}
-        | {
-            "ci_low": difference.low,
-            "ci_high": difference.high,
-            "p_ahead": difference.p_greater,
-            "n_seeds": difference.n,
-        }
-        | {"decision": decision(difference)}
+        | {"ci_low": difference.low, "ci_high": difference.high, "p_ahead": difference.p_greater}
+        | {"n_seeds": difference.n, "decision": decision(difference)}
         for level, difference in pairs
     ]
 
@@ -131,9 +123,8 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
         axes[row][0].set_ylabel(
             "\n".join(["minus", *textwrap.wrap(style.plot_style(compared).label, 16, break_long_words=False)])
         )
-    title = (
-        f"Accuracy of {style.plot_style(focus(context)).label} minus that of each row's algorithm, percentage points"
-    )
+    label = style.plot_style(focus(context)).label
+    title = f"Accuracy of {label} minus that of each row's algorithm, percentage points"
     figure.suptitle(title, y=0.995)
     _legend(figure)
     figure.tight_layout(rect=(0, (0.55 if has_empty else 0.35) / size[1], 1, 1), h_pad=0.6, w_pad=0.6)

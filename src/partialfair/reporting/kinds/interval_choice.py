@@ -139,18 +139,13 @@ def table(context: Context[Any], _: list[Line]) -> Table:
     rows = []
     for dataset in datasets(context):
         paper_interval = _single_pair(context, dataset)
-        suggestions_by_seed = [
-            suggestions(context, dataset, seed) for seed in context.config.seeds(context.experiments[0])
-        ]
-        by_measure = [row_cells for row_cells, _ in suggestions_by_seed if row_cells]
-        row_head = [
-            cells.text(style.dataset_title(dataset)),
-            cells.text(f"[{paper_interval[0]:g}, {paper_interval[1]:g}]"),
-        ]
+        seeds = context.config.seeds(context.experiments[0])
+        by_seed = [suggestions(context, dataset, seed) for seed in seeds]
+        by_measure = [suggested for suggested, _ in by_seed if suggested]
+        low, high = paper_interval
+        row_head = [cells.text(style.dataset_title(dataset)), cells.text(f"[{low:g}, {high:g}]")]
         for measure in MEASURES:
-            row_cells = _summary(
-                [suggestion[measure] for suggestion in by_measure], paper_interval, suggestions_by_seed[0][1]
-            )
+            row_cells = _summary([suggested[measure] for suggested in by_measure], paper_interval, by_seed[0][1])
             rows.append((row_head, [cells.text(get(measure).title), *row_cells]))
     columns = ["dataset", "interval of the paper", "measure", "positive rate", "suggested (seeds)", "its violation"]
     return cells.blocks([], [*columns, "violation on the paper's", "its place among the candidates"], rows)
@@ -160,28 +155,20 @@ def _summary(suggestions: list[Suggestion], paper_interval: Any, reason: str) ->
     """Return cells of one line, means over the seeds."""
     if not suggestions:
         return [Cell("not run", "none", reason), *[Cell("–", "none")] * 4]
-    counts = pd.Series(
-        [f"[{suggestion.interval[0]:g}, {suggestion.interval[1]:g}]" for suggestion in suggestions]
-    ).value_counts()
-    violations = [
-        float(suggestion.table.loc[suggestion.table["chosen"], "violation"].iloc[0]) for suggestion in suggestions
-    ]
+    counts = pd.Series([f"[{s.interval[0]:g}, {s.interval[1]:g}]" for s in suggestions]).value_counts()
+    violations = [float(s.table.loc[s.table["chosen"], "violation"].iloc[0]) for s in suggestions]
     positions = [suggestion.place_of(paper_interval) for suggestion in suggestions]
     sizes = [len(suggestion.table) for suggestion in suggestions]
-    position_text = (
-        "no candidate"
-        if not all(positions)
-        else f"{min(positions)} to {max(positions)} of {min(sizes)} to {max(sizes)}"
-    )
+    if all(positions):
+        position_text = f"{min(positions)} to {max(positions)} of {min(sizes)} to {max(sizes)}"
+        violation_text = f"{np.mean([s.violation_of(paper_interval) for s in suggestions]):.3f}"
+    else:
+        position_text, violation_text = "no candidate", "–"
     return [
         Cell(f"{np.mean([suggestion.positive_rate for suggestion in suggestions]):.3f}"),
         cells.text(", ".join(f"{interval} ({count})" for interval, count in counts.items())),
         Cell(f"{np.mean(violations):.3f}"),
-        Cell(
-            f"{np.mean([suggestion.violation_of(paper_interval) for suggestion in suggestions]):.3f}"
-            if all(positions)
-            else "–"
-        ),
+        Cell(violation_text),
         Cell(position_text),
     ]
 

@@ -71,14 +71,8 @@ def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
     measured = [context.results.estimate(setting, metric, MATCH_ON).mean for setting in settings]
     estimated = [position for position, value in enumerate(measured) if not math.isnan(value)]
     positions = assign([level_row.value for level_row in levels], [measured[position] for position in estimated])
-    position = next(
-        (
-            level_position
-            for level_row, level_position in zip(levels, positions, strict=True)
-            if level_row.setting == row.setting
-        ),
-        None,
-    )
+    by_setting = {level.setting: position for level, position in reversed([*zip(levels, positions, strict=True)])}
+    position = by_setting.get(row.setting)
     return None if position is None else settings[estimated[position]]
 
 

@@ -60,15 +60,11 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     Raises:
         DataError: the setting says something else.
     """
-    setting_parts_given = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, setting_parts_given, "split", SPLITS)
+    parts = setting_parts.parts(row, KEYS)
+    split = setting_parts.one_of(row, parts, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return (
-        split,
-        setting_parts.one_of(row, setting_parts_given, "statistic", STATISTICS),
-        setting_parts.kappa(row, setting_parts_given),
-    )
+    return split, setting_parts.one_of(row, parts, "statistic", STATISTICS), setting_parts.kappa(row, parts)
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
@@ -77,9 +73,8 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
     It has the number's dataset and algorithm, and its interval and kappa where the number states them.
     """
     experiment, (_, _, kappa) = context.experiments[0], stated(row)
-    candidates = [
-        setting for setting in runs.settings(context) if setting[:3] == (experiment, row.dataset, row.algorithm)
-    ]
+    key = (experiment, row.dataset, row.algorithm)
+    candidates = [setting for setting in runs.settings(context) if setting[:3] == key]
     if not candidates:
         return None, f"no run of {row.algorithm} on {row.dataset} in {experiment}"
     interval = format_interval(context.config.experiment(experiment).runs[row.dataset].interval)
@@ -128,13 +123,12 @@ def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
     band_limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
     note = f"{excluded} runs without a value are left out" if excluded else ""
+    null_values = _null_values(context, setting, row)
     if statistic == "std":
         interval = run_scores.spread_interval(spread, estimate.n, context.results.level)
-        null_spreads, source = _null_values(context, setting, row), f"standard deviation over runs, {where}"
-        return Outcome(
-            interval, note, source, band_limits, nulls=null_spreads, explained=_chance(context, row, estimate.n)
-        )
-    return Outcome(estimate, note, f"mean over runs, {where}", band_limits, nulls=_null_values(context, setting, row))
+        chance, source = _chance(context, row, estimate.n), f"standard deviation over runs, {where}"
+        return Outcome(interval, note, source, band_limits, nulls=null_values, explained=chance)
+    return Outcome(estimate, note, f"mean over runs, {where}", band_limits, nulls=null_values)
 
 
 def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
@@ -148,19 +142,15 @@ def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float
 def _null_values(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
     """Return the values of other methods on the dataset: a number that one of them reproduces too has no power."""
     split, statistic, _ = stated(row)
-    other_settings = [
-        candidate
-        for candidate in runs.settings(context)
-        if candidate[:2] == setting[:2] and candidate.algorithm != setting.algorithm
-    ]
+    same_dataset = (candidate for candidate in runs.settings(context) if candidate[:2] == setting[:2])
+    other_settings = [candidate for candidate in same_dataset if candidate.algorithm != setting.algorithm]
     counts = Counter(candidate.algorithm for candidate in other_settings)
     values = {}
     for other_setting in other_settings:
         estimate, spread = run_scores.mean_and_spread(context, other_setting, row.metric, split)
         kappa_text = f" at {other_setting.kappa:.3g}" if counts[other_setting.algorithm] > 1 else ""
-        values[style.plot_style(other_setting.algorithm).label + kappa_text] = (
-            spread if statistic == "std" else estimate.mean
-        )
+        title = style.plot_style(other_setting.algorithm).label + kappa_text
+        values[title] = spread if statistic == "std" else estimate.mean
     return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
@@ -176,9 +166,8 @@ def statistic_of(context: Context[Any], row: Published) -> Statistic:
 def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> float | None:
     """Return the published standard deviation that stands beside a published mean."""
     key = (setting, row.metric, stated(row)[0], "std")
-    return next(
-        (row_beside.value for row_beside in context.published if statistic_of(context, row_beside) == key), None
-    )
+    spreads = (number.value for number in context.published if statistic_of(context, number) == key)
+    return next(spreads, None)
 
 
 def csv_lines(context: MeanStdTableContext) -> list[Line]:
@@ -193,10 +182,8 @@ def csv_lines(context: MeanStdTableContext) -> list[Line]:
                 line |= {"std": spread, "ci_low": estimate.low, "ci_high": estimate.high, "n_runs": estimate.n}
                 published_mean = published_rows.get((setting, metric, split, "mean"))
                 if published_mean is not None:
-                    line |= {
-                        "published_mean": published_mean.value,
-                        "published_std": _spread(context, published_mean, setting),
-                    }
+                    published_std = _spread(context, published_mean, setting)
+                    line |= {"published_mean": published_mean.value, "published_std": published_std}
                     line["band_low"], line["band_high"] = band(context, published_mean, line["published_std"])
                     line["verdict"] = scorecard.compare(context, published_mean, reproduce)["verdict"]
                 lines.append(line)
@@ -207,10 +194,8 @@ def _with_best(lines: list[Line]) -> list[Line]:
     """Mark the smallest mean of each column within an experiment and dataset (the largest of a quality)."""
     columns = ("experiment", "dataset", "split", "metric")
     for line in lines:
-        column_means = [
-            other_line["mean"] for other_line in lines if all(other_line[name] == line[name] for name in columns)
-        ]
-        estimated = [mean for mean in column_means if not math.isnan(mean)]
+        column = [entry for entry in lines if all(entry[name] == line[name] for name in columns)]
+        estimated = [entry["mean"] for entry in column if not math.isnan(entry["mean"])]
         best = max if get(line["metric"]).direction == "quality" else min
         line["best"] = int(len(estimated) > 1 and line["mean"] == best(estimated)) if line["metric"] != NO_BEST else 0
     return lines
@@ -232,10 +217,8 @@ def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> T
         if title != previous_title:
             separators.add(len(rows))
         run_count = max(line["n_runs"] for line in lines_by_metric.values())
-        head = [
-            Cell(title if title != previous_title else "", "text wrap"),
-            cells.text(style.plot_style(setting.algorithm).label),
-        ]
+        method = cells.text(style.plot_style(setting.algorithm).label)
+        head = [Cell(title if title != previous_title else "", "text wrap"), method]
         head += [Cell(style.kappa_symbol(setting.kappa))] if has_kappas else []
         rows.append([*head, Cell(str(run_count)), *(_cell(lines_by_metric[metric]) for metric in metrics)])
         if any("published_mean" in line for line in lines_by_metric.values()):

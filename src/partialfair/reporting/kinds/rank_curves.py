@@ -85,9 +85,7 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
     for line_of_axes, (dataset, panels) in zip(axes, rows.items(), strict=True):
         names = runs.group_names(context, dataset)
         for axis, setting in zip(line_of_axes, panels, strict=False):
-            setting_points = [
-                point for point in points if (point["dataset"], point["kappa"]) == (dataset, setting.kappa)
-            ]
+            setting_points = [p for p in points if (p["dataset"], p["kappa"]) == (dataset, setting.kappa)]
             _panel(axis, setting_points, context.config.experiment(setting.experiment).runs[dataset].interval)
             axis.set_title(f"{style.dataset_title(dataset)}, {style.kappa_title(setting.kappa)}{_gap(setting_points)}")
             axis.set_box_aspect(1)
@@ -122,12 +120,8 @@ def _panel(axis: Any, points: list[dict[str, Any]], interval: Any) -> None:
         method_style = style.plot_style(seed_points[0]["algorithm"])
         thin = {"lw": 0.6, "alpha": style.faint(method_style.colour), "zorder": 3}
         weight = {"lw": 1.8, "zorder": 4} if seed_points[0]["named_seed"] else thin
-        axis.plot(
-            [point["rank_1"] for point in seed_points],
-            [point["rank_2"] for point in seed_points],
-            color=method_style.colour,
-            **weight,
-        )
+        first_ranks, second_ranks = ([point[key] for point in seed_points] for key in ("rank_1", "rank_2"))
+        axis.plot(first_ranks, second_ranks, color=method_style.colour, **weight)
     axis.set(xlim=(-0.015, 1.015), ylim=(-0.015, 1.015))
     axis.set_xticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])
     axis.set_yticks(np.linspace(0, 1, 5), ["0", ".25", ".5", ".75", "1"])

@@ -74,10 +74,8 @@ def rows(context: Context[RegressionTimes], dataset: str) -> list[TimeRow]:
     unknown = sorted({name_in_sum for _, series_sum in sums for name_in_sum in series_sum.of} - {*by_name})
     if unknown:
         raise ConfigError(f"{context.name}: sums name {', '.join(unknown)}; the series are {', '.join(by_name)}")
-    return [
-        _sum(name, series_sum.label, [by_name[name_in_sum] for name_in_sum in series_sum.of])
-        for name, series_sum in sums
-    ] + series_rows
+    sum_rows = [_sum(name, option.label, [by_name[series] for series in option.of]) for name, option in sums]
+    return sum_rows + series_rows
 
 
 def _sum(name: str, label: str, rows: Sequence[TimeRow]) -> TimeRow:
@@ -96,17 +94,11 @@ def csv_lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
         first_seconds, first_published = _all_seconds(time_rows[0]), printed.get((dataset, time_rows[0].name))
         for row in time_rows:
             line: dict[str, Any] = {"series": row.name, "label": row.label, "dataset": dataset}
-            seconds_spent, printed_row = _all_seconds(row), printed.get((dataset, row.name))
-            if seconds_spent.size:
-                line |= {
-                    "seconds": float(seconds_spent.mean()),
-                    "std": float(seconds_spent.std()),
-                    "median": float(np.median(seconds_spent)),
-                }
-                line |= {
-                    "n": seconds_spent.size,
-                    "ratio": float(seconds_spent.mean() / first_seconds.mean()) if first_seconds.size else None,
-                }
+            spent, printed_row = _all_seconds(row), printed.get((dataset, row.name))
+            if spent.size:
+                line |= {"seconds": float(spent.mean()), "std": float(spent.std()), "median": float(np.median(spent))}
+                line["n"] = spent.size
+                line["ratio"] = float(spent.mean() / first_seconds.mean()) if first_seconds.size else None
             if printed_row is not None and first_published is not None:
                 line |= {"published_seconds": printed_row.value, "published_std": printed_row.spread}
                 line["published_ratio"] = printed_row.value / first_published.value
@@ -116,16 +108,9 @@ def csv_lines(context: Context[RegressionTimes]) -> list[dict[str, Any]]:
 
 def _datasets(context: Context[RegressionTimes]) -> list[str]:
     """Return published names of the datasets that the series run on or that have printed times."""
-    experiments = {
-        experiment
-        for series_option in exhibit_series(context)
-        for experiment in (series_option.experiment, *series_option.instead.values())
-    }
-    trained = [dataset for experiment in sorted(experiments) for dataset in context.config.experiment(experiment).runs]
-    return [
-        *(published_name(context, experiment) for experiment in trained),
-        *(row.dataset for row in context.published),
-    ]
+    names = {name for series in exhibit_series(context) for name in (series.experiment, *series.instead.values())}
+    trained = [dataset for name in sorted(names) for dataset in context.config.experiment(name).runs]
+    return [*(published_name(context, dataset) for dataset in trained), *(row.dataset for row in context.published)]
 
 
 def _all_seconds(row: TimeRow) -> np.ndarray:
@@ -170,9 +155,8 @@ def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
     time_row = next((time_row for time_row in rows(context, row.dataset) if time_row.name == row.algorithm), None)
     if time_row is None:
         return Outcome(None, "no run gives this time")
-    return measured_time(
-        context, time_row.spent, "processor time of another implementation on another machine", time_row.where
-    )
+    note = "processor time of another implementation on another machine"
+    return measured_time(context, time_row.spent, note, time_row.where)
 
 
 KIND = ExhibitKind.from_lines(RegressionTimes, COLUMNS, csv_lines, table=table, reproduce=reproduce)
