@@ -31,7 +31,7 @@ BEYOND = ("exact_surrogate", "mean_gap_line")
 """Methods that the paper does not have: drawn thinner, below the others."""
 APART = 0.5
 """The scale is compressed where points are this far below the others, in ranges of the others."""
-COMPRESSED_SHARE = 0.28
+_COMPRESSED_SHARE = 0.28
 """Of the height of a panel, what the compressed part takes."""
 COMPRESSED = "grey: the vertical scale is compressed"
 BARS = (
@@ -274,7 +274,7 @@ def _set_scale(axis: Any, panel_points: Sequence[Point], start: Point | None) ->
 
 def _compress_below(axis: Any, bottom: float, edge: float, top: float) -> None:
     """Give what lies between ``bottom`` and ``edge`` a scale and ticks of its own, and say so by its colour."""
-    factor = COMPRESSED_SHARE / (1 - COMPRESSED_SHARE) * (top - edge) / (edge - bottom)
+    factor = _COMPRESSED_SHARE / (1 - _COMPRESSED_SHARE) * (top - edge) / (edge - bottom)
 
     def squeezed(y: Any) -> Any:
         return np.where(np.asarray(y) < edge, edge + (np.asarray(y) - edge) * factor, y)

@@ -85,7 +85,7 @@ def figure_html(source: Path, title: str, title_of: described.Say | None = None)
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
         raise DataError(message) from error
     width_points = float(svg[svg.index('width="') + 7 :].split("pt")[0])
-    return frame_figure(picture, title, _PIXELS * width_points / 72, _TEXT * width_points / smallest_letters(svg))
+    return frame_figure(picture, title, _PIXELS * width_points / 72, _TEXT * width_points / _smallest_letters(svg))
 
 
 def frame_figure(content: str, title: str, largest_width: float, smallest_width: float) -> str:
@@ -103,7 +103,7 @@ def frame_figure(content: str, title: str, largest_width: float, smallest_width:
     )
 
 
-def smallest_letters(svg: str) -> float:
+def _smallest_letters(svg: str) -> float:
     """Return the size of the smallest letters of an SVG, in its own units."""
     return min(map(float, _FONT.findall(svg)), default=math.inf)
 
@@ -257,10 +257,10 @@ def _panel(axis: Any, panel: PlotPanel) -> None:
         panel.finish(axis)
 
 
-NOTE_LETTER = 0.062
+_NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
-LEGEND_LINE = 0.22
+_LEGEND_LINE = 0.22
 """Height of a line of a legend, in inches."""
 
 DOTTED = f"Thin dots: the two models that they join are more than {FAR:g} apart."
@@ -323,13 +323,13 @@ def add_legend(
         _legend(figure, {name: entries[name] for name in labels}, columns) if labels else (None, columns)
     )
     legend_rows = math.ceil(len(labels) / fitted_columns)
-    height += LEGEND_LINE * (legend_rows - math.ceil(len(labels) / columns))  # the panels keep their size
+    height += _LEGEND_LINE * (legend_rows - math.ceil(len(labels) / columns))  # the panels keep their size
     figure.set_size_inches(width_inches, height)
-    note_lines = textwrap.wrap(note, int(width_inches / NOTE_LETTER))
+    note_lines = textwrap.wrap(note, int(width_inches / _NOTE_LETTER))
     note_share = (0.06 + 0.14 * len(note_lines)) / height if note_lines else 0.0
     if legend is not None:
         legend.set_bbox_to_anchor((0.5, note_share))
-    legend_share = note_share + ((0.12 + LEGEND_LINE * legend_rows) / height if labels else 0)
+    legend_share = note_share + ((0.12 + _LEGEND_LINE * legend_rows) / height if labels else 0)
     figure.tight_layout(rect=(0, legend_share, 1, 1), h_pad=1.2, w_pad=1.2)
     if note_lines:
         figure.text(0.5, 0.06 / height, "\n".join(note_lines), ha="center", va="bottom", fontsize=8, color=palette.INK)

@@ -17,7 +17,7 @@ RESIDUAL_COLUMNS = ("dataset", "candidate", "iteration", "average", "last", "rat
 TITLES = {"distance": "$|\\lambda - \\mu|$", "lam": "$\\lambda$", "mu": "$\\mu$"}
 ACTIVE = 0.01  # share of the optimum's multiplier that lambda has to exceed for the constraint to have been active
 POINTS = 150  # of one curve
-CANDIDATE_STYLES: tuple[dict[str, Any], ...] = (
+_CANDIDATE_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "ls": "-", "lw": 3.6, "alpha": 0.7, "zorder": 3},
     {"color": "#c8500a", "ls": DASHES[1], "lw": 1.5, "zorder": 4},
     {"color": "#262626", "ls": (0, (3.5, 2.5)), "lw": 1.2, "zorder": 5},
@@ -57,7 +57,7 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Pl
     curves = []
     for position, name in enumerate(dict.fromkeys(point["candidate"] for point in points)):
         coordinates = [(point["iteration"], point[quantity]) for point in points if point["candidate"] == name]
-        line_style = CANDIDATE_STYLES[position % 3] | {"label": context.options.labels.get(name, name)}
+        line_style = _CANDIDATE_STYLES[position % 3] | {"label": context.options.labels.get(name, name)}
         curves.append(PlotCurve.through(coordinates, line_style))
     return curves
 
@@ -65,7 +65,7 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Pl
 # --- multipliers ---------------------------------------------------------------------------------------------------
 
 
-def dual_norms(trace: traces.Curves) -> dict[str, Any]:
+def _dual_norms(trace: traces.Curves) -> dict[str, Any]:
     """Return distance of lambda and mu, and the sums of their components, by iteration."""
     lam, mu = (np.array([trace[key] for key in sorted(trace) if key.startswith(prefix)]) for prefix in ("lam", "mu"))
     return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
@@ -79,7 +79,7 @@ def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
         if not candidates:
             yield {"dataset": setting.dataset, "note": reason}
         for name, trace in candidates.items():
-            dual = dual_norms(trace)
+            dual = _dual_norms(trace)
             was_active = optimal_multiplier > 0 and np.abs(dual["lam"][1:]).max() > ACTIVE * optimal_multiplier
             scale = optimal_multiplier if was_active else None
             for index in _shown_iterations(len(dual["lam"]) - 1):
@@ -126,7 +126,7 @@ def draw(context: Context[MultiplierCurves], lines: list[Line]) -> Any:
 # --- residuals -----------------------------------------------------------------------------------------------------
 
 
-def residual_averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
+def _residual_averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
     """Return squared residual of the iterations 1 to T, and its running average, (T,)."""
     squares = np.sum([trace[name] for name in sorted(trace) if name.startswith("residual")], axis=0)[1:]
     return squares, np.cumsum(squares) / np.arange(1, len(squares) + 1)
@@ -140,7 +140,7 @@ def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
         if not recorded:
             yield {"dataset": setting.dataset, "note": reason or "the run recorded no residual"}
         for name, trace in recorded.items():
-            squares, mean = residual_averages(trace)
+            squares, mean = _residual_averages(trace)
             anchor = min(ANCHOR, len(mean))
             scale = mean[anchor - 1] * anchor / np.log(anchor)
             for iteration in _shown_iterations(len(mean)):

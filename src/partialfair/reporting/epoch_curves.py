@@ -28,7 +28,7 @@ class EpochCurves(Options):
     )
 
 
-def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
+def _curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
     """Return curves of one series by seed, its setting, and why seeds are missing."""
     setting = next(runs.settings(context, [entry.algorithm]), None)
     if setting is None:
@@ -47,7 +47,7 @@ def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, trac
 def csv_lines(context: Context[EpochCurves]) -> Iterator[Line]:
     """Yield one line per series, seed, epoch and quantity; a note where a series was not run."""
     for entry in context.options.series:
-        curves_by_seed, setting, missing_reason = curves_of(context, entry)
+        curves_by_seed, setting, missing_reason = _curves_of(context, entry)
         key = {"dataset": setting.dataset if setting else "", "series": entry.label}
         if not curves_by_seed:
             yield key | {"note": missing_reason}

@@ -32,7 +32,7 @@ from partialfair.verdicts.results import Convention, Results, convention
 from partialfair.verdicts.run_scores import is_metric
 
 FOLDER = "reporting/kinds"
-FAIRNESS = "fairness"  # in a tolerance, it stands for every metric but accuracy
+_FAIRNESS = "fairness"  # in a tolerance, it stands for every metric but accuracy
 
 
 class Options(BaseModel):
@@ -289,7 +289,7 @@ def _check_published(config: Config, name: str, options: Options) -> None:
         if not is_metric(metric):
             hint = did_you_mean(metric, metric_names())
             raise ConfigError(f"{config.source}: exhibits.{name}.metrics: unknown metric {metric!r}; {hint}")
-    allowed_metrics = {FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
+    allowed_metrics = {_FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
     for key in ("tolerance", "tolerance_later"):
         for metric in getattr(options, key):
             if metric not in allowed_metrics and not is_metric(metric):

@@ -23,12 +23,12 @@ MISSED = "White centre: the constraint exceeds κ on the training rows at some s
 FEWEST = 3  # seeds for an interval; that of two is more than twelve times as long as they are apart
 SINGLE = f"Small points: the single seeds, where there are fewer than {FEWEST}; these have no bars."
 LETTER, HEIGHT = 4.9, 10.0  # width of a letter of a label, and its height
-LABEL_HEIGHTS = (5.0, -15.0, 15.0, -25.0, 25.0, -35.0, 35.0, -45.0)  # of a label's lower edge above its mark
-LABEL_DISTANCES = (6.0, 18.0, 36.0)  # of a label from its mark, to the right or to the left
-TOUCHING = 9.0  # points of print between two marks that share a label
+_LABEL_HEIGHTS = (5.0, -15.0, 15.0, -25.0, 25.0, -35.0, 35.0, -45.0)  # of a label's lower edge above its mark
+_LABEL_DISTANCES = (6.0, 18.0, 36.0)  # of a label from its mark, to the right or to the left
+_TOUCHING = 9.0  # points of print between two marks that share a label
 OVER_A_LABEL, OVER_A_MARK = 8, 25  # as bad as over so many bars
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
-LINE_STYLES = (
+_LINE_STYLES = (
     ("#0072b2", "o", "-"),
     ("#c8500a", "s", (0, (5, 1.5))),
     ("#008f68", "^", (0, (6, 1.2, 1.2, 1.2))),  # no dots: those join models that are far apart
@@ -171,11 +171,11 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
     for number, experiment in enumerate(context.experiments):
         constrained = (point for point in estimated if not math.isinf(point["kappa"]))
         model_points = sorted((p for p in constrained if p["experiment"] == experiment), key=_tightness)
-        colour, marker, dash = LINE_STYLES[number % len(LINE_STYLES)]
+        colour, marker, dash = _LINE_STYLES[number % len(_LINE_STYLES)]
         colours[experiment] = colour
         if model_points:
             curves += _connect([*starts, *model_points], colour, dash)
-            curves.append(_marks(model_points, colour, marker, line_title(context, experiment)))
+            curves.append(_marks(model_points, colour, marker, _line_title(context, experiment)))
             curves += _centres(model_points, marker)
             curves += _seed_points(context, model_points, colour)
             labelled += model_points
@@ -242,7 +242,7 @@ def _place_labels(
     groups: list[tuple[list[Line], NDArray[np.float64]]] = []
     for point, mark in zip(points, marks, strict=True):
         members, first_mark = groups[-1] if groups else ([], mark)
-        is_close = np.linalg.norm(mark - first_mark) < TOUCHING
+        is_close = np.linalg.norm(mark - first_mark) < _TOUCHING
         if members and point["experiment"] == members[0]["experiment"] and is_close:
             members.append(point)
         else:
@@ -250,8 +250,8 @@ def _place_labels(
     placed = []
     for members, mark in groups:
         size = label_size(members)
-        sides = [(distance, -distance - float(size[0])) for distance in LABEL_DISTANCES]
-        offsets = [(x, y) for side in sides for y in LABEL_HEIGHTS for x in side]
+        sides = [(distance, -distance - float(size[0])) for distance in _LABEL_DISTANCES]
+        offsets = [(x, y) for side in sides for y in _LABEL_HEIGHTS for x in side]
         boxes = {offset: (mark + offset, mark + offset + size) for offset in offsets}
         outside = {offset: _is_outside(box, panel_size) for offset, box in boxes.items()}
         chosen = min(offsets, key=lambda offset: (outside[offset], sum(_overlap(boxes[offset], b) for b in covered)))
@@ -276,7 +276,7 @@ def _tightness(point: Line) -> float:
     return kappa if style.ascending(point["algorithm"]) else -kappa
 
 
-def line_title(context: Context[FairnessPoints], experiment: str) -> str:
+def _line_title(context: Context[FairnessPoints], experiment: str) -> str:
     """Return the entry's words for an experiment, else the interval and the number of ranks that it constrains."""
     if experiment in context.options.legend:
         return context.options.legend[experiment]

@@ -15,7 +15,7 @@ from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import letters
 
 WIDTH, NAMES, BESIDE = 9.0, 2.3, 2.75  # inches: of the figure, for names at the left, for words at the right
-LEFT = -NAMES / (WIDTH - NAMES - BESIDE) + 0.03
+_LEFT = -NAMES / (WIDTH - NAMES - BESIDE) + 0.03
 BEHIND = {"fc": "white", "ec": "none", "pad": 1}
 HEIGHT = 0.22  # of a row, in inches
 WIDE = 300.0  # ratio of leads beyond which an axis is logarithmic on either side of 0
@@ -111,7 +111,7 @@ def _draw_unit(axis: Any, rows: list[CentralComparison], unit: str, options: For
         if row.location != location:
             location = row.location
             axis.text(
-                LEFT,
+                _LEFT,
                 y,
                 location,
                 transform=axis_transform,

@@ -18,10 +18,10 @@ COLUMNS = (
     "dataset", "algorithm", "kappa", "seed", "named_seed", "inner_steps", "objective", "infeasibility", "note",
 )  # fmt: skip
 POINTS = 120  # of one line; histories are thinned to them
-LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
+_LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
 TITLES = {
     "objective": "loss $f_0$",
-    "infeasibility": f"infeasibility $\\max_i f_i$\n(linear within ±{LINEAR:g})",
+    "infeasibility": f"infeasibility $\\max_i f_i$\n(linear within ±{_LINEAR:g})",
 }
 
 
@@ -85,7 +85,7 @@ def draw(context: Context[HistoryCurves], lines: list[Line]) -> Any:
     return canvas.draw_panels(panels, (3.5 * len(titles) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
-def algorithm_of(points: list[Line]) -> str:
+def _algorithm_of(points: list[Line]) -> str:
     """Return the first algorithm of a panel, which is said to be ahead."""
     return str(points[0]["algorithm"])
 
@@ -128,8 +128,8 @@ def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
         if name == "infeasibility":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             if allowed:
-                label = f"allowed to {style.plot_style(algorithm_of(points)).label}: at most {allowed:g}"
+                label = f"allowed to {style.plot_style(_algorithm_of(points)).label}: at most {allowed:g}"
                 axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=label)
-            axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.5)
+            axis.set_yscale("symlog", linthresh=_LINEAR, linscale=0.5)
 
     return PlotPanel(curves, {}, points[0]["note"] if points and not points_of_runs else "", finish)

@@ -28,11 +28,11 @@ COLUMNS = (
     "median", "q25", "q75", "n_runs", "note",
 )  # fmt: skip
 QUANTITIES = ("loss", "difference")
-AXES = {
+_AXES = {
     "paper_seconds": "share of the steps done × 30 s", "step": "steps", "rows_read": "rows read",
     "seconds": "processor time of one run here [s]",
 }  # fmt: skip
-PAPER_SECONDS = 30.0
+_PAPER_SECONDS = 30.0
 Range = list[float]
 
 
@@ -106,7 +106,7 @@ def _summary(run_curves: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
             "step": int(step), "n_runs": len(run_curves),
             "rows_read": round(float(np.mean([run["rows_read"].iloc[k] for run in run_curves]))),
             "seconds": round(float(np.mean([run["seconds"].iloc[k] for run in run_curves])), 4),
-            "paper_seconds": round(PAPER_SECONDS * step / steps[-1], 4),
+            "paper_seconds": round(_PAPER_SECONDS * step / steps[-1], 4),
             "mean": round(float(values_at_step.mean()), 6), "median": round(float(np.median(values_at_step)), 6),
             "q25": round(float(np.quantile(values_at_step, 0.25, method="lower")), 6),
             "q75": round(float(np.quantile(values_at_step, 0.75, method="higher")), 6),
@@ -129,7 +129,7 @@ def draw(context: Context[LossCurves], lines: list[Line]) -> Any:
             )
             | ({"ylabel": title} if is_split_by_row or not column else {})
             | ({"ylim": limits[quantity]} if limits[quantity] else {})
-            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or is_split_by_row else {})
+            | ({"xlabel": _AXES[context.options.axis]} if quantity == "difference" or is_split_by_row else {})
             | ({"title": _title(setting, split, splits)} if quantity == "loss" or is_split_by_row else {})
             for column, (setting, split) in enumerate(settings_and_splits)
         ]

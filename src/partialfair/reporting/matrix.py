@@ -21,8 +21,8 @@ LOOKS = {
     "-": (palette.GRID, 0.3, "normal"), "x": ("none", 0.0, "normal"),
 }  # fmt: skip
 """Colour of a cell with its opacity, and weight of its letter."""
-LETTER_SIGNS = {"-": "–", "x": "·"}
-NOTE = (
+_LETTER_SIGNS = {"-": "–", "x": "·"}
+_NOTE = (
     "H holds, F fails (2.5%, corrected for the family); h, f: only without correction; –: open; ·: no common level. "
     "The first column is the main reading."
 )
@@ -45,7 +45,7 @@ def draw(context: Context[Matrix], lines: list[Line]) -> Any:
             blocks.setdefault(tuple(_columns(row)), []).append(row)
     spans = [HEAD + HEIGHT * _count_rows(block_rows) for block_rows in blocks.values()]
     seeds = any(row.line.get("seeds_flip") for block_rows in blocks.values() for row in block_rows)
-    note = textwrap.wrap(f"{NOTE} {SEEDS}" if seeds else NOTE, 128)
+    note = textwrap.wrap(f"{_NOTE} {SEEDS}" if seeds else _NOTE, 128)
     height = sum(spans) + 0.2 + 0.14 * len(note)
     figure = plt.figure(figsize=(WIDTH, height))
     top = height
@@ -93,7 +93,7 @@ def _draw_block(axis: Any, columns: tuple[str, ...], rows: list[CentralCompariso
         for k, letter in enumerate(reading_letters):
             face, opacity, weight = LOOKS[letter]
             _draw_cell(axis, NAMES + CELL * k, y, face, opacity)
-            _write_letter(axis, NAMES + CELL * k, y, LETTER_SIGNS.get(letter, letter), weight)
+            _write_letter(axis, NAMES + CELL * k, y, _LETTER_SIGNS.get(letter, letter), weight)
         x = NAMES + CELL * len(reading_letters)
         if seeds:
             by_seeds = letters.SEEDS in str(row.line.get("depends_on", ""))

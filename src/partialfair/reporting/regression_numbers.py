@@ -37,24 +37,24 @@ from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 from partialfair.verdicts.run_scores import rows_of
 
-NO_SLACK = 2.0**-16
+_NO_SLACK = 2.0**-16
 """At this tolerance and below the problem is that without any slack, to rounding."""
 GROUPS = "of two groups the second's distance is the first's times the ratio of their sizes"
-UNCHANGED = 5e-4
+_UNCHANGED = 5e-4
 """Relative difference from the number where no constraint binds, up to which none does."""
-CLASSIFIER = "classifier"
-TIME = "train_time_s"
+_CLASSIFIER = "classifier"
+_TIME = "train_time_s"
 
 
 def reproduce(context: Context[Any], row: Published) -> Outcome:
     """Return the measurement of a published number, with its noise and the values of null models."""
-    if row.algorithm == CLASSIFIER:
+    if row.algorithm == _CLASSIFIER:
         return _classifier(context, row)
     series = next((series for series in exhibit_series(context) if series.name == row.algorithm), None)
     if series is None:
         return Outcome(None, "the exhibit has no series for it")
-    if row.metric == TIME:
-        return time_of(context, row, series)
+    if row.metric == _TIME:
+        return _time_of(context, row, series)
     metric = PUBLISHED_METRICS.get(row.metric)
     if metric is None:
         return Outcome(None, f"{row.metric} is not measured")
@@ -75,7 +75,7 @@ def refuse(_: Any, row: Published) -> None:
     Raises:
         DataError: see :func:`tolerance_of`.
     """
-    if row.algorithm != CLASSIFIER and row.metric in PUBLISHED_METRICS:
+    if row.algorithm != _CLASSIFIER and row.metric in PUBLISHED_METRICS:
         tolerance_of(row)
 
 
@@ -96,7 +96,7 @@ def _repeated_number(context: Context[Any], series: Series, setting: Setting, me
         return GROUPS
     if series.algorithm != "dp_postproc":
         return ""
-    if setting.kappa < NO_SLACK:
+    if setting.kappa < _NO_SLACK:
         return "at this tolerance the problem is that at 2^-16, to rounding"
     loosest, first_series = _loosest(context, setting), next(iter(exhibit_series(context)))
     is_counted = series.name == first_series.name and setting.kappa == loosest.kappa
@@ -104,7 +104,9 @@ def _repeated_number(context: Context[Any], series: Series, setting: Setting, me
         abs(_mean(context, setting, metric) - _mean(context, loosest, metric)),
         _mean(context, loosest, metric),
     )
-    if not is_counted and difference <= max(noise_of(context, series, setting, metric), UNCHANGED * unconstrained_mean):
+    if not is_counted and difference <= max(
+        noise_of(context, series, setting, metric), _UNCHANGED * unconstrained_mean
+    ):
         return f"no constraint binds: the number of {first_series.label} at the largest tolerance"
     return ""
 
@@ -153,7 +155,7 @@ def noise_of(context: Context[Any], series: Series, setting: Setting, metric: st
 def _null_values(context: Context[Any], series: Series, setting: Setting, metric: str) -> dict[str, float]:
     """Return other series at this tolerance, this series at others and where none binds, and the base model.
 
-    What differs from the number itself by no more than ``UNCHANGED`` is the same answer.
+    What differs from the number itself by no more than ``_UNCHANGED`` is the same answer.
     """
     values = {}
     dataset = published_name(context, setting.dataset)
@@ -175,10 +177,10 @@ def _null_values(context: Context[Any], series: Series, setting: Setting, metric
     loosest = _loosest(context, setting)
     neighbours |= {"no constraint binds": loosest} if loosest.kappa != setting.kappa else {}
     for name, candidate in neighbours.items():
-        if not (candidate.kappa < setting.kappa <= NO_SLACK):
+        if not (candidate.kappa < setting.kappa <= _NO_SLACK):
             values[name] = _mean(context, candidate, metric)
     own_value = _mean(context, setting, metric)
-    same_values = {name for name, value in values.items() if abs(value - own_value) <= UNCHANGED * abs(own_value)}
+    same_values = {name for name, value in values.items() if abs(value - own_value) <= _UNCHANGED * abs(own_value)}
     return {
         name: own_value if name in same_values else value for name, value in values.items() if not math.isnan(value)
     }
@@ -196,7 +198,7 @@ def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
 # --- times and base models -------------------------------------------------------------------------------------------
 
 
-def time_of(context: Context[Any], row: Published, series: Series) -> Outcome:
+def _time_of(context: Context[Any], row: Published, series: Series) -> Outcome:
     """Return seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
     note = "processor time of another implementation on another machine; the published time includes the base models"
     return measured_time(context, seconds(context, series, row.dataset), note, series.experiment_of(row.dataset))

@@ -27,15 +27,15 @@ COLUMNS = (
 )  # fmt: skip
 TINY = 2.0**-8
 """Tolerances up to which points are shown once more where the entry says ``enlarge``."""
-TINY_TEXT = f"eps ≤ 2{f'{math.log2(TINY):.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+_TINY_TEXT = f"eps ≤ 2{f'{math.log2(TINY):.0f}'.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 TICK = 0.06  # of a panel's height
 NOISE = "at the bottom: noise (KS after permuting groups)"
-XLABEL = "unfairness: KS distance of group 0 from all rows"
+_XLABEL = "unfairness: KS distance of group 0 from all rows"
 SERIES_STYLES = (
     ("#0072b2", "o", "-"), ("#c8500a", "s", (0, (5, 1.5))), ("#008f68", "^", (0, (4, 1, 1, 1))),
     ("#d0619f", "D", (0, (3, 1))), ("#ad8100", "v", (0, (1.5, 1))), ("#7b4fb8", "P", (0, (6, 1, 1, 1, 1, 1))),
 )  # fmt: skip
-OPEN_MARK = {"mfc": "none", "ms": 9.5, "mew": 1.1, "ls": "none"}  # of a published point
+_OPEN_MARK = {"mfc": "none", "ms": 9.5, "mew": 1.1, "ls": "none"}  # of a published point
 METRICS = ("risk", "ks_group_0", "ks_group_1")
 PUBLISHED_METRICS = {"risk": "risk", "ks_unfairness_s0": "ks_group_0", "ks_unfairness_s1": "ks_group_1"}
 BINNED = {"ks_group_0": "ks_binned_0", "ks_group_1": "ks_binned_1"}
@@ -174,7 +174,7 @@ def draw(context: Context[RegressionPoints], lines: list[Line]) -> Any:
     note = canvas.BARS
     if context.options.enlarge and datasets:
         rows.append([_enlarged(context, title, points) for title, points in points_of.items()])
-        note += f" Lower row: the framed points, {TINY_TEXT}, without bars; above they are dots."
+        note += f" Lower row: the framed points, {_TINY_TEXT}, without bars; above they are dots."
     size = (4.3 * max(len(datasets), 1) + 0.4, 3.5 * len(rows) + 1.1)
     return canvas.draw_panels(rows, size, {}, width=2.3, last_words=["published", "noise"], note=note)
 
@@ -215,11 +215,11 @@ def _panel(context: Context[RegressionPoints], title: str, points: list[Line]) -
             framed = _tiny_points(published)
             published = [point for point in published if point not in framed]
         if published:
-            curves.append(_curve_of(published, OPEN_MARK | {"marker": marker, "mec": colour, "zorder": 3}))
+            curves.append(_curve_of(published, _OPEN_MARK | {"marker": marker, "mec": colour, "zorder": 3}))
             has_published = True
 
     if has_published:
-        open_mark = OPEN_MARK | {"marker": "o", "mec": style.INK, "label": "open marks: published"}
+        open_mark = _OPEN_MARK | {"marker": "o", "mec": style.INK, "label": "open marks: published"}
         curves.append(PlotCurve([], [], open_mark))
 
     def finish(axis: Any) -> None:
@@ -231,7 +231,7 @@ def _panel(context: Context[RegressionPoints], title: str, points: list[Line]) -
         if context.options.enlarge:
             _frame(axis, _tiny_points(points))
 
-    labels = {"title": title, "xlabel": XLABEL}
+    labels = {"title": title, "xlabel": _XLABEL}
     return PlotPanel(curves, labels | {"ylabel": "risk on test rows"}, finish=finish)
 
 
@@ -280,5 +280,5 @@ def _enlarged(context: Context[RegressionPoints], title: str, points: list[Line]
             mark_style = {"marker": marker, "mfc": face, "mec": colour, "ms": size, "ls": "none"}
             mark_style |= {"mew": 1.1, "zorder": 4}
             curves += [_curve_of(source_points, mark_style)] if source_points else []
-    labels = {"title": f"{title}, framed: {TINY_TEXT}", "xlabel": XLABEL, "ylabel": "risk on test rows"}
+    labels = {"title": f"{title}, framed: {_TINY_TEXT}", "xlabel": _XLABEL, "ylabel": "risk on test rows"}
     return PlotPanel(curves, labels, finish=lambda axis: axis.margins(0.08))

@@ -25,7 +25,7 @@ PROBABILITY_COLUMNS = (
 POINTS = 241
 TAIL = 0.004  # share of all scores left out at each end of the axis, where the density is a flat line
 GRID = np.linspace(-0.1, 1.1, POINTS)
-FACTOR = 0.4  # of Scott's bandwidth, as in the paper's code
+_FACTOR = 0.4  # of Scott's bandwidth, as in the paper's code
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), "-.")
 COLOURS = ("#0072b2", "#c8500a", "#008f68", "#d0619f")
 LARGEST = 20_000  # rows of a density; more are thinned evenly after sorting, which changes no visible point
@@ -199,7 +199,7 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
         for code in np.unique(group):
             probabilities = np.sort(1 / (1 + np.exp(-scores[group == code])))
             probabilities = probabilities[:: max(1, len(probabilities) // LARGEST)]
-            densities = gaussian_kde(probabilities, lambda kde: FACTOR * kde.scotts_factor())(GRID)
+            densities = gaussian_kde(probabilities, lambda kde: _FACTOR * kde.scotts_factor())(GRID)
             group_key = key | {"group": names[code], "n_runs": count}
             for probability, density_value in zip(GRID, densities, strict=True):
                 numbers = {"probability": round(float(probability), 4), "density": round(float(density_value), 5)}

@@ -32,7 +32,7 @@ COLUMNS = (
     "note",
 )
 BLUE, RED, GREY = (TONES[name].light for name in ("blue", "vermilion", "grey"))
-MARK_COLOURS = {"H": (BLUE, BLUE), "h": (BLUE, "white"), "-": (GREY, GREY), "f": (RED, "white"), "F": (RED, RED)}
+_MARK_COLOURS = {"H": (BLUE, BLUE), "h": (BLUE, "white"), "-": (GREY, GREY), "f": (RED, "white"), "F": (RED, RED)}
 """Colour and filling of a mark; what is decided without correction alone is hollow."""
 
 
@@ -110,7 +110,7 @@ def draw(context: Context[Specification], lines: list[Line]) -> Any:
     lead_axis.axhline(0, color=palette.INK, lw=1)
     labelled_letters = set()
     for x, line in enumerate(measured_lines):
-        colour, fill = MARK_COLOURS[line["letter"]]
+        colour, fill = _MARK_COLOURS[line["letter"]]
         label = SAID[line["letter"]] if line["letter"] not in labelled_letters else None
         labelled_letters.add(line["letter"])
         lead_axis.plot([x, x], [line["ci_low"], line["ci_high"]], color=colour, lw=2.6 if fill == colour else 1.3)

@@ -26,10 +26,10 @@ from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("series", "dataset", "metric", "evaluations", "mean", "std", "n_seeds")
-WINDOWS = {"risk": 100, "ks_group_0": 50, "ks_group_1": 50}
+_WINDOWS = {"risk": 100, "ks_group_0": 50, "ks_group_1": 50}
 TAIL = 0.2
 """Share of the path, at its end, whose mean counts as the plateau."""
-NOISE_AT = 2.0**-16
+_NOISE_AT = 2.0**-16
 """Tolerance at which ``noise_from`` has its end points."""
 
 Paths = dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]]
@@ -57,7 +57,7 @@ def curves(context: Context[StepCurves]) -> Paths:
             if steps:
                 recorded.setdefault(dataset, []).append(steps)
         for dataset, runs in recorded.items():
-            for metric in WINDOWS:
+            for metric in _WINDOWS:
                 values = np.array([run[metric] for run in runs], float)
                 paths_by_key[series.name, dataset, metric] = np.array(runs[0]["evaluations"]), values
     return paths_by_key
@@ -75,8 +75,8 @@ def csv_lines(context: Context[StepCurves]) -> list[Line]:
     """Return smoothed mean and deviation over repetitions, at 250 places of each path at most."""
     lines: list[Line] = []
     for (name, dataset, metric), (steps, values) in curves(context).items():
-        steps_shown, mean = smoothed(steps, values.mean(axis=0), WINDOWS[metric])
-        deviation = smoothed(steps, values.std(axis=0), WINDOWS[metric])[1]
+        steps_shown, mean = smoothed(steps, values.mean(axis=0), _WINDOWS[metric])
+        deviation = smoothed(steps, values.std(axis=0), _WINDOWS[metric])[1]
         indices = np.unique(np.linspace(0, len(steps_shown) - 1, min(len(steps_shown), 250)).astype(int))
         lines += [
             {"series": name, "dataset": dataset, "metric": metric, "evaluations": int(steps_shown[index])}
@@ -158,7 +158,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
 def _end_point_noise(context: Context[StepCurves], dataset: str, metric: str) -> float:
     """Return noise of the end points of the same optimiser; 0 where no experiment with repeats is named."""
     for setting in context.results.settings(context.options.noise_from or ""):
-        if published_name(context, setting.dataset) == dataset and setting.kappa == NOISE_AT:
+        if published_name(context, setting.dataset) == dataset and setting.kappa == _NOISE_AT:
             series = Series(name="", experiment=setting.experiment, algorithm=setting.algorithm)
             noise = regression_numbers.noise_of(context, series, setting, metric)
             if noise:

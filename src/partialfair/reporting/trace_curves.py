@@ -21,9 +21,9 @@ METHOD_COLUMNS = (
     "kkt", "true_violation", "stationarity", "optimal_loss", "note",
 )  # fmt: skip
 CANDIDATE_COLUMNS = ("dataset", "candidate", "rho", "iteration", "loss", "violation", "kkt", "stationarity", "note")
-ALLOWED_VIOLATION = 1e-3  # violation up to which an iterate's loss counts
-LINEAR_VIOLATION = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
-LINEAR_EXCESS = 1e-5  # excess losses up to which the axis is linear; beyond it is logarithmic
+_ALLOWED_VIOLATION = 1e-3  # violation up to which an iterate's loss counts
+_LINEAR_VIOLATION = 1e-3  # constraint values up to which the axis is linear; beyond it is logarithmic
+_LINEAR_EXCESS = 1e-5  # excess losses up to which the axis is linear; beyond it is logarithmic
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 DOTTED: Any = (0, (1, 1.5))
 COLOURS = ("#d0619f", "#ad8100", "#008f68", "#7b4fb8", "#0072b2", "#262626")
@@ -71,9 +71,9 @@ class CandidateCurves(Options):
     parameter: Literal["alpha", "beta"] = Field(description="what the candidates differ in")
 
 
-def best_so_far(trace: traces.Curves) -> np.ndarray:
+def _best_so_far(trace: traces.Curves) -> np.ndarray:
     """Return smallest loss at a violation of at most 1e-3 until every iteration, (K,); infinite before the first."""
-    return np.minimum.accumulate(np.where(trace["violation"] <= ALLOWED_VIOLATION, trace["loss"], np.inf))
+    return np.minimum.accumulate(np.where(trace["violation"] <= _ALLOWED_VIOLATION, trace["loss"], np.inf))
 
 
 def recent_violation(trace: traces.Curves, index: int) -> float:
@@ -82,9 +82,9 @@ def recent_violation(trace: traces.Curves, index: int) -> float:
     return float(trace["violation"][first_index : index + 1].max())
 
 
-def inspected_iterates(trace: traces.Curves) -> Iterator[Line]:
+def _inspected_iterates(trace: traces.Curves) -> Iterator[Line]:
     """Yield the iterates of a run whose residuals were computed."""
-    best_losses, work = best_so_far(trace), trace.get("work")
+    best_losses, work = _best_so_far(trace), trace.get("work")
     index_of = {int(k): index for index, k in enumerate(trace["iteration"])}
     stationarity = dict(zip(trace.get("stationarity_at", []), trace.get("stationarity", []), strict=True))
     clock = traces.seconds(trace, trace["kept"])
@@ -131,7 +131,7 @@ def first_seed_curves(context: Context[Any], setting: Setting) -> tuple[dict[str
 MethodRun = tuple[TraceSeries, Setting, traces.Curves | None, str]
 
 
-def method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun]:
+def _method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun]:
     """Return entry, setting and curves of every series of a dataset; ``None`` and the reason if it was not run."""
     runs_of_series: list[MethodRun] = []
     for entry in context.options.series:
@@ -147,9 +147,11 @@ def method_lines(context: Context[MethodCurves]) -> Iterator[Line]:
     """Yield points of all series, and a note for series that were not run."""
     for dataset in runs.datasets(context):
         optimal_loss = optimum(context, dataset)[0]
-        for entry, _, trace, reason in method_runs(context, dataset):
+        for entry, _, trace, reason in _method_runs(context, dataset):
             key = {"dataset": dataset, "series": entry.label, "optimal_loss": round(optimal_loss, 7)}
-            yield from [key | {"note": reason}] if trace is None else [key | line for line in inspected_iterates(trace)]
+            yield from (
+                [key | {"note": reason}] if trace is None else [key | line for line in _inspected_iterates(trace)]
+            )
 
 
 def draw_methods(context: Context[MethodCurves], lines: list[Line]) -> Any:
@@ -196,11 +198,11 @@ def _method_panel(points: list[Line], name: str, series_styles: Mapping[str, dic
             axis.axhline(optimal_loss, color=style.INK, lw=0.9, ls=DOTTED, label="exact optimum")
         elif name == "excess":
             axis.axhline(0.0, color=style.INK, lw=0.9, ls=DOTTED, label="exact optimum")
-            axis.set_yscale("symlog", linthresh=LINEAR_EXCESS, linscale=0.6)
-            axis.set_ylim(bottom=min(-LINEAR_EXCESS, *(1.5 * point[name] for point in estimated)))
+            axis.set_yscale("symlog", linthresh=_LINEAR_EXCESS, linscale=0.6)
+            axis.set_ylim(bottom=min(-_LINEAR_EXCESS, *(1.5 * point[name] for point in estimated)))
         elif name == "violation":
             axis.axhline(0.0, color=style.INK, lw=0.8)
-            axis.set_yscale("symlog", linthresh=LINEAR_VIOLATION, linscale=0.6)
+            axis.set_yscale("symlog", linthresh=_LINEAR_VIOLATION, linscale=0.6)
             canvas.write_in_corner(axis, "violated", top=True)
             canvas.write_in_corner(axis, "satisfied", top=False)
         elif name != "loss":
@@ -244,7 +246,7 @@ def candidate_lines(context: Context[CandidateCurves]) -> Iterator[Line]:
     for name, trace in candidates.items():
         entry = DEFAULTS | _variants(context).get(name, {})
         rho = round(entry["alpha"] / (1 + entry["alpha"] * entry["beta"]), 4)
-        for line in inspected_iterates(trace):
+        for line in _inspected_iterates(trace):
             columns = {key: value for key, value in line.items() if key in CANDIDATE_COLUMNS}
             yield {"dataset": setting.dataset, "candidate": name, "rho": rho} | columns
 

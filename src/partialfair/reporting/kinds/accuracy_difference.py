@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 AHEAD, BEHIND, UNDECIDED = "#0072b2", "#c8500a", "#777777"
 EMPTY = "Empty places: no level of fairness at which both were trained, or no runs of one; the table says which."
-DECISION_COLOURS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
+_DECISION_COLOURS = {"ahead": AHEAD, "behind": BEHIND, "undecided": UNDECIDED}
 
 
 class AccuracyDifference(Options):
@@ -46,7 +46,7 @@ def focus(context: Context[Any]) -> str:
     return str(context.option("algorithm"))
 
 
-def compared_algorithms(context: Context[Any]) -> list[str]:
+def _compared_algorithms(context: Context[Any]) -> list[str]:
     """Return the algorithms that the focus is compared with: the option ``against``, else every other algorithm."""
     chosen = context.option("against") or algorithms_of(context)
     return [name for name in chosen if name != focus(context)]
@@ -75,7 +75,7 @@ def csv_lines(context: Context[Any]) -> list[dict[str, Any]]:
     """Return one line per panel, convention and level, and one for the average over the levels: ``COLUMNS``."""
     lines = []
     for experiment, dataset in panels(context):
-        for compared in compared_algorithms(context):
+        for compared in _compared_algorithms(context):
             for scale in SCALES:
                 key = {"experiment": experiment, "dataset": dataset, "scale": scale, "other": compared}
                 key |= {"metric": metric_of(context, experiment, scale), "algorithm": focus(context)}
@@ -100,7 +100,7 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
     """Draw a row of panels per compared algorithm, a column per experiment and dataset."""
     from matplotlib import pyplot as plt
 
-    columns, rows = list(panels(context)), compared_algorithms(context)
+    columns, rows = list(panels(context)), _compared_algorithms(context)
     size = (max(2.05 * len(columns) + 0.7, 5.0), 1.45 * len(rows) + 1.5)
     figure, axes = plt.subplots(len(rows), len(columns), figsize=size, squeeze=False, sharex="col", sharey="col")
     has_empty = False
@@ -155,11 +155,11 @@ def _panel(axis: Any, compared: Comparison) -> None:
             continue
         # A stretch between two levels is decided if both ends are, alike.
         decisions = {decision(compared.differences[index]), decision(compared.differences[index + 1])}
-        colour = DECISION_COLOURS[decisions.pop() if len(decisions) == 1 else "undecided"]
+        colour = _DECISION_COLOURS[decisions.pop() if len(decisions) == 1 else "undecided"]
         stretch = slice(index, index + 2)
         axis.fill_between(levels[stretch], low[stretch], high[stretch], color=colour, alpha=0.3, lw=0, zorder=2)
         axis.plot(levels[stretch], mean[stretch], color=colour, lw=1.3, zorder=3)
-    for word, colour in DECISION_COLOURS.items():
+    for word, colour in _DECISION_COLOURS.items():
         indices = [index for index, difference in enumerate(compared.differences) if decision(difference) == word]
         axis.plot(levels[indices], mean[indices], "o", ms=3, color=colour, zorder=4)
 
@@ -169,7 +169,7 @@ def _legend(figure: Any) -> None:
 
     labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "undecided"}
     handles = [
-        Line2D([], [], color=DECISION_COLOURS[word], marker="o", ms=4, lw=4, label=text)
+        Line2D([], [], color=_DECISION_COLOURS[word], marker="o", ms=4, lw=4, label=text)
         for word, text in labels.items()
     ]
     figure.legend(handles=handles, loc="lower center", ncols=3)
@@ -179,7 +179,7 @@ def table(context: Context[Any], _: list[Line]) -> Table:
     """Return the average difference and the numbers of levels ahead and behind, in both conventions."""
     rows = []
     for experiment, dataset in panels(context):
-        for compared in compared_algorithms(context):
+        for compared in _compared_algorithms(context):
             row_cells = [cells.text(style.plot_style(compared).label)]
             for scale in SCALES:
                 row_cells += _summary(comparison(context, experiment, dataset, compared, scale))

@@ -10,7 +10,7 @@ from partialfair.reporting.auc_points import COLUMNS, Point, csv_lines, panels, 
 from partialfair.reporting.exhibit import Context, ExhibitKind, Line, Options
 
 
-def target_table(context: Context[Options], _: list[Line]) -> Table:
+def _target_table(context: Context[Options], _: list[Line]) -> Table:
     """Return one block per panel, one line per method, one column per target tolerance: AUC / gap on test rows."""
     by_panel = {
         (dataset, experiment): list(points(context, experiment, dataset)) for dataset, experiment in panels(context)
@@ -39,4 +39,4 @@ def _cell(points_by_kappa: Mapping[float, Point], start: Point | None, kappa: fl
     return Cell(f"{auc:.4f} / {gap:.3f}{mark}", "number", note)
 
 
-KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=target_table)
+KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=_target_table)

@@ -285,7 +285,7 @@ def _panel(lines: list[Line], group: str, name: str, *, named: bool = True) -> P
             dot_style |= {"label": method_style.label} if line.get("matched", 1) else {"mfc": "white", "ms": 7}
             axis.errorbar(line[name], y, xerr=interval_bar, **dot_style)
             if line.get("published") is not None:
-                axis.plot([line["published"]], [y], **PUBLISHED_MARK)
+                axis.plot([line["published"]], [y], **_PUBLISHED_MARK)
         for position, value in enumerate(groups):
             if all(math.isnan(line[name]) for line in lines if line[group] == value and line["kappa"] < math.inf):
                 axis.text(0.5, position, "not run", ha="center", va="center", transform=axis.get_yaxis_transform())
@@ -299,7 +299,7 @@ def _panel(lines: list[Line], group: str, name: str, *, named: bool = True) -> P
     return PlotPanel([PlotCurve([], [], {})] if lines else [], {}, finish=finish)
 
 
-PUBLISHED_MARK = {
+_PUBLISHED_MARK = {
     "marker": "o",
     "color": style.INK,
     "ms": 5,

@@ -36,7 +36,7 @@ COLUMNS = (
     "measured", "standard_errors_apart",
 )  # fmt: skip
 DRAWS = 40
-FIRST_DRAW = 1_000  # seeds of the further samples: none of them is the table that was trained on
+_FIRST_DRAW = 1_000  # seeds of the further samples: none of them is the table that was trained on
 STANDARD_ERRORS = 3.0  # up to which the two agree
 
 
@@ -138,7 +138,7 @@ def sampled(weights: tuple[float, ...], name: str, rows: int, interval: Any) -> 
 def _samples(rows: int) -> tuple[Dataset, ...]:
     from partialfair.datasets import simulated
 
-    return tuple(simulated.load(rows=rows, seed=FIRST_DRAW + draw) for draw in range(DRAWS))
+    return tuple(simulated.load(rows=rows, seed=_FIRST_DRAW + draw) for draw in range(DRAWS))
 
 
 def _summaries(found: list[dict[str, Any]]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:

@@ -24,7 +24,7 @@ class LevelPairs(Options):
 
 
 LevelPairsContext = Context[LevelPairs]
-MATCH_ON = "validation"  # test rows do not choose what is shown
+_MATCH_ON = "validation"  # test rows do not choose what is shown
 
 
 def assign(published: Sequence[float], measured: Sequence[float]) -> list[int | None]:
@@ -68,7 +68,7 @@ def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
         and not not_in_pair(context, level_row, settings[0])
     ]
     metric = context.convention(settings[0].experiment).absolute
-    measured = [context.results.estimate(setting, metric, MATCH_ON).mean for setting in settings]
+    measured = [context.results.estimate(setting, metric, _MATCH_ON).mean for setting in settings]
     estimated = [position for position, value in enumerate(measured) if not math.isnan(value)]
     positions = assign([level_row.value for level_row in levels], [measured[position] for position in estimated])
     by_setting = {level.setting: position for level, position in reversed([*zip(levels, positions, strict=True)])}

@@ -27,7 +27,7 @@ STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
 SPLITS, STATISTICS = ("train", "test"), ("mean", "std")
 KEYS = ("split", "statistic", "kappa")
 """What the setting of a published number may state."""
-NO_BEST = "loss_difference"  # has a sign, so neither end is best
+_NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
 class MeanStdTable(Options):
@@ -197,7 +197,7 @@ def _with_best(lines: list[Line]) -> list[Line]:
         column = [entry for entry in lines if all(entry[name] == line[name] for name in columns)]
         estimated = [entry["mean"] for entry in column if not math.isnan(entry["mean"])]
         best = max if get(line["metric"]).direction == "quality" else min
-        line["best"] = int(len(estimated) > 1 and line["mean"] == best(estimated)) if line["metric"] != NO_BEST else 0
+        line["best"] = int(len(estimated) > 1 and line["mean"] == best(estimated)) if line["metric"] != _NO_BEST else 0
     return lines
 
 
@@ -210,7 +210,7 @@ def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> T
     metrics = context.options.metrics
     rows: list[list[Cell]] = []
     separators, previous_title = set(), ""
-    has_kappas = has_several_kappas(lines)
+    has_kappas = _has_several_kappas(lines)
     for setting_key, group in groupby(lines, key=lambda line: tuple(line[name] for name in Setting._fields)):
         setting, lines_by_metric = Setting(*setting_key), {line["metric"]: line for line in group}
         title = _title(context, setting)
@@ -231,7 +231,7 @@ def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> T
     return Table(groups, columns, rows, frozenset(separators))
 
 
-def has_several_kappas(lines: Sequence[Line]) -> bool:
+def _has_several_kappas(lines: Sequence[Line]) -> bool:
     """Tell whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
     settings = {tuple(line[name] for name in Setting._fields) for line in lines}
     return len({setting[:3] for setting in settings}) < len(settings)

@@ -145,7 +145,7 @@ def pair_line(context: Context[Any], row: Published, setting: Setting | None, re
     return line
 
 
-def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
+def _pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
     """Lay pairs out with one block of columns per side.
 
     Args:
@@ -218,9 +218,9 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
 def table(context: Context[Pairs], lines: list[Line]) -> Table:
     """Return one block of columns per range, or per size of the grid."""
     if context.options.sides == "range":
-        return pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
+        return _pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
     sizes = sorted({line["side"] for line in lines}, key=int)
-    return pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
+    return _pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
 
 
 def refuse(evidence: Evidence[Pairs], row: Published) -> None:

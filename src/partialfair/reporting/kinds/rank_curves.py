@@ -15,7 +15,7 @@ from partialfair.verdicts.results import Setting, by_seed
 
 COLUMNS = ("dataset", "algorithm", "kappa", "seed", "named_seed", "rank_1", "rank_2", "largest_gap_inside", "note")
 POINTS = 301  # of the named seed's curve: finer than its line is wide
-FAINT = 76  # of the other seeds' curves
+_FAINT = 76  # of the other seeds' curves
 
 
 class RankCurves(Options):
@@ -72,7 +72,7 @@ def _panel_points(context: Context[Any], setting: Setting) -> Iterator[dict[str,
         if test_scores is None:
             yield content | {"note": reason}
             continue
-        for rank_1, rank_2 in rank_curve(test_scores.scores, test_scores.group, POINTS if is_named else FAINT):
+        for rank_1, rank_2 in rank_curve(test_scores.scores, test_scores.group, POINTS if is_named else _FAINT):
             yield content | {"rank_1": round(float(rank_1), 5), "rank_2": round(float(rank_2), 5)}
 
 

@@ -25,9 +25,9 @@ TONES = {
 
 CLAIM_TONES = {"holds": GOOD, "partly": FAIR, "mixed": FAIR, "depends": FAIR, "does not hold": BAD, "cannot tell": NONE}
 """Tone of each word on a paper's central claim."""
-DECLARED_IDLE = ("by construction", "no power", "repeated", "measured", "not run", "not compared")
+_DECLARED_IDLE = ("by construction", "no power", "repeated", "measured", "not run", "not compared")
 """Words that say by themselves why a line does not count."""
-COMPARED_KINDS = ("claim", "question", "concession")
+_COMPARED_KINDS = ("claim", "question", "concession")
 """Kinds of lines that compare something, and whose word comes from all readings of what they test."""
 
 
@@ -99,7 +99,7 @@ class Entry:
             return "our question"
         if self.kind in ("setting", "concession"):
             return self.kind
-        return "" if self.power or self.outcome in DECLARED_IDLE else "no power"
+        return "" if self.power or self.outcome in _DECLARED_IDLE else "no power"
 
     @property
     def lead(self) -> Lead:
@@ -151,12 +151,12 @@ def load(path: Path) -> list[Entry]:
 def entry(line: Mapping[str, Any]) -> Entry:
     """Return a line of the scorecard by column, as the file or the program has it, as the site reads it."""
     row = {name: "" if value is None else str(value) for name, value in line.items()}
-    if row["kind"] not in COMPARED_KINDS or row["verdict"] in JUDGED:
+    if row["kind"] not in _COMPARED_KINDS or row["verdict"] in JUDGED:
         return Entry(row, row["kind"], row["verdict"])
     return Entry(row, row["kind"], robust(row))
 
 
-EXCLUSION_TITLES = {
+_EXCLUSION_TITLES = {
     "our question": "question of ours", "setting": "setting", "concession": "concession",
     "no power": "true of other models, too",
 }  # fmt: skip
@@ -167,8 +167,8 @@ def count_verdicts(entries: Iterable[Entry]) -> dict[str, int]:
     """Count what an exhibit says of its paper: verdicts of the lines that count, then the others, whatever they say."""
     listed = list(entries)
     counts = tally(entry for entry in listed if not entry.exclusion)
-    excluded = Counter(EXCLUSION_TITLES[entry.exclusion] for entry in listed if entry.exclusion)
-    return counts | {name: excluded[name] for name in EXCLUSION_TITLES.values() if excluded[name]}
+    excluded = Counter(_EXCLUSION_TITLES[entry.exclusion] for entry in listed if entry.exclusion)
+    return counts | {name: excluded[name] for name in _EXCLUSION_TITLES.values() if excluded[name]}
 
 
 def tally(entries: Iterable[Entry]) -> dict[str, int]:

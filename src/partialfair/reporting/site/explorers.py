@@ -22,7 +22,7 @@ Column = dict[str, Any]
 from; ``detail``: in an opened row; ``later``: in a script of its own; ``hidden``: for links and lists alone."""
 CHOSEN = 160  # characters of the settings that tuning chose
 
-SCORECARD: tuple[Column, ...] = (
+_SCORECARD: tuple[Column, ...] = (
     {"key": "verdict", "facet": True, "tone": TONES},
     {"key": "kind", "facet": True, "hidden": True},
     {"key": "counts", "facet": True, "hidden": True},
@@ -92,7 +92,7 @@ POINTS = 30  # of a trace that the explorer draws
 def scorecard(project: Project) -> str:
     """Return the script with every line of the scorecard: what counts first, and of that what did not come out."""
     ordered = sorted(project.entries, key=lambda entry: (not entry.power, WORST_FIRST.index(entry.tone)))
-    return _table("scorecard", SCORECARD, [_line(project, entry) for entry in ordered])
+    return _table("scorecard", _SCORECARD, [_line(project, entry) for entry in ordered])
 
 
 def _line(project: Project, entry: Entry) -> list[Any]:

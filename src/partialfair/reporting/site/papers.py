@@ -15,7 +15,7 @@ from partialfair.reporting.site.project import OWN_WORK, Project, SiteExhibit
 from partialfair.verdicts.line import RELEASED
 from partialfair.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
 
-NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
+_NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Verdict:
         about, entry = project.papers[name], project.verdicts.get(name)
         short = project.short(name)
         if entry is None:
-            return cls(name, short, about, "cannot tell", NOT_YET, {"total": 0}, {"counted": 0})
+            return cls(name, short, about, "cannot tell", _NOT_YET, {"total": 0}, {"counted": 0})
         counted_sentence = rows.sentence(entry["because"])
         because = f"{entry['explanation']} {counted_sentence}" if entry["explanation"] else counted_sentence
         central = entry.get("central_comparisons", {})
@@ -103,7 +103,7 @@ class Verdict:
     @property
     def sentences(self) -> str:
         """Count the paper's sentences by word: those that hold, and every other word that occurs."""
-        phrases = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in OTHER_WORDS}}
+        phrases = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in _OTHER_WORDS}}
         counted_words = [f"{self.claims[word]} {text}" for word, text in phrases.items() if self.claims[word]]
         return ", ".join([f"{self.claims['holds']} of {self.claims['total']} sentences hold", *counted_words])
 
@@ -114,7 +114,7 @@ class Verdict:
         return "; ".join(f"{side} {size}" for side, word in sides if (size := magnitudes(self.effects, word)))
 
 
-OTHER_WORDS = ("alike", "depends", "cannot tell", "fails")
+_OTHER_WORDS = ("alike", "depends", "cannot tell", "fails")
 COLUMNS = ("paper", "central claim", "by how much", "comparisons", "printed numbers")
 
 
@@ -161,8 +161,8 @@ def html(project: Project, name: str, root: str = "../") -> str:
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
             tally=card.tally(numbers), tones=card.TONES, claims=paper_claims, measured=measured,
             outcomes=[comparisons.arrange(claim, titles) for claim in paper_claims if claim.central],
-            questions=tested_claims([entry for entry in entries if entry.kind == "question"]),
-            conceded=tested_claims([entry for entry in entries if entry.kind == "concession"]),
+            questions=_tested_claims([entry for entry in entries if entry.kind == "question"]),
+            conceded=_tested_claims([entry for entry in entries if entry.kind == "concession"]),
             words=COUNTED,
             rows=[rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
@@ -181,7 +181,7 @@ def forest(project: Project, name: str) -> str:
 
 def claims(project: Project, name: str) -> list[TestedClaim]:
     """Return the claims of a paper in its own order, each with its verdict and its comparisons."""
-    sentences = tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
+    sentences = _tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
     entries_by_claim = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
     positions = {claim_id: position for position, claim_id in enumerate(entries_by_claim)}
     judged = []
@@ -191,7 +191,7 @@ def claims(project: Project, name: str) -> list[TestedClaim]:
     return sorted(judged, key=lambda claim: positions.get(claim.entries[0].claim, len(positions)))
 
 
-def tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
+def _tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
     """Return sentences with the lines that test them, in the order of the lines."""
     entries_by_claim: dict[str, list[Entry]] = {}
     for entry in entries:

@@ -14,10 +14,10 @@ from partialfair.reporting.site.exhibits import measured
 
 TOP = 30
 STEP = 3.4  # pixels between stacked marks
-TICKS = (-100, -30, -10, -3, 0, 3, 10, 30, 100)
+_TICKS = (-100, -30, -10, -3, 0, 3, 10, 30, 100)
 RIGHT = 16
 LIMIT = 200.0  # standard errors at the ends of the axis
-AGREES = 2.0  # standard errors within which two means agree
+_AGREES = 2.0  # standard errors within which two means agree
 MARKS = {"good": "circle", "fair": "diamond", "bad": "cross", "none": "ring"}
 
 
@@ -44,8 +44,8 @@ class _PictureSize:
 
 
 LETTER = 6.4  # pixels, of the picture's font
-PAGE = _PictureSize(860, 190, 26, TICKS)
-PHONE = _PictureSize(380, 16, 44, (-100, -10, 0, 10, 100), narrow=True)
+PAGE = _PictureSize(860, 190, 26, _TICKS)
+_PHONE = _PictureSize(380, 16, 44, (-100, -10, 0, 10, 100), narrow=True)
 
 
 def plot(entries: Sequence[Entry], name: str, title: str) -> str:
@@ -63,7 +63,7 @@ def plot(entries: Sequence[Entry], name: str, title: str) -> str:
     if not rows:
         return ""
     rows = {label: sorted(row_entries, key=difference) for label, row_entries in rows.items()}
-    pictures = "".join(_picture(rows, size, name, title, describe(entries)) for size in (PAGE, PHONE))
+    pictures = "".join(_picture(rows, size, name, title, describe(entries)) for size in (PAGE, _PHONE))
     tips = json.dumps([_tip(entry) for row_entries in rows.values() for entry in row_entries], ensure_ascii=False)
     return (
         f"{pictures}<script type='application/json' id='{name}-tips'>{tips.replace('</', '<' + chr(92) + '/')}</script>"
@@ -120,10 +120,10 @@ def describe(entries: Sequence[Entry]) -> str:
     """Return the picture in words."""
     differences = (difference(entry) for entry in entries if entry.kind == "number")
     distances = [abs(value) for value in differences if math.isfinite(value)]
-    agreeing = sum(value <= AGREES for value in distances)
+    agreeing = sum(value <= _AGREES for value in distances)
     return (
-        f"{len(distances)} published numbers by exhibit and dataset; {agreeing} of them lie within {AGREES:g} standard "
-        f"errors of ours, and the farthest is {max(distances):.3g} standard errors away. Arrow keys move "
+        f"{len(distances)} published numbers by exhibit and dataset; {agreeing} of them lie within {_AGREES:g} "
+        f"standard errors of ours, and the farthest is {max(distances):.3g} standard errors away. Arrow keys move "
         "from mark to mark."
     )
 
@@ -137,7 +137,7 @@ def difference(entry: Entry) -> float:
 
 
 def _frame(rows: int, size: _PictureSize) -> str:
-    low, high, bottom = size.x_of(-AGREES), size.x_of(AGREES), TOP + size.row * rows
+    low, high, bottom = size.x_of(-_AGREES), size.x_of(_AGREES), TOP + size.row * rows
     lines = [f"<rect class='band' x='{low:.1f}' y='{TOP}' width='{high - low:.1f}' height='{bottom - TOP}'/>"]
     lines += [f"<text class='head' x='{(low + high) / 2:.1f}' y='{TOP - 10}' text-anchor='middle'>agrees</text>"]
     for tick in size.ticks:
@@ -155,7 +155,7 @@ def _frame(rows: int, size: _PictureSize) -> str:
 
 def _shade(width: float, top: int, size: _PictureSize) -> str:
     """Shade the tolerance of a row where it is wider than the noise."""
-    if width <= AGREES:
+    if width <= _AGREES:
         return ""
     low, high = size.x_of(-width), size.x_of(width)
     return f"<rect class='near' x='{low:.1f}' y='{top}' width='{high - low:.1f}' height='{size.row}'/>"
