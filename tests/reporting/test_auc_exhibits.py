@@ -123,7 +123,7 @@ def test_a_long_bar_does_not_flatten_the_panel(context):
     """The scale is that of the points; a bar of a tenth on a panel of a fiftieth is cut."""
     models = MODELS | {("sfls", 0.03): [(0.03, 0.80), (0.04, 0.88), (0.03, 0.95)]}
     made = context("auc_figure1", models)
-    panel = auc_points._panel(made, "a9a", EXPERIMENT, first=True)
+    panel = auc_points._panel(made, "a9a", EXPERIMENT, is_first=True)
     figure, axis = plt.subplots()
     panel.finish(axis)
     low, high = axis.get_ylim()
