@@ -1,8 +1,8 @@
 """The comparisons of a claim as a table: one row per place, one column per other side."""
 
-from partialfair.reporting.site.card import entry
-from partialfair.reporting.site.comparisons import arrange
-from partialfair.reporting.site.exhibits import TestedClaim
+from reproduction.site.card import entry
+from reproduction.site.comparisons import arrange
+from reproduction.site.exhibits import TestedClaim
 
 
 def line(verdict, **more):

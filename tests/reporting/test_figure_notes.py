@@ -3,8 +3,8 @@
 import pytest
 from matplotlib import pyplot as plt
 
-from partialfair.reporting import canvas
-from partialfair.reporting.canvas import PlotCurve, PlotPanel
+from reproduction.exhibits import canvas
+from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 
 LINE = {"ls": "-", "lw": 1.5, "color": "#0072B2", "zorder": 2}
 

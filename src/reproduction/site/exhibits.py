@@ -1,0 +1,171 @@
+"""A page per exhibit: the figure or table, its verdicts, where it comes from, and its files."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from partialfair.pages import cells
+from reproduction.exhibits import canvas, words
+from reproduction.site import card
+from reproduction.site.card import Entry
+from reproduction.site.project import Project, SiteExhibit
+
+CLAIM = "claim"
+WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
+LONGEST = 60  # lines of the scorecard that a page shows; the explorer has the rest
+STATUS_WORDS = {
+    "tolerance missed": "exceed their tolerance on the training rows",
+    "not stationary": "are less stationary than their method promises",
+    "infeasible": "found no model",
+    "failed": "failed",
+}
+_BODY = re.compile(r'<p class="caption">.*?</p>\n(.*?)</main>', re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
+
+
+@dataclass(frozen=True)
+class TestedClaim:
+    """One statement of a paper with the comparisons that test it.
+
+    Attributes:
+        text: the sentence.
+        entries: one line of the scorecard per comparison.
+        verdict: what the comparisons say together; empty if that is not judged.
+        central: whether the paper's verdict rests on it.
+    """
+
+    text: str
+    entries: Sequence[Entry]
+    verdict: str = ""
+    central: bool = False
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """Return the number of its comparisons by outcome."""
+        return card.tally(self.entries)
+
+    @property
+    def section(self) -> str:
+        """Return the section of the paper that states it."""
+        return self.entries[0].section
+
+
+def html(project: Project, name: str, root: str = "../") -> str:
+    """Return the body of an exhibit's page, below its title.
+
+    Args:
+        project: the checkout.
+        name: of the exhibit.
+        root: relative address of the site's first page.
+    """
+    exhibit = project.exhibits[name]
+    entries = project.lines(exhibit)
+    entries.sort(
+        key=lambda entry: (bool(entry.exclusion), WORST_FIRST.index(entry.tone))
+    )  # lines that count come first
+    summary, remainder = caption(exhibit.caption)
+    template = cells.environment().get_template("site/exhibit.html.j2")
+    return str(
+        template.render(
+            root=root, exhibit=exhibit, first=summary, rest=remainder, variants=project.variants(exhibit),
+            tally=card.count_verdicts(entries), tones=card.TONES, lines=entries[:LONGEST],
+            more=max(0, len(entries) - LONGEST),
+            paper=project.papers.get(exhibit.paper),
+            figure=figure(project, exhibit) if {"svg", "csv"} <= exhibit.files.keys() else "",
+            table=table(exhibit.file("html")), provenance=provenance(project, exhibit), measured=measured,
+        )
+    )  # fmt: skip
+
+
+def figure(project: Project, exhibit: SiteExhibit) -> str:
+    """Return the figure of an exhibit, with a description in words."""
+    options = project.config.params.exhibits[exhibit.name].model_extra or {}
+    return canvas.figure_html(exhibit.file("svg"), exhibit.title, words.title_function(project.config, options.get))
+
+
+def caption(text: str) -> tuple[str, str]:
+    """Return the first two sentences of a caption, and the rest."""
+    sentences = _SENTENCE.split(" ".join(text.split()))
+    return " ".join(sentences[:2]), " ".join(sentences[2:])
+
+
+def table(path: Path) -> str:
+    """Return the tables of an exhibit's own page; empty if it has none."""
+    if not path.is_file():
+        return ""
+    match = _BODY.search(path.read_text(encoding="utf-8"))
+    return match[1].strip() if match else ""
+
+
+def measured(entry: Entry) -> str:
+    """Return what was measured, with its interval."""
+    value, low, high = (entry.number(name) for name in ("reproduced", "ci_low", "ci_high"))
+    if math.isnan(value):
+        return "–"
+    if value == round(value) and abs(value) >= 1000:
+        return f"{value:,.0f}"
+    sign = "+" if entry.kind == CLAIM else ""
+    interval = "" if math.isnan(low) else f" [{low:{sign}z.4g}, {high:{sign}z.4g}]"
+    return f"{value:{sign}z.4g}{interval}"
+
+
+def provenance(project: Project, exhibit: SiteExhibit) -> list[tuple[str, str]]:
+    """Return where an exhibit's numbers come from: (name, value) pairs."""
+    paths = [project.root / "reports" / name / "runs.parquet" for name in exhibit.experiments]
+    frames = [pd.read_parquet(path) for path in paths if path.is_file()]
+    if not frames:
+        return []
+    runs = pd.concat(frames, ignore_index=True)
+    finished_runs = runs[runs["status"] != "not_run"]
+    facts = [
+        ("experiments", ", ".join(exhibit.experiments[:6]) + (", …" if len(exhibit.experiments) > 6 else "")),
+        ("runs", _counted(finished_runs)),
+        ("seeds", span(sorted(finished_runs["seed"].unique()))),
+        ("training", _spent(float(finished_runs["cpu_seconds"].sum()))),
+        ("made by commit", ", ".join(value[:12] for value in _distinct(finished_runs, "git_revision"))),
+        ("tables (SHA-256)", ", ".join(_tables(finished_runs))),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _counted(finished_runs: pd.DataFrame) -> str:
+    """Say how many runs were trained, and how many of them failed in which way."""
+    counts = finished_runs["status"].value_counts()
+    inapplicable = counts.get(
+        "not_applicable", 0
+    )  # the method does not apply to the constraint or the data: nothing was run
+    failures = [f"{counts[status]:,} {failure}" for status, failure in STATUS_WORDS.items() if status in counts]
+    return "; ".join([f"{len(finished_runs) - inapplicable:,} trained", *failures])
+
+
+def _spent(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes of one core" if seconds >= 60 else f"{seconds:.1f} s of one core"
+
+
+def _tables(runs: pd.DataFrame) -> list[str]:
+    if "table_sha256" not in runs:
+        return []
+    pairs = runs[["dataset", "table_sha256"]].dropna().drop_duplicates("dataset")
+    return [f"{row.dataset} {row.table_sha256[:12]}" for row in pairs.itertuples()]
+
+
+def _distinct(runs: pd.DataFrame, column: str) -> list[str]:
+    return [str(value) for value in runs[column].dropna().unique()] if column in runs else []
+
+
+def span(seeds: Sequence[int]) -> str:
+    """Return ascending seeds in words: a range without gaps by its ends."""
+    numbers = [int(seed) for seed in seeds]
+    is_range = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if is_range else ", ".join(map(str, numbers))
+
+
+def as_json(value: Any) -> str:
+    """Return JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
