@@ -24,7 +24,7 @@ from partialfair.plugins import did_you_mean
 from partialfair.reporting import canvas, style
 from partialfair.tables.files import write_csv
 from partialfair.verdicts import claim_checks
-from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.evidence import Evidence, ReproducedNumber
 from partialfair.verdicts.lookups import noting_missing
 from partialfair.verdicts.numbers import Constructed, Noise
 from partialfair.verdicts.published import Published
@@ -118,7 +118,7 @@ class Kind:
 
     render: Callable[[Context[Any]], list[Path]]
     fragment: Callable[[Context[Any]], str]
-    reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    reproduce: Callable[[Context[Any], Published], ReproducedNumber] | None = None
     refuse: Callable[[Evidence[Any], Published], Any] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True

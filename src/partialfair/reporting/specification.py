@@ -16,7 +16,7 @@ from partialfair.verdicts import equal_fairness, scorecard
 from partialfair.verdicts.claim import Claim, load
 from partialfair.verdicts.declared_readings import replaced
 from partialfair.verdicts.letters import SAID
-from partialfair.verdicts.sample import Place, label_of
+from partialfair.verdicts.sample import GridCell, label_of
 
 COLUMNS = (
     "claim",
@@ -57,7 +57,7 @@ def _claim(context: Context[Specification]) -> Claim:
 def lines(context: Context[Specification]) -> Iterator[Line]:
     """One line per reading: its options, its letter, and the lead (at the least certain level, of each level)."""
     claim, options = _claim(context), context.options
-    place, side = Place(claim.experiments[0], options.dataset), next(
+    place, side = GridCell(claim.experiments[0], options.dataset), next(
         (one for one in claim.sides() if one.method == options.against), None
     )  # fmt: skip
     if side is None or claim.readings is None:

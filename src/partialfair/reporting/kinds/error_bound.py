@@ -11,11 +11,11 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import error_bound
-from partialfair.verdicts.error_bound import Parts
+from partialfair.verdicts.error_bound import ErrorParts
 from partialfair.verdicts.results import Setting
 
 PARTS = ("discretisation", "surrogate", "sampling", "total")
-COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.name for field in fields(Parts)))
+COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.name for field in fields(ErrorParts)))
 
 
 class ErrorBound(Options):

@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
-from partialfair.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
+from partialfair.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, panels
 from partialfair.verdicts.hypervolumes import panel, rank_test_of
 
 COLUMNS = (
@@ -55,7 +55,9 @@ def lines(context: Shown) -> list[Line]:
                 line: Line = key | {"algorithm": name}
                 own = found.found[name] if found is not None else {}
                 if found is None or not own:
-                    result.append(line | {"n_seeds": 0, "note": missing(context, Side(experiment, name), dataset)})
+                    result.append(
+                        line | {"n_seeds": 0, "note": missing(context, TrainedMethod(experiment, name), dataset)}
+                    )
                     continue
                 estimate = t_interval(list(own.values()), context.results.level)
                 line |= {"reference_fairness": found.reference[0], "reference_accuracy": found.reference[1]}

@@ -14,7 +14,7 @@ from partialfair.pages.cells import Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.reporting.kinds.pairs import COLUMNS, not_in_pair, outcome_of, pair_line, side_cells
-from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.evidence import ReproducedNumber
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting, is_estimated
 
@@ -75,11 +75,11 @@ def setting_of(context: Shown, row: Published) -> Setting | None:
     return None if place is None else found[usable[place]]
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
+def reproduce(context: Shown, row: Published) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
+        return ReproducedNumber(None, not_in_pair(context, row, None) or _why_none(context, row))
     found = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
     return replace(found, source=found.source + nearest)

@@ -11,7 +11,7 @@ from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import nulls, scorecard, setting_parts
-from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.evidence import Evidence, ReproducedNumber
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Setting
 
@@ -81,10 +81,10 @@ def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting |
     return None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting, reason = _setting_or_reason(context, row)
-    return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
+    return ReproducedNumber(None, reason) if setting is None else outcome_of(context, row, setting)
 
 
 def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
@@ -99,17 +99,17 @@ def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) 
     return f"{row.metric} is not compared here: pairs are of {ACCURACY} and {names}"
 
 
-def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
+def outcome_of(context: Context[Any], row: Published, setting: Setting) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of a run."""
     reason = not_in_pair(context, row, setting)
     if reason:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     metric = _metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
     source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
-    return Outcome(estimate, context.results.reason(setting, metric), source, nulls=found)
+    return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=found)
 
 
 def _metric(context: Context[Any], row: Published, setting: Setting) -> str:

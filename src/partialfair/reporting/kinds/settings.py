@@ -5,17 +5,17 @@ from partialfair.pages.cells import Cell, Table
 from partialfair.reporting import style
 from partialfair.reporting.exhibit import Context, Kind, Line, Options
 from partialfair.verdicts import scorecard, stated
-from partialfair.verdicts.evidence import Outcome
+from partialfair.verdicts.evidence import ReproducedNumber
 from partialfair.verdicts.published import Published
 
 COLUMNS = ("dataset", "algorithm", "setting", "split", "metric", "published", "here", "verdict", "note")
 
 
-class Settings(Options, stated.Places):
+class Settings(Options, stated.StatedSources):
     """Statements of a paper on data and settings, beside those in use here."""
 
 
-def reproduce(context: Context[Settings], row: Published) -> Outcome:
+def reproduce(context: Context[Settings], row: Published) -> ReproducedNumber:
     """What is in use here for a stated number."""
     return stated.reproduce(context, row, context.options)
 
