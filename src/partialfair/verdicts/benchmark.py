@@ -55,7 +55,7 @@ class Picked:
 
 
 @dataclass(frozen=True)
-class Method:
+class BenchmarkedMethod:
     """A method on one dataset at one tolerance.
 
     Attributes:
@@ -91,7 +91,9 @@ def violation_metric(evidence: Evidence[Any], experiment: str) -> str:
     return str(plugins.load("constraints", found.constraint).VIOLATION[found.kappa_scale])
 
 
-def method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float) -> Method:
+def method(
+    evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float
+) -> BenchmarkedMethod:
     """Choose a method's models for a tolerance, seed by seed on validation rows."""
     known, key = _index(evidence.results).methods, (experiment, dataset, algorithm, tolerance)
     if key not in known:
@@ -99,14 +101,16 @@ def method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: st
     return known[key]
 
 
-def _method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float) -> Method:
+def _method(
+    evidence: Evidence[Any], experiment: str, dataset: str, algorithm: str, tolerance: float
+) -> BenchmarkedMethod:
     kappas = evidence.config.experiment(experiment).runs[dataset].algorithms[algorithm]
     settings = [Setting(experiment, dataset, algorithm, kappa) for kappa in kappas]
     runs = _index(evidence.results).runs(experiment, dataset, algorithm)
     if runs.empty or (runs["status"] == "not_run").all():
-        return Method({}, runs, why_not="not run")
+        return BenchmarkedMethod({}, runs, why_not="not run")
     if (runs["status"] == "not_applicable").all():
-        return Method({}, runs, why_not=str(runs["reason"].iloc[0]))
+        return BenchmarkedMethod({}, runs, why_not=str(runs["reason"].iloc[0]))
     metric = violation_metric(evidence, experiment)
     picked = {}
     for seed in sorted(set(runs["seed"])):
@@ -115,7 +119,7 @@ def _method(evidence: Evidence[Any], experiment: str, dataset: str, algorithm: s
             picked[seed] = _picked(evidence, setting, metric, tolerance, seed)
     chosen = {(seed, one.setting.kappa) for seed, one in picked.items()}
     own = runs[[pair in chosen for pair in zip(runs["seed"], runs["kappa"], strict=True)]]
-    return Method(picked, own, float(runs.groupby("seed")["cpu_seconds"].sum().mean()))
+    return BenchmarkedMethod(picked, own, float(runs.groupby("seed")["cpu_seconds"].sum().mean()))
 
 
 def choose(
@@ -148,7 +152,7 @@ class _Index:
     """
 
     def __init__(self, results: Results) -> None:
-        self.methods: dict[tuple[str, str, str, float], Method] = {}
+        self.methods: dict[tuple[str, str, str, float], BenchmarkedMethod] = {}
         self._runs: dict[Any, pd.DataFrame] = dict(iter(results.runs.groupby(["experiment", "dataset", "algorithm"])))
         self._none = results.runs.iloc[:0]
         test = results.metrics[results.metrics["split"] == "test"]
@@ -163,7 +167,9 @@ class _Index:
 _index = lru_cache(maxsize=4)(_Index)
 
 
-def ranks(methods: Mapping[str, Mapping[str, Method]], same_rows: Mapping[str, str]) -> dict[str, tuple[Any, Estimate]]:
+def ranks(
+    methods: Mapping[str, Mapping[str, BenchmarkedMethod]], same_rows: Mapping[str, str]
+) -> dict[str, tuple[Any, Estimate]]:
     """Ranks of methods, 1 is the best: by dataset (means over seeds), and their mean over datasets with its t-interval.
 
     Args:
@@ -184,7 +190,7 @@ def ranks(methods: Mapping[str, Mapping[str, Method]], same_rows: Mapping[str, s
     return {str(name): (table.loc[name].to_dict(), t_interval(blocks[name].to_numpy())) for name in blocks}
 
 
-def best(methods: Mapping[str, Method], names: Iterable[str]) -> str | None:
+def best(methods: Mapping[str, BenchmarkedMethod], names: Iterable[str]) -> str | None:
     """The method with the largest mean score, of those with models at the most seeds; ``None`` if none has any."""
     scores = {name: [one.score for one in methods[name].picked.values()] for name in names if name in methods}
     most = max(map(len, scores.values()), default=0)
@@ -192,7 +198,7 @@ def best(methods: Mapping[str, Method], names: Iterable[str]) -> str | None:
     return max(full, key=lambda name: full[name]) if full else None
 
 
-def gap(one: Method, other: Method, level: float) -> Difference:
+def gap(one: BenchmarkedMethod, other: BenchmarkedMethod, level: float) -> Difference:
     """Test accuracy of one method minus that of another, paired over seeds."""
     seeds = sorted(one.picked.keys() & other.picked.keys())
     first, second = ([of.picked[seed].accuracy for seed in seeds] for of in (one, other))

@@ -15,7 +15,7 @@ from partialfair.grid.reading import parse_strictly
 from partialfair.metrics import get
 from partialfair.verdicts.declared_readings import Practical, Readings, refused
 
-Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
+TestName = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
 Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Margin = Difference | dict[str, Difference]
 Level = Annotated[float, Field(ge=0, le=1)]
@@ -23,7 +23,7 @@ LARGER = ("accuracy", "auc", "group_auc_mean")
 """Metrics of quality that are better the larger they are; of others a claim has to say it."""
 
 
-class Side(StrictModel):
+class ComparisonSide(StrictModel):
     """Runs that are compared, where the name of a method does not say which."""
 
     method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
@@ -32,14 +32,14 @@ class Side(StrictModel):
     short: str = Field("", description="what pictures call it")
 
 
-class Known(StrictModel):
+class KnownNull(StrictModel):
     """A null model whose number is known without a run, such as a network that does not move."""
 
     name: str = Field(min_length=1, description="what it is, in words")
     value: float = Field(description="what the metric is of it")
 
 
-class Equal(StrictModel):
+class EqualFairness(StrictModel):
     """Methods are compared at equal fairness, inside the range in which both were trained."""
 
     metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
@@ -111,11 +111,11 @@ class Claim(StrictModel):
     )
     central: bool = Field(False, description="whether the paper's verdict rests on it")
     exhibit: str = Field("", description="exhibit that shows it")
-    test: Test = Field(description="what decides it")
+    test: TestName = Field(description="what decides it")
     method: str = Field("", description="what the sentence is about")
     methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
-    against: list[str | Side] = Field([], description="what that is compared with, one line each")
-    nulls: list[str | Side | Known] = Field(
+    against: list[str | ComparisonSide] = Field([], description="what that is compared with, one line each")
+    nulls: list[str | ComparisonSide | KnownNull] = Field(
         [],
         description="methods that the sentence is not about; of bound, also runs of another experiment, and numbers "
         "that are known without a run: where one passes the same test, the line has no power",
@@ -130,7 +130,7 @@ class Claim(StrictModel):
         "test", description="rows that the metric is of; trained: all that the run was fitted to"
     )
     kappa: float | None = Field(None, description="tolerance; needed where an experiment has several")
-    at_equal: Equal | None = Field(None, description="compare at equal fairness instead of at one tolerance")
+    at_equal: EqualFairness | None = Field(None, description="compare at equal fairness instead of at one tolerance")
     start: str = Field("unconstrained", description="method without the constraint, of comparisons at equal fairness")
     table: FromTable | None = Field(None, description="take the numbers of an exhibit instead of a metric")
     over: Literal["seeds", "experiments", "kappa"] = Field(
@@ -233,14 +233,14 @@ class Claim(StrictModel):
         """The claim once for every method that it is about."""
         return [self.model_copy(update={"method": name, "methods": []}) for name in self.methods] or [self]
 
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[ComparisonSide]:
         """What the method is compared with."""
-        return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
+        return [one if isinstance(one, ComparisonSide) else ComparisonSide(method=one) for one in self.against]
 
-    def null_sides(self) -> list[Side]:
+    def null_sides(self) -> list[ComparisonSide]:
         """The null models that are runs, or rows of a table."""
-        given = [one for one in self.nulls if not isinstance(one, Known)]
-        return [one if isinstance(one, Side) else Side(method=one) for one in given]
+        given = [one for one in self.nulls if not isinstance(one, KnownNull)]
+        return [one if isinstance(one, ComparisonSide) else ComparisonSide(method=one) for one in given]
 
 
 def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:

@@ -14,7 +14,7 @@ from partialfair.grid.tidy import REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
 from partialfair.metrics import names as metric_names
 from partialfair.plugins import did_you_mean, nearest
 from partialfair.plugins import names as plugin_names
-from partialfair.verdicts.claim import Claim, Side, load, needs_direction
+from partialfair.verdicts.claim import Claim, ComparisonSide, load, needs_direction
 from partialfair.verdicts.run_scores import is_metric
 
 FURTHER = ("kappas", "levels")
@@ -160,13 +160,13 @@ def _check_runs(config: Config, claim: Claim, where: str) -> None:
         if not any(dataset in config.experiments[name].runs for name in claim.experiments):
             experiments = ", ".join(claim.experiments)
             raise ConfigError(f"{where}: {experiments} has no run on {dataset}; name one of its datasets")
-    own = [Side(method=claim.method)] if claim.method else []
-    for side in (*own, *(Side(method=name) for name in chain(*claim.order)), *claim.sides()):
+    own = [ComparisonSide(method=claim.method)] if claim.method else []
+    for side in (*own, *(ComparisonSide(method=name) for name in chain(*claim.order)), *claim.sides()):
         for experiment in claim.experiments:
             _check_tolerances(config, claim, side, experiment, where)
 
 
-def _tolerances(config: Config, claim: Claim, side: Side, experiment: str) -> list[list[float]]:
+def _tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str) -> list[list[float]]:
     """Tolerances of a side on each dataset of an experiment that the claim looks at and that has runs of it."""
     name, method = side.experiment or experiment, side.method or claim.method
     there, settings = config.experiments[name].runs, config.algorithm_settings(name, method)
@@ -176,7 +176,7 @@ def _tolerances(config: Config, claim: Claim, side: Side, experiment: str) -> li
     return [[*kappas, *more] for kappas in found if kappas]
 
 
-def _check_tolerances(config: Config, claim: Claim, side: Side, experiment: str, where: str) -> None:
+def _check_tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str, where: str) -> None:
     name, method = side.experiment or experiment, side.method or claim.method
     if claim.datasets and not {*claim.datasets} & {*config.experiments[experiment].runs}:
         return

@@ -20,20 +20,20 @@ from partialfair.metrics.statistics.power import (
 )
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import multiverse, samples
-from partialfair.verdicts.claim import Claim, Known, Side
+from partialfair.verdicts.claim import Claim, KnownNull, ComparisonSide
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
 from partialfair.verdicts.line import OTHER_WAY, Kind, Line
-from partialfair.verdicts.sample import Place, Sample, sign_of, weakest
+from partialfair.verdicts.sample import GridCell, MeasuredEffects, sign_of, weakest
 
-P = tuple[float, float]
+PValues = tuple[float, float]
 """P-values of the claim and of its opposite."""
 FALLS = 0.1
 """Power of x from which on a curve counts as falling at its end: a limit that it has not reached is then open."""
 
 
 @dataclass(frozen=True)
-class Test:
+class ClaimTest:
     """How one test looks at a claim.
 
     Attributes:
@@ -44,46 +44,46 @@ class Test:
     """
 
     words: str
-    decide: Callable[[Sample, float], P]
+    decide: Callable[[MeasuredEffects, float], PValues]
     single: Callable[[float, float], bool | None]
-    pairs: Callable[[Evidence[Any], Claim, Place, Side], Sample] | None = None
-    whole: Callable[[Evidence[Any], Claim, Place], Sample] | None = None
+    pairs: Callable[[Evidence[Any], Claim, GridCell, ComparisonSide], MeasuredEffects] | None = None
+    whole: Callable[[Evidence[Any], Claim, GridCell], MeasuredEffects] | None = None
 
 
-def _all(sample: Sample, p: Callable[[Effect], float]) -> float:
+def _all(sample: MeasuredEffects, p: Callable[[Effect], float]) -> float:
     """P-value of "not for all": the largest, an intersection-union test (Berger 1982); 1 if one cannot be tested."""
     found = [p(effect) for effect in sample.effects]
     return max((1.0 if math.isnan(value) else value for value in found), default=math.nan)
 
 
-def _any(sample: Sample, p: Callable[[Effect], float]) -> float:
+def _any(sample: MeasuredEffects, p: Callable[[Effect], float]) -> float:
     """P-value of "for none": the smallest, corrected for their number (Bonferroni)."""
     found = [value for effect in sample.effects if not math.isnan(value := p(effect))]
     return min(1.0, len(sample.effects) * min(found)) if found else math.nan
 
 
-def _better(sample: Sample, margin: float) -> P:
+def _better(sample: MeasuredEffects, margin: float) -> PValues:
     """Above 0 everywhere; the opposite is that some effect is below it."""
     return _all(sample, lambda e: e.p_above(0.0)), _any(sample, lambda e: e.p_below(0.0))
 
 
-def _worse(sample: Sample, margin: float) -> P:
+def _worse(sample: MeasuredEffects, margin: float) -> PValues:
     """Below 0 everywhere, and the opposite."""
     return _all(sample, lambda e: e.p_below(0.0)), _any(sample, lambda e: e.p_above(0.0))
 
 
-def _at_least(sample: Sample, margin: float) -> P:
+def _at_least(sample: MeasuredEffects, margin: float) -> PValues:
     """Above minus the margin everywhere."""
     return _all(sample, lambda e: e.p_above(-margin)), _any(sample, lambda e: e.p_below(-margin))
 
 
-def _similar(sample: Sample, margin: float) -> P:
+def _similar(sample: MeasuredEffects, margin: float) -> PValues:
     """Within the margin on both sides (two one-sided tests, Schuirmann 1987)."""
     inside = _all(sample, lambda e: max(e.p_above(-margin), e.p_below(margin)))
     return inside, _any(sample, lambda e: min(1.0, 2 * min(e.p_below(-margin), e.p_above(margin))))
 
 
-def _trend(sample: Sample, margin: float) -> P:
+def _trend(sample: MeasuredEffects, margin: float) -> PValues:
     """Page's test over seeds; of two settings, the paired difference."""
     if sample.scores is None or not _is_trend(sample):
         return _better(sample, 0.0)
@@ -94,16 +94,18 @@ def _single_better(difference: float, margin: float) -> bool | None:
     return True if difference > margin else False if difference < -margin else None
 
 
-TESTS: Mapping[str, Test] = {
-    "better": Test("better: one-sided t", _better, _single_better, samples.compared),
-    "worse": Test("worse: one-sided t", _worse, lambda d, m: _single_better(-d, m), samples.compared),
-    "at_least": Test("at least as good, to the margin", _at_least, lambda d, m: d >= -m, samples.compared),
-    "similar": Test("similar: two one-sided t", _similar, lambda d, m: abs(d) <= m, samples.compared),
-    "steadier": Test("steadier: one-sided t of spreads", _better, _single_better, samples.steadiness),
-    "ordered": Test("ordered: one-sided t of every pair", _better, _single_better, whole=samples.ordered),
-    "monotone": Test("monotone: Page's trend test", _trend, _single_better, whole=samples.trend),
-    "bound": Test("bound: one-sided t against it", _better, lambda d, m: d >= 0, whole=samples.bounded),
-    "rate": Test("rate: one-sided t of slopes, to the margin", _at_least, lambda d, m: d >= -m, whole=samples.rate),
+TESTS: Mapping[str, ClaimTest] = {
+    "better": ClaimTest("better: one-sided t", _better, _single_better, samples.compared),
+    "worse": ClaimTest("worse: one-sided t", _worse, lambda d, m: _single_better(-d, m), samples.compared),
+    "at_least": ClaimTest("at least as good, to the margin", _at_least, lambda d, m: d >= -m, samples.compared),
+    "similar": ClaimTest("similar: two one-sided t", _similar, lambda d, m: abs(d) <= m, samples.compared),
+    "steadier": ClaimTest("steadier: one-sided t of spreads", _better, _single_better, samples.steadiness),
+    "ordered": ClaimTest("ordered: one-sided t of every pair", _better, _single_better, whole=samples.ordered),
+    "monotone": ClaimTest("monotone: Page's trend test", _trend, _single_better, whole=samples.trend),
+    "bound": ClaimTest("bound: one-sided t against it", _better, lambda d, m: d >= 0, whole=samples.bounded),
+    "rate": ClaimTest(
+        "rate: one-sided t of slopes, to the margin", _at_least, lambda d, m: d >= -m, whole=samples.rate
+    ),
 }
 
 
@@ -112,11 +114,11 @@ class _Compared:
     """One comparison on its way to a line: where, what was found, its two p-values, and which nulls pass the test."""
 
     claim: Claim
-    place: Place
-    sample: Sample
-    p: P = (math.nan, math.nan)
+    place: GridCell
+    sample: MeasuredEffects
+    p: PValues = (math.nan, math.nan)
     nulls: Mapping[str, bool] = field(default_factory=dict)
-    side: Side | None = None
+    side: ComparisonSide | None = None
 
 
 def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
@@ -141,16 +143,16 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
     yield from decided
 
 
-def _under_readings(evidence: Evidence[Any], one: _Compared) -> multiverse.Comparison:
+def _under_readings(evidence: Evidence[Any], one: _Compared) -> multiverse.ClaimComparison:
     test = TESTS[one.claim.test]
 
-    def sample(claim: Claim, place: Place) -> Sample:
+    def sample(claim: Claim, place: GridCell) -> MeasuredEffects:
         if test.whole is not None:
             return test.whole(evidence, claim, place)
         assert test.pairs is not None and one.side is not None
         return test.pairs(evidence, claim, place, one.side)
 
-    return multiverse.Comparison(one.claim, one.place, one.side, one.sample, test.decide, sample, test.single)
+    return multiverse.ClaimComparison(one.claim, one.place, one.side, one.sample, test.decide, sample, test.single)
 
 
 def family_of(claim: Claim) -> tuple[str, str]:
@@ -159,16 +161,16 @@ def family_of(claim: Claim) -> tuple[str, str]:
 
 
 def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
-    nowhere = Place("", "")
+    nowhere = GridCell("", "")
     absent = [name for name in claim.experiments if name not in evidence.config.experiments]
     missing = f"the grid has no experiment {', '.join(absent)}" if absent else ""
     reason = claim.absent or missing or (unreadable(evidence.root, claim.table) if claim.table is not None else "")
     if reason:
-        yield _Compared(claim, nowhere, Sample(reason=reason))
+        yield _Compared(claim, nowhere, MeasuredEffects(reason=reason))
         return
     test, where = TESTS[claim.test], list(samples.places(evidence, claim))
     if not where:
-        yield _Compared(claim, nowhere, Sample(reason="there are no results yet"))
+        yield _Compared(claim, nowhere, MeasuredEffects(reason="there are no results yet"))
     for place in where:
         own = [(side, test.pairs(evidence, claim, place, side)) for side in claim.sides()] if test.pairs else []
         for side, sample in [*own, *([(None, test.whole(evidence, claim, place))] if test.whole else [])]:
@@ -181,24 +183,24 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
             yield _Compared(claim, place, sample, p, nulls, side)
 
 
-def _by_margin(claim: Claim, sample: Sample) -> bool:
+def _by_margin(claim: Claim, sample: MeasuredEffects) -> bool:
     """Whether one deterministic run decides."""
     return claim.pairing == "single" and sample.average.n == 1 and not sample.reason
 
 
-def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> dict[str, bool]:
+def _nulls(evidence: Evidence[Any], claim: Claim, place: GridCell, test: ClaimTest) -> dict[str, bool]:
     """Whether what a claim is not about passes its test, uncorrected."""
     found: dict[str, bool] = {}
     alpha, margin = (1 - evidence.results.level) / 2, claim.margin_of(place.dataset)
     if test.whole is None:
         return found
     for null in claim.nulls:
-        if isinstance(null, Known):
+        if isinstance(null, KnownNull):
             found[null.name] = claim.limit is not None and sign_of(claim) * (null.value - claim.limit) >= 0
             continue
-        side = Side(method=null) if isinstance(null, str) else null
+        side = ComparisonSide(method=null) if isinstance(null, str) else null
         method, kappa = side.method or claim.method, claim.kappa if side.kappa is None else side.kappa
-        there = Place(side.experiment or place.experiment, place.dataset)
+        there = GridCell(side.experiment or place.experiment, place.dataset)
         sample = test.whole(evidence, claim.model_copy(update={"method": method, "kappa": kappa}), there)
         name = evidence.label(method) + (f" in {side.experiment}" if side.experiment else "")
         if _by_margin(claim, sample):
@@ -209,7 +211,7 @@ def _nulls(evidence: Evidence[Any], claim: Claim, place: Place, test: Test) -> d
     return found
 
 
-def _stand_in(evidence: Evidence[Any], claim: Claim, place: Place) -> str:
+def _stand_in(evidence: Evidence[Any], claim: Claim, place: GridCell) -> str:
     """Why a claim is not decided on generated files that stand for data which may not be redistributed."""
     if claim.kind == "question" or claim.generated or not evidence.is_generated(place.dataset):
         return ""
@@ -256,7 +258,7 @@ def _line(evidence: Evidence[Any], one: _Compared, family: int) -> Line:
     return decided if verdict != "undecided" else _undecided(decided, claim, sample, margin, alpha / family)
 
 
-def _by_dominance(head: Line, claim: Claim, sample: Sample) -> Line:
+def _by_dominance(head: Line, claim: Claim, sample: MeasuredEffects) -> Line:
     """A comparison without numbers: decided if one side's models beat all of the other's, and not run otherwise."""
     direction = {"better": 1, "at_least": 1, "worse": -1}.get(claim.test, 0) * sample.dominance
     if direction == 0:
@@ -266,7 +268,7 @@ def _by_dominance(head: Line, claim: Claim, sample: Sample) -> Line:
     return replace(head, verdict="dominated" if direction > 0 else "fails", power=power, nulls=nulls)
 
 
-def _statistic(claim: Claim, sample: Sample, margin: float) -> float | None:
+def _statistic(claim: Claim, sample: MeasuredEffects, margin: float) -> float | None:
     """The statistic behind the p-value: Page's L, or Student's t of the weakest effect against what it has to pass."""
     if claim.test == "monotone" and _is_trend(sample):
         return increasing_trend(sample.scores).statistic if sample.scores is not None else None
@@ -276,7 +278,7 @@ def _statistic(claim: Claim, sample: Sample, margin: float) -> float | None:
     return weakest(sample.effects, sign).statistic(-margin if claim.test in ("at_least", "rate") else 0.0)
 
 
-def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: float) -> Line:
+def _undecided(line: Line, claim: Claim, sample: MeasuredEffects, margin: float, alpha: float) -> Line:
     """The line with what could have been seen, and the number of seeds that a decision would take."""
     if claim.test == "monotone" and _is_trend(sample):
         return line
@@ -300,11 +302,11 @@ def _undecided(line: Line, claim: Claim, sample: Sample, margin: float, alpha: f
     return replace(found, seeds_needed=seeds)
 
 
-def _is_trend(sample: Sample) -> bool:
+def _is_trend(sample: MeasuredEffects) -> bool:
     """Whether Page's test decides: it needs two seeds and three settings."""
     return sample.scores is not None and sample.scores.shape[1] >= 3 and len(sample.scores) >= 2
 
 
-def _note(claim: Claim, sample: Sample) -> str:
+def _note(claim: Claim, sample: MeasuredEffects) -> str:
     later = f"margin set after a first look at results: {claim.margin_later}" if claim.margin_later else ""
     return "; ".join(filter(None, [sample.reason, sample.note, claim.note, later]))

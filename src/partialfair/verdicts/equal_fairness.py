@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.statistics.frontier import FAR, Points, common_range, covered
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import Claim, Equal, Side
+from partialfair.verdicts.claim import Claim, EqualFairness, ComparisonSide
 from partialfair.verdicts.evidence import Evidence
-from partialfair.verdicts.sample import Place, Sample, lacking, metric_values, name_of, sign_of, weakest
+from partialfair.verdicts.sample import GridCell, MeasuredEffects, lacking, metric_values, name_of, sign_of, weakest
 
 NARROW = 0.01
 """Levels of fairness that all lie within this say nothing of a range, and a line with such levels says so."""
 
 
-def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, label: str) -> Sample:
+def at_equal(
+    evidence: Evidence[Any], claim: Claim, place: GridCell, side: ComparisonSide, label: str
+) -> MeasuredEffects:
     """Advantage at levels of fairness inside the range in which both sides were trained."""
     equal = claim.at_equal
     assert equal is not None
@@ -30,40 +32,42 @@ def at_equal(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, la
     seeds = list(pairs)
     if not seeds:
         sides = [
-            frontiers.Side(which.experiment or place.experiment, which.method or claim.method)
-            for which in (Side(method=claim.method), side)
+            frontiers.TrainedMethod(which.experiment or place.experiment, which.method or claim.method)
+            for which in (ComparisonSide(method=claim.method), side)
         ]
         absent = [name for name, points in zip(sides, (one, two), strict=True) if not points]
         reasons = [frontiers.missing(evidence, name, place.dataset) for name in absent]
-        return Sample(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
+        return MeasuredEffects(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
     wanted, levels, gains = advantage(equal, list(pairs.values()))
     words = f"trained at {_range_words(one, seeds)} and at {_range_words(two, seeds)}"
     if not len(wanted):
-        empty = Sample(against=label, metric=name, note=words)
+        empty = MeasuredEffects(against=label, metric=name, note=words)
         return _without_levels(evidence, claim, place, side, seeds, list(pairs.values()), empty)
     if not len(levels):
         span = f"from {wanted[0]:.3f} to {wanted[-1]:.3f}"
         reason = f"at no level {span} are there models of both, {FAR:g} apart at most, on either side"
-        return Sample(against=label, metric=name, reason=f"{reason}: {words}")
+        return MeasuredEffects(against=label, metric=name, reason=f"{reason}: {words}")
     effects = tuple(mean_effect(gains[:, k]) for k in range(len(levels)))
     average = mean_effect(np.nanmean(gains, axis=1))
     note = f"{_levels_words(levels, len(wanted))}; {words}"
     if not equal.every or len(levels) == 1:
-        found = Sample((average,) if not equal.every else effects, average, label, name, note)
+        found = MeasuredEffects((average,) if not equal.every else effects, average, label, name, note)
         return lacking(evidence, claim, place, [side], found, len(seeds))
     sign = -1 if claim.test == "worse" else 1
     place_of = [*effects].index(weakest(effects, sign))
     note = f"at the weakest level, {levels[place_of]:.3f}; mean over all {average.mean:+.4f}; {note}"
-    found = Sample(effects, effects[place_of], label, name, note, values=gains)
+    found = MeasuredEffects(effects, effects[place_of], label, name, note, values=gains)
     return lacking(evidence, claim, place, [side], found, len(seeds))
 
 
 def _both(
-    evidence: Evidence[Any], claim: Claim, place: Place, side: Side
+    evidence: Evidence[Any], claim: Claim, place: GridCell, side: ComparisonSide
 ) -> tuple[dict[int, Points], dict[int, Points]]:
     """Models of the claim's method and of the other side, by seed."""
     violation = _violation(evidence, claim, place)
-    one, two = (_points(evidence, claim, place, which, violation) for which in (Side(method=claim.method), side))
+    one, two = (
+        _points(evidence, claim, place, which, violation) for which in (ComparisonSide(method=claim.method), side)
+    )
     return one, two
 
 
@@ -72,13 +76,15 @@ def pairs_of(one: Mapping[int, Points], two: Mapping[int, Points]) -> dict[int, 
     return {seed: (one[seed], two[seed]) for seed in sorted(one.keys() & two.keys())}
 
 
-def paired_models(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> dict[int, tuple[Points, Points]]:
+def paired_models(
+    evidence: Evidence[Any], claim: Claim, place: GridCell, side: ComparisonSide
+) -> dict[int, tuple[Points, Points]]:
     """Models of the claim's method and of the other side as points of fairness and number, at the seeds of both."""
     return pairs_of(*_both(evidence, claim, place, side))
 
 
 def advantage(
-    equal: Equal, pairs: Sequence[tuple[Points, Points]]
+    equal: EqualFairness, pairs: Sequence[tuple[Points, Points]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Levels that are asked for, (m,), those around which both were trained, (k,), and the lead there, (seeds, k)."""
     wanted = _levels(equal, *common_range(pairs))
@@ -98,12 +104,12 @@ def _levels_words(levels: NDArray[np.float64], wanted: int) -> str:
 def _without_levels(
     evidence: Evidence[Any],
     claim: Claim,
-    place: Place,
-    side: Side,
+    place: GridCell,
+    side: ComparisonSide,
     seeds: Sequence[int],
     pairs: Sequence[tuple[Points, Points]],
-    empty: Sample,
-) -> Sample:
+    empty: MeasuredEffects,
+) -> MeasuredEffects:
     """A comparison without a level: where the methods share no range of fairness, one may dominate the other.
 
     It has to at every seed, and at so many that a coin would not: 2^-n is below the error of the other tests.
@@ -116,7 +122,7 @@ def _without_levels(
         few = f"no level of fairness at which both were trained, and too few seeds to tell which is ahead: {len(pairs)}"
         return replace(empty, reason=f"{few}; {empty.note}", note="")
     if apart and all(_beaten(two, one) for one, two in pairs):
-        start = _points(evidence, claim, place, Side(method=claim.start), _violation(evidence, claim, place))
+        start = _points(evidence, claim, place, ComparisonSide(method=claim.start), _violation(evidence, claim, place))
         by = [start[seed] for seed in seeds if seed in start]
         trivial = len(by) == len(pairs) and all(_beaten(two, one) for one, (_, two) in zip(by, pairs, strict=True))
         null = evidence.label(claim.start) if trivial else ""
@@ -136,9 +142,11 @@ def _cut(claim: Claim) -> str:
     return "".join(f"{part} " for part in parts)
 
 
-def _points(evidence: Evidence[Any], claim: Claim, place: Place, side: Side, violation: str) -> dict[int, Points]:
+def _points(
+    evidence: Evidence[Any], claim: Claim, place: GridCell, side: ComparisonSide, violation: str
+) -> dict[int, Points]:
     """(1 - violation, signed number) of a side's models by seed."""
-    pair = frontiers.Side(side.experiment or place.experiment, side.method or claim.method)
+    pair = frontiers.TrainedMethod(side.experiment or place.experiment, side.method or claim.method)
     models: dict[int, list[tuple[float, float]]] = {}
     for setting in frontiers.trained(evidence, pair, place.dataset):
         number = metric_values(evidence, claim, setting)
@@ -154,7 +162,7 @@ def _range_words(points: Mapping[int, Points], seeds: list[int]) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def _levels(equal: Equal, low: float, high: float) -> NDArray[np.float64]:
+def _levels(equal: EqualFairness, low: float, high: float) -> NDArray[np.float64]:
     """Levels of fairness inside a range."""
     low, high = max(low, equal.fairer_than), min(high, equal.less_fair_than)
     low, high = low + equal.inner * (high - low), high - equal.inner * (high - low)
@@ -172,7 +180,7 @@ def _beaten(points: Points, by: Points) -> bool:
     )
 
 
-def _violation(evidence: Evidence[Any], claim: Claim, place: Place) -> str:
+def _violation(evidence: Evidence[Any], claim: Claim, place: GridCell) -> str:
     """The violation that is held equal."""
     assert claim.at_equal is not None
     return claim.at_equal.metric or frontiers.metric_of(evidence, place.experiment)

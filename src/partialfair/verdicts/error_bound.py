@@ -30,7 +30,7 @@ DELTA = 0.05
 
 
 @dataclass(frozen=True)
-class Parts:
+class ErrorParts:
     """The parts of the error, each measured and bounded, in shares.
 
     Attributes:
@@ -55,7 +55,7 @@ class Parts:
 
 def parts(
     train: Sequence[Vector], test: Sequence[Vector], aux: Vector, ranks: Vector, interval: Any, slack: float, vc: int
-) -> Parts:
+) -> ErrorParts:
     """Measure and bound the parts for one model.
 
     Args:
@@ -72,7 +72,7 @@ def parts(
     deviations = [deviation_bound(len(scores), vc, len(ranks), len(train)) for scores in train]
     excess = float(np.maximum(ranks - smoothed, smoothed - ranks - slack).max())
     by_group = bounds.max(axis=1) + np.array(deviations)
-    return Parts(
+    return ErrorParts(
         excess=max(excess, 0.0),
         surrogate=float(np.abs(smoothed - exact).max()),
         surrogate_bound=float(bounds.max()),
@@ -137,7 +137,7 @@ def _shares(groups: Sequence[Vector]) -> tuple[Vector, Vector]:
     return shares.min(axis=0), shares.max(axis=0)
 
 
-def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None:
+def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> ErrorParts | None:
     """The parts for a run, from its model and its stored scores; ``None`` if it has none.
 
     Raises:

@@ -16,7 +16,7 @@ O_co = TypeVar("O_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReproducedNumber:
     """What was reproduced of one published number.
 
     Attributes:

@@ -45,7 +45,7 @@ def unreadable(root: Path, source: FromTable) -> str:
     return f"{source.exhibit}.csv has no column {', '.join(absent)}; draw it anew" if absent else ""
 
 
-class _Rows(NamedTuple):
+class _RowQuery(NamedTuple):
     """Which rows and columns of a table."""
 
     path: Path
@@ -55,13 +55,13 @@ class _Rows(NamedTuple):
     wanted: tuple[tuple[str, Any], ...]
 
 
-def _wanted(root: Path, source: FromTable, dataset: str, method: str) -> _Rows | None:
+def _wanted(root: Path, source: FromTable, dataset: str, method: str) -> _RowQuery | None:
     """The rows of one method, or ``None`` of a table that cannot be read."""
     version = _version(root, source)
     if version is None or unreadable(root, source):
         return None
     wanted = source.where | ({source.method: method} if method else {}) | ({"dataset": dataset} if dataset else {})
-    return _Rows(*version, _used(source), source.value, tuple(wanted.items()))
+    return _RowQuery(*version, _used(source), source.value, tuple(wanted.items()))
 
 
 def _used(source: FromTable) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _used(source: FromTable) -> tuple[str, ...]:
 
 # Claims ask for the same rows four times each, for one comparison after the other.
 @cache
-def _rows(of: _Rows) -> pd.DataFrame:
+def _rows(of: _RowQuery) -> pd.DataFrame:
     table = _of(of.path, of.changed)[list(of.columns)]
     if of.wanted:
         columns, cells = zip(*of.wanted, strict=True)
@@ -79,7 +79,7 @@ def _rows(of: _Rows) -> pd.DataFrame:
 
 
 @cache
-def _runs(of: _Rows, seed: str) -> dict[int, pd.DataFrame]:
+def _runs(of: _RowQuery, seed: str) -> dict[int, pd.DataFrame]:
     return {int(number): own for number, own in _rows(of).groupby(seed, sort=True)}
 
 

@@ -15,7 +15,7 @@ SCALES = ("absolute", "relative")
 START = "unconstrained"
 
 
-class Side(NamedTuple):
+class TrainedMethod(NamedTuple):
     """One of two things compared on a dataset."""
 
     experiment: str
@@ -28,7 +28,7 @@ def metric_of(evidence: Evidence, experiment: str, scale: str = "absolute") -> s
     return str(getattr(shown, scale))
 
 
-def settings_of(results: Results, side: Side, dataset: str) -> list[Setting]:
+def settings_of(results: Results, side: TrainedMethod, dataset: str) -> list[Setting]:
     """All settings of an algorithm in an experiment on a dataset, in the order of the grid."""
     return [
         setting
@@ -37,14 +37,16 @@ def settings_of(results: Results, side: Side, dataset: str) -> list[Setting]:
     ]
 
 
-def trained(evidence: Evidence, side: Side, dataset: str) -> list[Setting]:
+def trained(evidence: Evidence, side: TrainedMethod, dataset: str) -> list[Setting]:
     """All settings of an algorithm in an experiment, and of ours between them."""
     names = evidence.config.with_between([side.experiment])
-    return [one for name in names for one in settings_of(evidence.results, Side(name, side.algorithm), dataset)]
+    return [
+        one for name in names for one in settings_of(evidence.results, TrainedMethod(name, side.algorithm), dataset)
+    ]
 
 
 def models(
-    evidence: Evidence, side: Side, dataset: str, metric: str, between: bool = False
+    evidence: Evidence, side: TrainedMethod, dataset: str, metric: str, between: bool = False
 ) -> dict[int, list[tuple[float, float]]]:
     """(1 - violation, accuracy) of an algorithm's models by seed, models without a value left out.
 
@@ -71,7 +73,7 @@ def start_of(evidence: Evidence, experiment: str, dataset: str, metric: str) -> 
     """
     for name in (experiment, *evidence.config.experiments):
         if _measured_on(evidence, name, dataset) == _measured_on(evidence, experiment, dataset):
-            found = models(evidence, Side(name, START), dataset, metric)
+            found = models(evidence, TrainedMethod(name, START), dataset, metric)
             if found:
                 return {seed: points[0] for seed, points in found.items()}
     return {}
@@ -83,7 +85,7 @@ def _measured_on(evidence: Evidence, experiment: str, dataset: str) -> Any:
     return None if run is None else run.metric_interval or run.interval
 
 
-def frontier_points(evidence: Evidence, side: Side, dataset: str, metric: str) -> dict[int, Points]:
+def frontier_points(evidence: Evidence, side: TrainedMethod, dataset: str, metric: str) -> dict[int, Points]:
     """Points of a frontier by seed: the algorithm's models and the unconstrained one."""
     start = start_of(evidence, side.experiment, dataset, metric)
     found = {}
@@ -93,7 +95,7 @@ def frontier_points(evidence: Evidence, side: Side, dataset: str, metric: str) -
     return found
 
 
-def missing(evidence: Evidence, side: Side, dataset: str) -> str:
+def missing(evidence: Evidence, side: TrainedMethod, dataset: str) -> str:
     """Why an algorithm has no models in an experiment."""
     settings = settings_of(evidence.results, side, dataset)
     if not settings:

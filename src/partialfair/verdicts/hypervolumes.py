@@ -11,11 +11,11 @@ from partialfair.metrics.statistics.hypervolume import hypervolume
 from partialfair.metrics.statistics.ranks import RankTest, rank_test
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.evidence import Evidence
-from partialfair.verdicts.frontiers import Side, metric_of
+from partialfair.verdicts.frontiers import TrainedMethod, metric_of
 
 
 @dataclass(frozen=True)
-class Panel:
+class Hypervolumes:
     """Hypervolumes on one dataset under one constraint, by algorithm and seed.
 
     Attributes:
@@ -29,7 +29,7 @@ class Panel:
 
 def panel(
     evidence: Evidence, experiment: str, dataset: str, names: Sequence[str], scale: str = "absolute"
-) -> Panel | None:
+) -> Hypervolumes | None:
     """Compute the hypervolumes of one panel; ``None`` without an unconstrained model to refer to.
 
     The reference point has the unconstrained model's fairness, its mean over the seeds, and the accuracy that the
@@ -37,7 +37,9 @@ def panel(
     """
     metric = metric_of(evidence, experiment, scale)
     start = frontiers.start_of(evidence, experiment, dataset, metric)
-    points = {name: frontiers.frontier_points(evidence, Side(experiment, name), dataset, metric) for name in names}
+    points = {
+        name: frontiers.frontier_points(evidence, TrainedMethod(experiment, name), dataset, metric) for name in names
+    }
     accuracies = [right.min() for found in points.values() for _, right in found.values()]
     if not start or not accuracies:
         return None
@@ -46,7 +48,7 @@ def panel(
     volumes = {
         name: {seed: hypervolume(*own, reference) for seed, own in found.items()} for name, found in points.items()
     }
-    return Panel(reference, volumes)
+    return Hypervolumes(reference, volumes)
 
 
 def rank_test_of(evidence: Evidence, experiments: Sequence[str], control: str, names: Sequence[str]) -> RankTest:

@@ -16,12 +16,12 @@ from partialfair.datasets.named import named_dataset
 from partialfair.metrics.statistics.effect import Effect, holm, mean_effect
 from partialfair.metrics.statistics.frontier import COVERED, Points
 from partialfair.verdicts import equal_fairness, letters
-from partialfair.verdicts.claim import Claim, Equal, Side
+from partialfair.verdicts.claim import Claim, EqualFairness, ComparisonSide
 from partialfair.verdicts.declared_readings import replaced
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.letters import Word
 from partialfair.verdicts.line import AS_ROBUST
-from partialfair.verdicts.sample import Place, Sample, name_of
+from partialfair.verdicts.sample import GridCell, MeasuredEffects, name_of
 
 Pairs = Mapping[int, tuple[Points, Points]]
 NONE = math.nan
@@ -29,7 +29,7 @@ DIRECTION = {"better": 1, "worse": -1}
 
 
 @dataclass(frozen=True)
-class Test:
+class PValues:
     """P-values of one reading of one comparison, NaN where nothing can be compared.
 
     Attributes:
@@ -46,7 +46,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClaimComparison:
     """One comparison of a claim with what its readings need.
 
     Attributes:
@@ -58,16 +58,16 @@ class Comparison:
     """
 
     claim: Claim
-    place: Place
-    side: Side | None
-    main: Sample
-    decide: Callable[[Sample, float], tuple[float, float]]
-    sample: Callable[[Claim, Place], Sample]
+    place: GridCell
+    side: ComparisonSide | None
+    main: MeasuredEffects
+    decide: Callable[[MeasuredEffects, float], tuple[float, float]]
+    sample: Callable[[Claim, GridCell], MeasuredEffects]
     single: Callable[[float, float], bool | None]
 
 
 @dataclass(frozen=True)
-class Said:
+class Judgement:
     """What one comparison says under all readings: columns of a line of the scorecard, by name."""
 
     word: Word
@@ -77,13 +77,13 @@ class Said:
 class Family:
     """The comparisons that are corrected together, under all readings."""
 
-    def __init__(self, evidence: Evidence[Any], members: Sequence[Comparison], verdicts: Sequence[str]) -> None:
+    def __init__(self, evidence: Evidence[Any], members: Sequence[ClaimComparison], verdicts: Sequence[str]) -> None:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
         self._pairs = [self._paired(one) for one in members]
         self.count = max((len(one.claim.readings.every()) for one in members if one.claim.readings), default=1)
 
-    def said(self) -> list[Said]:
+    def said(self) -> list[Judgement]:
         """What each comparison says."""
         every = self._tests(None)
         spelt = self._letters(every)
@@ -107,20 +107,20 @@ class Family:
                     columns["seeds_flip"] = f"{flips} of {len(alone)}"
             if said.word in (letters.HOLDS, letters.FAILS) and self._pairs[k] and spelt[k][0] in "HF":
                 columns["grade"] = "" if fresh[k] == spelt[k][0] else "*"
-            outcomes.append(Said(said, columns | self._lead(k)))
+            outcomes.append(Judgement(said, columns | self._lead(k)))
         return self._together(outcomes, spelt)
 
-    def _both(self, seeds: set[int]) -> tuple[list[list[Test]], list[list[str]]]:
+    def _both(self, seeds: set[int]) -> tuple[list[list[PValues]], list[list[str]]]:
         tests = self._tests(seeds)
         return tests, self._letters(tests)
 
-    def _paired(self, one: Comparison) -> Pairs:
+    def _paired(self, one: ClaimComparison) -> Pairs:
         """Models of both sides by seed; none of a claim without readings at equal fairness."""
         if one.claim.at_equal is None or one.side is None or one.main.reason:
             return {}
         return equal_fairness.paired_models(self.evidence, one.claim, one.place, one.side)
 
-    def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[Test]]:
+    def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[PValues]]:
         """P-values by comparison and reading; a comparison with fewer readings has its main one in their place."""
         spellings = []
         for k, one in enumerate(self.members):
@@ -132,59 +132,59 @@ class Family:
             spellings.append(spelling + [spelling[0]] * ((1 if main_only else self.count) - len(spelling)))
         return spellings
 
-    def _test(self, k: int, claim: Claim, seeds: set[int] | None, widened: bool) -> Test:
+    def _test(self, k: int, claim: Claim, seeds: set[int] | None, widened: bool) -> PValues:
         one = self.members[k]
         if one.main.reason:
-            return Test()
+            return PValues()
         if claim.at_equal is not None and one.side is not None and claim.experiments == one.claim.experiments:
             return self._at_equal(k, claim, claim.at_equal, seeds, widened)
         place = one.place
         if claim.experiments != one.claim.experiments and claim.experiments:
-            place = Place(claim.experiments[0], place.dataset)
+            place = GridCell(claim.experiments[0], place.dataset)
         sample = one.main if claim == one.claim else one.sample(claim, place)
         return self._of_sample(one, claim, sample)
 
-    def _at_equal(self, k: int, claim: Claim, equal: Equal, seeds: set[int] | None, widened: bool) -> Test:
+    def _at_equal(self, k: int, claim: Claim, equal: EqualFairness, seeds: set[int] | None, widened: bool) -> PValues:
         one = self.members[k]
         pairs = [pair for seed, pair in self._pairs[k].items() if seeds is None or seed in seeds]
         if not pairs:
-            return Test()
+            return PValues()
         _, levels, gains = equal_fairness.advantage(equal, pairs)
         if not len(levels):
-            return Test()
+            return PValues()
         factor = self._widening(one.place.dataset, claim, len(gains)) if widened else 1.0
         columns = [gains[:, j] for j in range(len(levels))] if equal.every else [np.nanmean(gains, axis=1)]
         effects = tuple(replace(e, error=factor * e.error) for e in map(mean_effect, columns))
         incomplete = one.main.incomplete or (seeds is not None and len(pairs) < COVERED * len(seeds))
         return self._of_effects(one, claim, effects, incomplete)
 
-    def _of_sample(self, one: Comparison, claim: Claim, sample: Sample) -> Test:
+    def _of_sample(self, one: ClaimComparison, claim: Claim, sample: MeasuredEffects) -> PValues:
         if sample.reason or not sample.average.n:
-            return Test()
+            return PValues()
         if claim.pairing == "single":
             margin = claim.margin_of(one.place.dataset)
             answer = one.single(sample.average.mean, margin)
             inside = 0.0 if answer is None and margin else 1.0
-            return Test(float(answer is not True), float(answer is not False), 1.0, 1.0, inside)
+            return PValues(float(answer is not True), float(answer is not False), 1.0, 1.0, inside)
         if not any(effect.tested for effect in sample.effects) or sample.scores is not None:
             p = one.decide(sample, claim.margin_of(one.place.dataset)) if sample.effects else (NONE, NONE)
-            return Test(1.0 if sample.incomplete else p[0], p[1])
+            return PValues(1.0 if sample.incomplete else p[0], p[1])
         return self._of_effects(one, claim, sample.effects, sample.incomplete)
 
-    def _of_effects(self, one: Comparison, claim: Claim, effects: tuple[Effect, ...], incomplete: bool) -> Test:
+    def _of_effects(self, one: ClaimComparison, claim: Claim, effects: tuple[Effect, ...], incomplete: bool) -> PValues:
         if not any(effect.tested for effect in effects):
-            return Test()
-        holds, fails = one.decide(Sample(effects), claim.margin_of(one.place.dataset))
+            return PValues()
+        holds, fails = one.decide(MeasuredEffects(effects), claim.margin_of(one.place.dataset))
         holds = 1.0 if incomplete else holds
         sign, practical = DIRECTION.get(claim.test), claim.practical
         if sign is None or practical is None or not all(effect.tested for effect in effects):
-            return Test(holds, fails)
+            return PValues(holds, fails)
         signed = [replace(effect, mean=sign * effect.mean) for effect in effects]
         m = practical.of(one.place.dataset)
         above = max(effect.p_above(m) for effect in signed)
         below = min(1.0, len(signed) * min(effect.p_below(-m) for effect in signed))
         alike = max(max(effect.p_above(-m), effect.p_below(m)) for effect in signed)
-        return Test(holds, fails, above, below, alike)
+        return PValues(holds, fails, above, below, alike)
 
     def _widening(self, dataset: str, claim: Claim, n: int) -> float:
         """Factor of the standard error for a fresh draw of people (Nadeau and Bengio 2003)."""
@@ -193,7 +193,7 @@ class Family:
         share = stated.get(dataset, split.test / split.train)
         return math.sqrt(1 + n * share)
 
-    def _corrected(self, tests: Sequence[Sequence[Test]], name: str, reading: int) -> list[float]:
+    def _corrected(self, tests: Sequence[Sequence[PValues]], name: str, reading: int) -> list[float]:
         raw = [getattr(test[reading], name) for test in tests]
         missing = self._size - sum(not math.isnan(p) for p in raw)
         return holm([*raw, *([1.0] * max(missing, 0))])[: len(raw)]
@@ -203,7 +203,7 @@ class Family:
         """Tests of the family under its main reading, dominated and empty comparisons left out."""
         return sum(not (one.main.reason or not one.main.average.n) for one in self.members)
 
-    def _letters(self, tests: Sequence[Sequence[Test]]) -> list[list[str]]:
+    def _letters(self, tests: Sequence[Sequence[PValues]]) -> list[list[str]]:
         spelt: list[list[str]] = [[] for _ in tests]
         for reading in range(len(tests[0]) if tests else 0):
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
@@ -212,7 +212,7 @@ class Family:
                 spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self.alpha))
         return spelt
 
-    def _words(self, tests: Sequence[Sequence[Test]], spelt: Sequence[Sequence[str]]) -> list[Word]:
+    def _words(self, tests: Sequence[Sequence[PValues]], spelt: Sequence[Sequence[str]]) -> list[Word]:
         alike = self._corrected(tests, "alike", 0)
         beyond = [
             [self._corrected(tests, name, reading) for name in ("above", "below")] for reading in range(len(tests[0]))
@@ -265,9 +265,9 @@ class Family:
             "share": f"{len(levels)} of {len(wanted)} levels",
         }  # fmt: skip
 
-    def _together(self, outcomes: list[Said], spelt: Sequence[Sequence[str]]) -> list[Said]:
+    def _together(self, outcomes: list[Judgement], spelt: Sequence[Sequence[str]]) -> list[Judgement]:
         """Add the word of each claim at each place, all its comparisons at once."""
-        places: dict[tuple[str, str, Place], list[int]] = {}
+        places: dict[tuple[str, str, GridCell], list[int]] = {}
         for k, one in enumerate(self.members):
             places.setdefault((one.claim.id, one.claim.method, one.place), []).append(k)
         for members in places.values():

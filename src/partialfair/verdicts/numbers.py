@@ -10,7 +10,7 @@ from pydantic import Field
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.intervals import format_interval
-from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.evidence import Evidence, ReproducedNumber
 from partialfair.verdicts.line import JUDGED, RELEASED, Line
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import is_estimated
@@ -92,7 +92,7 @@ def _half_width_per_deviation(n: int, level: float) -> float:
     return float(stdtrit(n - 1, (1 + level) / 2) / math.sqrt(n))
 
 
-def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None) -> Line:
+def line(row: Published, outcome: ReproducedNumber, evidence: Evidence[Any] | None = None) -> Line:
     """Return the line of the scorecard of one published number.
 
     Args:
@@ -119,7 +119,7 @@ def line(row: Published, outcome: Outcome, evidence: Evidence[Any] | None = None
     return _judged(measured, row, outcome, estimate, evidence)
 
 
-def _judged(measured: Line, row: Published, outcome: Outcome, estimate: Estimate, evidence: Any) -> Line:
+def _judged(measured: Line, row: Published, outcome: ReproducedNumber, estimate: Estimate, evidence: Any) -> Line:
     """A measured number with its verdict, its power and its note."""
     largest = evidence.tolerance(row.metric, row.dataset) if evidence is not None else None
     declared: Noise | None = evidence.option("noise") if evidence is not None else None

@@ -47,16 +47,16 @@ def _path(config: Config, setting: Setting, seed: int) -> tuple[Path | None, str
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunScores:
     """Rows that a run has scored, (n,) each, in the order and the precision of its file."""
 
     group: NDArray[np.integer[Any]]
     y: NDArray[np.floating[Any]]
     score: NDArray[np.floating[Any]]
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Rows":
+    def take(self, chosen: NDArray[np.bool_]) -> "RunScores":
         """Some of the rows."""
-        return Rows(self.group[chosen], self.y[chosen], self.score[chosen])
+        return RunScores(self.group[chosen], self.y[chosen], self.score[chosen])
 
 
 def _stored(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path, int] | None:
@@ -68,7 +68,7 @@ def _stored(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Pat
     return (path, path.stat().st_mtime_ns) if is_here(path) else None
 
 
-def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> Rows | None:
+def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> RunScores | None:
     """Rows of a split; ``None`` if the run has no scores."""
     stored = _stored(evidence, setting, seed)
     if stored is None:
@@ -80,7 +80,7 @@ def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -
 # A comparison of six methods in 141 runs asks for as many rows again and again; those of a run take 0.2 MB. The time of
 # the last change makes a rewritten file a new entry.
 @lru_cache(maxsize=2000)
-def _rows(path: Path, changed: int, split: str) -> Rows:
+def _rows(path: Path, changed: int, split: str) -> RunScores:
     splits, of, rows = _table(path, changed)
     wanted = [split]
     if split == "train":
@@ -90,13 +90,13 @@ def _rows(path: Path, changed: int, split: str) -> Rows:
 
 
 @lru_cache(maxsize=1000)
-def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], Rows]:
+def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], RunScores]:
     """Names of the splits, the number of that of every row, and all rows."""
     try:
         with parquet.ParquetFile(path) as file:
             table = file.read(columns=["split", "group", "y", "score"])
         splits = table.column("split").combine_chunks().dictionary_encode()
-        rows = Rows(*(table.column(name).to_numpy() for name in ("group", "y", "score")))
+        rows = RunScores(*(table.column(name).to_numpy() for name in ("group", "y", "score")))
     except (OSError, KeyError, ArrowException) as error:
         raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
     return splits.dictionary.to_pylist(), np.asarray(splits.indices), rows
@@ -130,7 +130,7 @@ def _value(
     return _KNOWN[key]
 
 
-def _measured(rows: Rows, groups: int, metric: str, interval: Any) -> float:
+def _measured(rows: RunScores, groups: int, metric: str, interval: Any) -> float:
     """A metric of rows; NaN if they do not determine it, as where one of the run's groups has none."""
     columns = (rows.score.astype(float), rows.y.astype(float), rows.group.astype(int))
     try:

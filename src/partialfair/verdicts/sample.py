@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from partialfair.metrics.statistics.effect import Effect, mean_effect
 from partialfair.metrics.statistics.frontier import COVERED
-from partialfair.verdicts.claim import LARGER, Claim, Side
+from partialfair.verdicts.claim import LARGER, Claim, ComparisonSide
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
 from partialfair.verdicts.results import Setting
 
 
-class Place(NamedTuple):
+class GridCell(NamedTuple):
     """Where a claim looks: an experiment's dataset, or a dataset of an exhibit's table."""
 
     experiment: str
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
+class MeasuredEffects:
     """One comparison.
 
     Attributes:
@@ -79,8 +79,13 @@ def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Va
 
 
 def lacking(
-    evidence: Evidence[Any], claim: Claim, place: Place, sides: Sequence[Side], found: Sample, n: int
-) -> Sample:
+    evidence: Evidence[Any],
+    claim: Claim,
+    place: GridCell,
+    sides: Sequence[ComparisonSide],
+    found: MeasuredEffects,
+    n: int,
+) -> MeasuredEffects:
     """A comparison, and in its note how many seeds lack a value; with fewer than ``COVERED`` of them it cannot hold.
 
     Args:
@@ -99,7 +104,7 @@ def lacking(
     return replace(found, note=note, incomplete=found.incomplete or n < COVERED * wanted)
 
 
-def label_of(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:
+def label_of(evidence: Evidence[Any], claim: Claim, place: GridCell, side: ComparisonSide) -> str:
     """The other side in words."""
     method = side.method or claim.method
     parts = [evidence.label(method) if claim.table is None else method]

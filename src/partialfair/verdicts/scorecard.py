@@ -10,13 +10,13 @@ from partialfair.grid.config import Config
 from partialfair.tables.files import write_csv
 from partialfair.verdicts import claim_tests, numbers, published, verdict
 from partialfair.verdicts.claim import Claim, load
-from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.evidence import Evidence, ReproducedNumber
 from partialfair.verdicts.line import COLUMNS, JUDGED, LACKS, check, counts
 from partialfair.verdicts.lookups import noting_missing
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import Results
 
-Reproduce = Callable[[Any, Published], Outcome]
+Reproduce = Callable[[Any, Published], ReproducedNumber]
 """What was reproduced of one published number."""
 
 
@@ -38,7 +38,7 @@ class Answers:
 def compare(evidence: Evidence, row: Published, reproduce: Reproduce | None) -> dict[str, Any]:
     """Return the scorecard line of one published number of an exhibit, which ``reproduce`` finds here."""
     if reproduce is None:
-        return numbers.line(row, Outcome(None, f"exhibit {evidence.name} draws no single numbers")).row()
+        return numbers.line(row, ReproducedNumber(None, f"exhibit {evidence.name} draws no single numbers")).row()
     outcome = reproduce(evidence, row)
     note = "; ".join(part for part in (outcome.note, evidence.note(row.dataset)) if part)
     return numbers.line(row, replace(outcome, note=note), evidence).row()
@@ -70,7 +70,7 @@ def build(
                     line = compare(found.evidence, row, found.reproduce)
                 lines.append(line | {LACKS: bool(missing)})
             elif config.whole:
-                lines.append(numbers.line(row, Outcome(None, "no exhibit of the grid covers it")).row())
+                lines.append(numbers.line(row, ReproducedNumber(None, "no exhibit of the grid covers it")).row())
         lines += of_claims(config, paper, root, evidence)
     for one in every:
         with noting_missing() as missing:

@@ -18,7 +18,7 @@ from partialfair.grid import paths
 from partialfair.grid.params import StrictModel
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.tables.dataset import Dataset
-from partialfair.verdicts.evidence import Evidence, Outcome
+from partialfair.verdicts.evidence import Evidence, ReproducedNumber
 from partialfair.verdicts.lookups import is_here
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.run_scores import rows_of
@@ -83,10 +83,10 @@ class ByConstruction(StrictModel):
 
 
 Source = InGrid | InTable | InRaw | InFiles | OfRuns | ByConstruction | Absent
-Found = tuple[float | None, str]
+_Value = tuple[float | None, str]
 
 
-class Places(StrictModel):
+class StatedSources(StrictModel):
     """Where the numbers that a paper states are found here."""
 
     sources: dict[str, Source] = Field(description="by name, or by algorithm.name or dataset.name, or by dataset")
@@ -99,20 +99,24 @@ class Places(StrictModel):
     remarks: dict[str, str] = Field({}, description="by the same names as the sources")
 
 
-def reproduce(evidence: Evidence[Any], row: Published, places: Places) -> Outcome:
+def reproduce(evidence: Evidence[Any], row: Published, places: StatedSources) -> ReproducedNumber:
     """Find one stated number here, and say whether it is the same."""
     source, note = _entry(places.sources, row), _entry(places.remarks, row) or ""
     if isinstance(source, ByConstruction):
-        return Outcome(None, source.by_construction, kind="setting", verdict="by construction")
+        return ReproducedNumber(None, source.by_construction, kind="setting", verdict="by construction")
     if source is None or isinstance(source, Absent):
-        return Outcome(None, source.absent if source is not None else "nothing here to compare it with", kind="setting")
+        return ReproducedNumber(
+            None, source.absent if source is not None else "nothing here to compare it with", kind="setting"
+        )
     value, where = READERS[type(source)](evidence, row, places, source)
     if value is None:
-        return Outcome(None, note, where, kind="setting")
+        return ReproducedNumber(None, note, where, kind="setting")
     if math.isnan(value):  # not among those tried
-        return Outcome(None, note, where, kind="setting", verdict="differs from the paper")
+        return ReproducedNumber(None, note, where, kind="setting", verdict="differs from the paper")
     verdict = "as stated" if abs(value - row.value) <= _half_unit(row.value) else "differs from the paper"
-    return Outcome(Estimate(value, math.nan, math.nan, math.nan, 1), note, where, kind="setting", verdict=verdict)
+    return ReproducedNumber(
+        Estimate(value, math.nan, math.nan, math.nan, 1), note, where, kind="setting", verdict=verdict
+    )
 
 
 def _entry(entries: Mapping[str, Any], row: Published) -> Any:
@@ -127,7 +131,7 @@ def _half_unit(value: float) -> float:
     return (0.5 * 10.0**-digits if digits else 0.0) + 1e-9 * abs(value)
 
 
-def _in_grid(evidence: Evidence[Any], row: Published, places: Places, source: InGrid) -> Found:
+def _in_grid(evidence: Evidence[Any], row: Published, places: StatedSources, source: InGrid) -> _Value:
     algorithm = source.algorithm or row.algorithm
     config = evidence.config
     named = source.experiment or places.places.get(row.options.get("where", ""))
@@ -170,7 +174,7 @@ def _part(value: Any, name: str) -> Any:
     return value[int(name)] if name.isdigit() else getattr(value, name)
 
 
-def _in_table(evidence: Evidence[Any], row: Published, places: Places, source: InTable) -> Found:
+def _in_table(evidence: Evidence[Any], row: Published, places: StatedSources, source: InTable) -> _Value:
     name, seed = places.tables.get(row.dataset, row.dataset), evidence.config.seeds(evidence.experiments[0])[0]
     if not _is_prepared(evidence, name):
         return None, f"{name} has not been prepared"
@@ -208,7 +212,7 @@ def _column(rows: Dataset, name: str | None) -> Any:
     return found.toarray() if hasattr(found, "toarray") else found
 
 
-def _in_raw(evidence: Evidence[Any], row: Published, places: Places, source: InRaw) -> Found:
+def _in_raw(evidence: Evidence[Any], row: Published, places: StatedSources, source: InRaw) -> _Value:
     spec = named_dataset(row.dataset, evidence.config.dataset_options(row.dataset)).spec
     path = spec.directory(evidence.root / "data" / "raw") / spec.files[0].name
     if not is_here(path):
@@ -216,7 +220,7 @@ def _in_raw(evidence: Evidence[Any], row: Published, places: Places, source: InR
     return float(pd.read_csv(path, usecols=[source.distinct])[source.distinct].nunique()), "counted in the raw file"
 
 
-def _in_files(evidence: Evidence[Any], row: Published, places: Places, source: InFiles) -> Found:
+def _in_files(evidence: Evidence[Any], row: Published, places: StatedSources, source: InFiles) -> _Value:
     name = places.tables.get(row.dataset, row.dataset)
     folder = named_dataset(name, evidence.config.dataset_options(name)).spec.directory(evidence.root / "data" / "raw")
     count = 0
@@ -233,7 +237,7 @@ def _is_left_out(evidence: Evidence[Any], experiment: str) -> bool:
     return experiment not in evidence.config.experiments and not evidence.config.whole
 
 
-def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: OfRuns) -> Found:
+def _of_runs(evidence: Evidence[Any], row: Published, places: StatedSources, source: OfRuns) -> _Value:
     if left_out := [name for name in source.experiments if _is_left_out(evidence, name)]:
         return None, f"{' and '.join(left_out)}, whose runs are counted, are not part of this page"
     experiments = {name: evidence.config.experiment(name) for name in source.experiments or evidence.experiments}
@@ -252,6 +256,6 @@ def _of_runs(evidence: Evidence[Any], row: Published, places: Places, source: Of
     return (kappas.pop(), "kappa of the runs") if len(kappas) == 1 else (None, "the runs have several tolerances")
 
 
-READERS: Mapping[type, Callable[[Evidence[Any], Published, Places, Any], Found]] = {
+READERS: Mapping[type, Callable[[Evidence[Any], Published, StatedSources, Any], _Value]] = {
     InGrid: _in_grid, InTable: _in_table, InRaw: _in_raw, InFiles: _in_files, OfRuns: _of_runs,
 }  # fmt: skip
