@@ -20,7 +20,7 @@ from partialfair.metrics.statistics.power import (
 )
 from partialfair.tables.intervals import format_interval
 from partialfair.verdicts import multiverse, samples
-from partialfair.verdicts.claim import Claim, KnownNull, ComparisonSide
+from partialfair.verdicts.claim import Claim, ComparisonSide, KnownNull
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import unreadable
 from partialfair.verdicts.line import OTHER_WAY, Kind, Line

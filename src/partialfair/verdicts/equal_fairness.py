@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.statistics.frontier import FAR, Points, common_range, covered
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import Claim, EqualFairness, ComparisonSide
+from partialfair.verdicts.claim import Claim, ComparisonSide, EqualFairness
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.sample import GridCell, MeasuredEffects, lacking, metric_values, name_of, sign_of, weakest
 

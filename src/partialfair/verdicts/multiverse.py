@@ -16,7 +16,7 @@ from partialfair.datasets.named import named_dataset
 from partialfair.metrics.statistics.effect import Effect, holm, mean_effect
 from partialfair.metrics.statistics.frontier import COVERED, Points
 from partialfair.verdicts import equal_fairness, letters
-from partialfair.verdicts.claim import Claim, EqualFairness, ComparisonSide
+from partialfair.verdicts.claim import Claim, ComparisonSide, EqualFairness
 from partialfair.verdicts.declared_readings import replaced
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.letters import Word

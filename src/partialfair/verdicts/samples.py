@@ -12,7 +12,7 @@ from partialfair import plugins
 from partialfair.metrics.statistics.effect import Effect, mean_effect, welch_effect
 from partialfair.verdicts import exhibit_tables as tables
 from partialfair.verdicts import frontiers
-from partialfair.verdicts.claim import Claim, FromTable, ComparisonSide
+from partialfair.verdicts.claim import Claim, ComparisonSide, FromTable
 from partialfair.verdicts.equal_fairness import at_equal
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.exhibit_tables import Values
