@@ -78,7 +78,7 @@ def test_an_effect_that_cannot_be_tested_makes_no_claim_hold_whatever_the_order(
     ],
 )  # fmt: skip
 def test_deterministic_runs_by_the_margin(test, difference, holds):
-    assert TESTS[test].single(difference, MARGIN) is holds
+    assert TESTS[test].by_margin(difference, MARGIN) is holds
 
 
 def test_a_trend_is_that_of_page_over_seeds():

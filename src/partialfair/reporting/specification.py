@@ -73,7 +73,7 @@ def lines(context: Context[Specification]) -> Iterator[Line]:
     spelt = "".join(str(own["letters"]).split())
     names = product(*claim.readings.names().values())
     times, unit = (claim.practical.times, claim.practical.unit) if claim.practical else (1.0, claim.metric)
-    for number, (reading, chosen, letter) in enumerate(zip(claim.readings.every(), names, spelt, strict=True)):
+    for number, (reading, chosen, letter) in enumerate(zip(claim.readings.combinations(), names, spelt, strict=True)):
         equal = replaced(claim, reading).at_equal
         _, levels, gains = equal_fairness.advantage(equal, pairs)
         line = {"claim": claim.id, "dataset": options.dataset, "against": label, "reading": number, "unit": unit}
@@ -98,7 +98,7 @@ def draw(context: Context[Specification], found: list[Line]) -> Any:
     size = (9.0, 2.9 + 0.26 * len(rows))
     figure, (above, below) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=[2.1, 0.26 * len(rows)])
     if claim.practical is not None:
-        margin = claim.practical.of(context.options.dataset) * claim.practical.times
+        margin = claim.practical.margin_on(context.options.dataset) * claim.practical.times
         above.axhspan(-margin, margin, color=palette.GRID, alpha=0.5, lw=0)
     above.axhline(0, color=palette.INK, lw=1)
     seen = set()

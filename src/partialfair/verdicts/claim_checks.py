@@ -36,8 +36,8 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
     """
     before = _decided(root / "reports" / "scorecard.csv")
     for paper in config.papers:
-        own = papers.experiments(paper, root)
-        for claim in load(paper, root) if own <= config.experiments.keys() else ():
+        own_experiments = papers.experiments(paper, root)
+        for claim in load(paper, root) if own_experiments <= config.experiments.keys() else ():
             where = f"{papers.file(paper, papers.CLAIMS)}: {claim.id}"
             _check_exhibit(config, claim, where)
             _check_metrics(claim, where)
@@ -51,24 +51,24 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
                 _check_columns(claim.table.exhibit, claim.table.columns, columns(claim.table.exhibit), where)
 
 
-def _check_known(what: str, names: Iterable[str], known: Collection[str], where: str) -> None:
+def _check_known(what: str, names: Iterable[str], valid: Collection[str], where: str) -> None:
     for name in names:
-        if name not in known:
-            raise ConfigError(f"{where}: unknown {what} {name!r}; {did_you_mean(name, known)}")
+        if name not in valid:
+            raise ConfigError(f"{where}: unknown {what} {name!r}; {did_you_mean(name, valid)}")
 
 
-def _check_columns(exhibit: str, names: Iterable[str], known: Sequence[str], where: str) -> None:
-    for name in names if known else ():
-        if name not in known:
-            raise ConfigError(f"{where}: {exhibit}.csv has no column {name!r}; {did_you_mean(name, known)}")
+def _check_columns(exhibit: str, names: Iterable[str], valid: Sequence[str], where: str) -> None:
+    for name in names if valid else ():
+        if name not in valid:
+            raise ConfigError(f"{where}: {exhibit}.csv has no column {name!r}; {did_you_mean(name, valid)}")
 
 
 def shown_as(config: Config) -> dict[str, set[str]]:
     """What the papers' numbers call the exhibits of a grid, with the kinds that show each."""
-    found: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     for name, entry in config.params.exhibits.items():
-        found.setdefault(str((entry.model_extra or {}).get("published") or name), set()).add(entry.kind)
-    return found
+        kinds.setdefault(str((entry.model_extra or {}).get("published") or name), set()).add(entry.kind)
+    return kinds
 
 
 def _check_exhibit(config: Config, claim: Claim, where: str) -> None:
@@ -80,8 +80,8 @@ def _check_exhibit(config: Config, claim: Claim, where: str) -> None:
 
 def _check_metrics(claim: Claim, where: str) -> None:
     """A metric is computed here, over repeats of a fit if need be, or is a column of the table of runs."""
-    held_equal = claim.at_equal.metric if claim.at_equal is not None else None
-    for name in filter(None, [claim.metric, held_equal]):
+    violation = claim.at_equal.metric if claim.at_equal is not None else None
+    for name in filter(None, [claim.metric, violation]):
         if name not in RUN_COLUMNS and not is_metric(name.removesuffix(REPEAT_MEAN).removesuffix(REPEAT_SD)):
             near = nearest(name, [*metric_names(), *RUN_COLUMNS])
             hint = f"did you mean {near!r}?" if near else "name a metric, or a column of runs.parquet"
@@ -120,13 +120,13 @@ def _check_readings(config: Config, claim: Claim, where: str) -> None:
     if claim.practical is not None and claim.test not in ("better", "worse"):
         raise ConfigError(f"{where}: test {claim.test} looks at no practical margin; leave it out")
     options = chain(*(claim.readings.options.values() if claim.readings is not None else ()))
-    others = [name for option in options for name in option.experiments]
-    _check_known("experiment of a reading", others, config.experiments, where)
+    names = [name for option in options for name in option.experiments]
+    _check_known("experiment of a reading", names, config.experiments, where)
 
 
 def _check_added(claim: Claim, before: set[int], where: str) -> None:
     """Readings that are declared beside a decided verdict say so."""
-    if claim.readings is not None and not claim.readings.added_after and before - {len(claim.readings.every())}:
+    if claim.readings is not None and not claim.readings.added_after and before - {len(claim.readings.combinations())}:
         raise ConfigError(
             f"{where}: readings were added or left out after its verdict was known; say so in added_after, in words"
         )
@@ -134,14 +134,14 @@ def _check_added(claim: Claim, before: set[int], where: str) -> None:
 
 def _decided(path: Path) -> dict[tuple[str, str], set[int]]:
     """How many letters the decided comparisons of each claim have in the scorecard that stands there."""
-    found: dict[tuple[str, str], set[int]] = {}
+    sizes: dict[tuple[str, str], set[int]] = {}
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 if row.get("claim") and row.get("verdict") in ("holds", "fails", "undecided"):
                     letters = len("".join((row.get("letters") or "").split()))
-                    found.setdefault((row["paper"], row["claim"]), set()).add(letters)
-    return found
+                    sizes.setdefault((row["paper"], row["claim"]), set()).add(letters)
+    return sizes
 
 
 def _check_sides(claim: Claim, where: str) -> None:
@@ -160,8 +160,8 @@ def _check_runs(config: Config, claim: Claim, where: str) -> None:
         if not any(dataset in config.experiments[name].runs for name in claim.experiments):
             experiments = ", ".join(claim.experiments)
             raise ConfigError(f"{where}: {experiments} has no run on {dataset}; name one of its datasets")
-    own = [ComparisonSide(method=claim.method)] if claim.method else []
-    for side in (*own, *(ComparisonSide(method=name) for name in chain(*claim.order)), *claim.sides()):
+    method_sides = [ComparisonSide(method=claim.method)] if claim.method else []
+    for side in (*method_sides, *(ComparisonSide(method=name) for name in chain(*claim.order)), *claim.sides()):
         for experiment in claim.experiments:
             _check_tolerances(config, claim, side, experiment, where)
 
@@ -169,27 +169,27 @@ def _check_runs(config: Config, claim: Claim, where: str) -> None:
 def _tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str) -> list[list[float]]:
     """Tolerances of a side on each dataset of an experiment that the claim looks at and that has runs of it."""
     name, method = side.experiment or experiment, side.method or claim.method
-    there, settings = config.experiments[name].runs, config.algorithm_settings(name, method)
-    more = [kappa for key in FURTHER for kappa in _listed(settings.get(key))]
-    datasets = [one for one in config.experiments[experiment].runs if one in (claim.datasets or there)]
-    found = (there[one].algorithms.get(method, []) for one in datasets if one in there)
-    return [[*kappas, *more] for kappas in found if kappas]
+    runs, settings = config.experiments[name].runs, config.algorithm_settings(name, method)
+    further = [kappa for key in FURTHER for kappa in _listed(settings.get(key))]
+    datasets = [dataset for dataset in config.experiments[experiment].runs if dataset in (claim.datasets or runs)]
+    lists = (runs[dataset].algorithms.get(method, []) for dataset in datasets if dataset in runs)
+    return [[*kappas, *further] for kappas in lists if kappas]
 
 
 def _check_tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str, where: str) -> None:
     name, method = side.experiment or experiment, side.method or claim.method
     if claim.datasets and not {*claim.datasets} & {*config.experiments[experiment].runs}:
         return
-    found = _tolerances(config, claim, side, experiment)
-    if not found:
-        runs = {one for run in config.experiments[name].runs.values() for one in run.algorithms}
+    tolerances = _tolerances(config, claim, side, experiment)
+    if not tolerances:
+        runs = {method_or_kappa for run in config.experiments[name].runs.values() for method_or_kappa in run.algorithms}
         on = f" on {', '.join(claim.datasets)}" if claim.datasets else ""
         raise ConfigError(f"{where}: {name} has no run of {method}{on}; it runs {', '.join(sorted(runs))}")
     kappa = side.kappa if side.kappa is not None else claim.kappa
-    shown = ", ".join(f"{one:g}" for one in sorted({*chain(*found)}, reverse=True))
-    if kappa is not None and not any(math.isinf(one) or math.isclose(one, kappa) for one in chain(*found)):
+    shown = ", ".join(f"{method_or_kappa:g}" for method_or_kappa in sorted({*chain(*tolerances)}, reverse=True))
+    if kappa is not None and not any(math.isinf(method_or_kappa) or math.isclose(method_or_kappa, kappa) for method_or_kappa in chain(*tolerances)):
         raise ConfigError(f"{where}: {name} has no run of {method} at kappa {kappa:g}; its tolerances are {shown}")
-    if kappa is None and _needs_kappa(claim) and any(len(kappas) > 1 for kappas in found):
+    if kappa is None and _needs_kappa(claim) and any(len(kappas) > 1 for kappas in tolerances):
         raise ConfigError(f"{where}: {name} runs {method} at several tolerances ({shown}); name one by kappa")
 
 
@@ -202,6 +202,6 @@ def _needs_kappa(claim: Claim) -> bool:
 def _listed(value: Any) -> list[float]:
     """The numbers of a list, of which YAML takes 1e-5 for text; a setting that is no list is about something else."""
     try:
-        return [float(one) for one in value] if isinstance(value, list) else []
+        return [float(entry) for entry in value] if isinstance(value, list) else []
     except (TypeError, ValueError):
         return []

@@ -103,7 +103,7 @@ class Line:
     note: str = ""
 
     def row(self) -> dict[str, Any]:
-        """The line by column; a number that there is none of is left out.
+        """Return the line by column; columns without a value are left out.
 
         Raises:
             ConfigError: the verdict is none of its kind.
@@ -124,18 +124,18 @@ def check(kind: str, verdict: str) -> None:
 
 
 LACKS = "lacks"
-"""Of a line on its way to the file, whether it was decided without something that should be here; no column."""
+"""Key of a line that is no column of the file: whether the line was decided although some file of a run is missing."""
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
 AS_ROBUST = {
     "holds": "holds", "dominated": "holds", "fails": "fails", "undecided": "cannot tell", "not run": "not compared",
 }  # fmt: skip
-"""What a comparison says whose claim has one reading."""
+"""The word of a comparison whose claim has one reading, by its verdict."""
 
 
 def robust(line: Mapping[str, Any]) -> str:
-    """What a comparison says under all readings of its claim."""
+    """Return the word of a comparison under all readings of its claim."""
     return str(line.get("robust") or AS_ROBUST.get(str(line["verdict"]), "not compared"))
 
 
@@ -150,19 +150,19 @@ class Lead:
 
 
 def lead(line: Mapping[str, Any]) -> Lead:
-    """The lead that a comparison measures; of a line without its own, the effect that its test is about."""
+    """Return the lead that a comparison measures; for a line without the column, the effect that its test is about."""
     names, unit = ("lead", "lead_low", "lead_high"), str(line.get("unit") or "")
     if line.get("lead") in (None, "") and str(line.get("test", "")).startswith(("better", "worse", "at least")):
         names, unit = ("reproduced", "ci_low", "ci_high"), str(line.get("metric", "")).replace("_", " ")
-    found = (line.get(name) for name in names)
-    mean, low, high = (math.nan if value in (None, "") else float(value) for value in found)
+    values = (line.get(name) for name in names)
+    mean, low, high = (math.nan if value in (None, "") else float(value) for value in values)
     return Lead(mean, low, high, unit)
 
 
 def decides(line: Mapping[str, Any]) -> bool:
-    """Whether a comparison says something of its claim or question: a wrong answer could have failed it, or it does.
+    """Whether a comparison is evidence: its test has power, or the paper's method does not pass it.
 
-    That a model which the sentence is not about passes takes nothing from a test that the paper's method does not pass.
+    A null model that passes the test takes nothing from a test that the paper's method does not pass.
     """
     return line["verdict"] in ("fails", "undecided") or line.get("power") != "no"
 

@@ -135,7 +135,7 @@ def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in own):
             central = [claim.id for claim in claims if claim.central]
-            parts, shown = {claim.id: claim.said_as for claim in claims}, dataset_titles(config, paper)
+            parts, shown = {claim.id: claim.sentence_id for claim in claims}, dataset_titles(config, paper)
             found.append(verdict.of_paper(paper, own, central, root, titles, shown, parts))
     return found
 
