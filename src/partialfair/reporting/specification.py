@@ -63,7 +63,7 @@ def lines(context: Context[Specification]) -> Iterator[Line]:
     if side is None or claim.readings is None:
         raise ConfigError(f"exhibits.{context.name}.against: {claim.id} is not compared with {options.against!r}")
     label = label_of(context, claim, place, side)
-    decided = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    decided = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     own = next(
         line
         for line in decided

@@ -39,7 +39,9 @@ def lines(context: Shown) -> list[Line]:
 
 def _line(context: Shown, setting: Setting) -> Line:
     seeds = context.config.seeds(setting.experiment)
-    runs = [asdict(one) for seed in seeds if (one := error_bound.of_run(context, setting, seed)) is not None]
+    runs = [
+        asdict(one) for seed in seeds if (one := error_bound.error_parts_of_run(context, setting, seed)) is not None
+    ]
     means: dict[str, Any] = {name: t_interval([run[name] for run in runs]).mean for name in (runs[0] if runs else ())}
     return setting._asdict() | {"n_seeds": len(runs)} | means
 

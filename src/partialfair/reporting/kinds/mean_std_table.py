@@ -60,11 +60,11 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     Raises:
         DataError: the setting says something else.
     """
-    given = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, given, "split", SPLITS)
+    given = setting_parts.key_values(row, KEYS)
+    split = setting_parts.word_value(row, given, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
+    return split, setting_parts.word_value(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:

@@ -40,8 +40,8 @@ def stated(row: Published) -> tuple[int | None, int | None, float | None]:
     Raises:
         DataError: the setting says something else, or a constrained model has not one of place and tolerance.
     """
-    given = setting_parts.parts(row, KEYS)
-    grid, place = (setting_parts.whole(row, given, key) for key in ("grid", "row"))
+    given = setting_parts.key_values(row, KEYS)
+    grid, place = (setting_parts.whole_number(row, given, key) for key in ("grid", "row"))
     kappa = setting_parts.kappa(row, given)
     if not row.unconstrained and (place is None) == (kappa is None):
         what = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
@@ -107,7 +107,7 @@ def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Repro
     metric = _metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
+    source, found = f"{label} of {setting.experiment}{at}", nulls.null_values(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
     return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=found)
 
@@ -210,7 +210,7 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
     if grid is None or (kappa is None and not row.unconstrained):
         missing = "grid" if grid is None else "kappa"
         raise setting_parts.refused(row, f"{missing} is missing; write kappa=0.1;grid=20, as `sides: grid` needs")
-    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.parts(row, KEYS)['kappa']}"
+    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.key_values(row, KEYS)['kappa']}"
 
 
 def table(context: Context[Pairs], found: list[Line]) -> Table:
