@@ -88,7 +88,7 @@ def _similar(sample: MeasuredEffects, margin: float) -> _PValues:
 
 
 def _trend(sample: MeasuredEffects, margin: float) -> _PValues:
-    """Return the p-values of a rise and of a fall: Page's test (1963) over seeds; of two settings, the paired t-test."""
+    """Return the p-values of a rise and of a fall: Page's test (1963); between two settings the paired t-test."""
     if sample.scores is None or not _is_trend(sample):
         return _better(sample, 0.0)
     return increasing_trend(sample.scores).p, increasing_trend(-sample.scores).p
@@ -106,7 +106,9 @@ TESTS: Mapping[str, ClaimTest] = {
     "steadier": ClaimTest("steadier: one-sided t of spreads", _better, _single_better, samples.compare_spreads),
     "ordered": ClaimTest("ordered: one-sided t of every pair", _better, _single_better, measure=samples.compare_order),
     "monotone": ClaimTest("monotone: Page's trend test", _trend, _single_better, measure=samples.measure_trend),
-    "bound": ClaimTest("bound: one-sided t against it", _better, lambda d, m: d >= 0, measure=samples.compare_with_limit),
+    "bound": ClaimTest(
+        "bound: one-sided t against it", _better, lambda d, m: d >= 0, measure=samples.compare_with_limit
+    ),
     "rate": ClaimTest(
         "rate: one-sided t of slopes, to the margin", _at_least, lambda d, m: d >= -m, measure=samples.measure_rate
     ),
@@ -163,7 +165,9 @@ def _under_readings(evidence: Evidence[Any], comparison: _Compared) -> multivers
         assert test.compare is not None and comparison.side is not None
         return test.compare(evidence, claim, cell, comparison.side)
 
-    return multiverse.ClaimComparison(comparison.claim, comparison.cell, comparison.side, comparison.sample, test.decide, sample, test.by_margin)
+    return multiverse.ClaimComparison(
+        comparison.claim, comparison.cell, comparison.side, comparison.sample, test.decide, sample, test.by_margin
+    )
 
 
 def family_of(claim: Claim) -> tuple[str, str]:
@@ -297,17 +301,24 @@ def _undecided(line: Line, claim: Claim, sample: MeasuredEffects, margin: float,
         largest = max(sample.effects, key=lambda effect: abs(effect.mean))
         seeds, detectable = seeds_inside(largest, margin, alpha), detectable_inside(largest, alpha)
         opposite = (
-            None if seeds else replace(largest, mean=abs(largest.mean) - margin).seeds_for(abs(largest.mean) - margin, alpha / 2)
+            None
+            if seeds
+            else replace(largest, mean=abs(largest.mean) - margin).seeds_for(abs(largest.mean) - margin, alpha / 2)
         )
     else:
         sign, shift = -1 if claim.test == "worse" else 1, margin if claim.test in ("at_least", "rate") else 0.0
         effects = [replace(effect, mean=sign * effect.mean + shift) for effect in sample.effects]
-        seeds, detectable = seeds_together(effects, sample.values, alpha), detectable_together(effects, sample.values, alpha)
+        seeds, detectable = (
+            seeds_together(effects, sample.values, alpha),
+            detectable_together(effects, sample.values, alpha),
+        )
         weakest_effect = weakest(effects)
         opposite = None if seeds else weakest_effect.seeds_for(-weakest_effect.mean, alpha / len(effects))
     measured = replace(line, detectable=None if math.isnan(detectable) else detectable)
     if sample.incomplete:
-        return replace(measured, note=f"{measured.note}; seeds alone cannot make it hold: some of its values are missing")
+        return replace(
+            measured, note=f"{measured.note}; seeds alone cannot make it hold: some of its values are missing"
+        )
     if seeds is None and opposite is not None:
         return replace(measured, seeds_needed=opposite, note=f"{measured.note}; {OTHER_WAY}")
     return replace(measured, seeds_needed=seeds)

@@ -13,7 +13,15 @@ from partialfair.metrics.statistics.frontier import FAR, Points, common_range, c
 from partialfair.verdicts import frontiers
 from partialfair.verdicts.claim import Claim, ComparisonSide, EqualFairness
 from partialfair.verdicts.evidence import Evidence
-from partialfair.verdicts.sample import GridCell, MeasuredEffects, note_missing_seeds, metric_values, name_of, sign_of, weakest
+from partialfair.verdicts.sample import (
+    GridCell,
+    MeasuredEffects,
+    metric_values,
+    name_of,
+    note_missing_seeds,
+    sign_of,
+    weakest,
+)
 
 NARROW = 0.01
 """Levels of fairness that all lie within this width say nothing of a range, and a line with such levels says so."""
@@ -66,14 +74,19 @@ def _models(
     """Return the models of the claim's method and of the other side, by seed."""
     violation = _violation(evidence, claim, cell)
     method_points, side_points = (
-        _points(evidence, claim, cell, compared_side, violation) for compared_side in (ComparisonSide(method=claim.method), side)
+        _points(evidence, claim, cell, compared_side, violation)
+        for compared_side in (ComparisonSide(method=claim.method), side)
     )
     return method_points, side_points
 
 
-def pairs_of(method_points: Mapping[int, Points], side_points: Mapping[int, Points]) -> dict[int, tuple[Points, Points]]:
+def pairs_of(
+    method_points: Mapping[int, Points], side_points: Mapping[int, Points]
+) -> dict[int, tuple[Points, Points]]:
     """Return the models of both sides at the seeds that both have."""
-    return {seed: (method_points[seed], side_points[seed]) for seed in sorted(method_points.keys() & side_points.keys())}
+    return {
+        seed: (method_points[seed], side_points[seed]) for seed in sorted(method_points.keys() & side_points.keys())
+    }
 
 
 def paired_models(
@@ -120,7 +133,9 @@ def _without_levels(
     apart, chance = low > high, 2.0 ** -len(pairs)
     empty = note_missing_seeds(evidence, claim, cell, [side], empty, len(pairs))
     if apart and (empty.incomplete or chance > (1 - evidence.results.level) / 2):
-        reason = f"no level of fairness at which both were trained, and too few seeds to tell which is ahead: {len(pairs)}"
+        reason = (
+            f"no level of fairness at which both were trained, and too few seeds to tell which is ahead: {len(pairs)}"
+        )
         return replace(empty, reason=f"{reason}; {empty.note}", note="")
     if apart and all(_beaten(side_points, method_points) for method_points, side_points in pairs):
         start = _points(evidence, claim, cell, ComparisonSide(method=claim.start), _violation(evidence, claim, cell))

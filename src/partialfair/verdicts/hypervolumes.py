@@ -20,11 +20,11 @@ class Hypervolumes:
 
     Attributes:
         reference: (fairness, accuracy) of the reference point.
-        found: values by algorithm and seed; an algorithm without models has none.
+        by_algorithm: values by algorithm and seed; an algorithm without models has none.
     """
 
     reference: tuple[float, float]
-    found: dict[str, dict[int, float]]
+    by_algorithm: dict[str, dict[int, float]]
 
 
 def panel(
@@ -40,13 +40,14 @@ def panel(
     points = {
         name: frontiers.frontier_points(evidence, TrainedMethod(experiment, name), dataset, metric) for name in names
     }
-    accuracies = [right.min() for found in points.values() for _, right in found.values()]
+    accuracies = [accuracy.min() for points_by_seed in points.values() for _, accuracy in points_by_seed.values()]
     if not start or not accuracies:
         return None
     named = (evidence.option("reference_accuracy") or {}).get(dataset, min(accuracies))
     reference = float(np.mean([fairness for fairness, _ in start.values()])), float(named)
     volumes = {
-        name: {seed: hypervolume(*own, reference) for seed, own in found.items()} for name, found in points.items()
+        name: {seed: hypervolume(*curve, reference) for seed, curve in points_by_seed.items()}
+        for name, points_by_seed in points.items()
     }
     return Hypervolumes(reference, volumes)
 
@@ -56,8 +57,8 @@ def rank_test_of(evidence: Evidence, experiments: Sequence[str], control: str, n
     rows = {}
     for experiment in experiments:
         for dataset in evidence.config.experiment(experiment).runs:
-            found = panel(evidence, experiment, dataset, names)
-            volumes = found.found if found is not None else {}
+            hypervolumes = panel(evidence, experiment, dataset, names)
+            volumes = hypervolumes.by_algorithm if hypervolumes is not None else {}
             rows[experiment, dataset] = [_mean(volumes.get(name, {})) for name in names]
     return rank_test(pd.DataFrame.from_dict(rows, orient="index", columns=list(names)), control)
 

@@ -84,13 +84,13 @@ def word(letters: Sequence[str], choices: Mapping[str, int], alike: bool = False
         support = sum(code.upper() == main for code in comparable) / len(comparable)
         if opposite not in comparable and support >= SUPPORT - 1e-9:
             return Word(HOLDS if main == "H" else FAILS)
-        return Word(DEPENDS, on(letters, choices))
+        return Word(DEPENDS, moving_choices(letters, choices))
     if sum(code in "HF" for code in comparable) / len(comparable) >= OPEN - 1e-9:
-        return Word(DEPENDS, on(letters, choices))
+        return Word(DEPENDS, moving_choices(letters, choices))
     return Word(CANNOT_TELL, leans={"h": "ahead", "f": "behind"}.get(main, ""))
 
 
-def on(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[str, ...]:
+def moving_choices(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[str, ...]:
     """Return the choices that move the letters most: those with at least two thirds of the largest effect.
 
     The effect of a choice is the largest difference between its options of the mean code over the other choices.
@@ -101,7 +101,13 @@ def on(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[str, ...]:
         means = [
             fmean(codes)
             for option in range(count)
-            if (codes := [CODES[x] for x, reading in zip(letters, readings, strict=True) if reading[axis] == option and x != "x"])
+            if (
+                codes := [
+                    CODES[x]
+                    for x, reading in zip(letters, readings, strict=True)
+                    if reading[axis] == option and x != "x"
+                ]
+            )
         ]
         effects[choice] = max(means) - min(means) if means else 0.0
     largest = max(effects.values(), default=0.0)
@@ -129,7 +135,10 @@ def together(letters: Sequence[Sequence[str]], choices: Mapping[str, int], words
     is_empty = [set(spelt) == {"x"} for spelt in letters]
     joint = []
     for reading in range(max((len(spelt) for spelt in letters), default=0)):
-        spelt = ["H" if spelling[reading] == "x" and sole_word == HOLDS else spelling[reading] for spelling, sole_word in zip(letters, words, strict=True)]
+        spelt = [
+            "H" if spelling[reading] == "x" and sole_word == HOLDS else spelling[reading]
+            for spelling, sole_word in zip(letters, words, strict=True)
+        ]
         lacking = [x == "x" and not out for x, out in zip(spelt, is_empty, strict=True)]
         if "F" in spelt:
             joint.append("F")
@@ -152,8 +161,10 @@ def by_option(letters: Sequence[str], names: Mapping[str, Sequence[str]]) -> str
     lines = []
     for axis, (choice, options) in enumerate(names.items()):
         at_main = [
-            x for x, reading in zip(letters, readings, strict=True) if not any(reading[:axis]) and not any(reading[axis + 1 :])
-        ]  # fmt: skip
+            x
+            for x, reading in zip(letters, readings, strict=True)
+            if not any(reading[:axis]) and not any(reading[axis + 1 :])
+        ]
         lines.append(f"{choice}: " + "; ".join(f"{name} {SAID[x]}" for name, x in zip(options, at_main, strict=True)))
     return " | ".join(lines)
 

@@ -81,7 +81,10 @@ class Family:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
         self._pairs = [self._paired(comparison) for comparison in members]
-        self.count = max((len(comparison.claim.readings.combinations()) for comparison in members if comparison.claim.readings), default=1)
+        self.count = max(
+            (len(comparison.claim.readings.combinations()) for comparison in members if comparison.claim.readings),
+            default=1,
+        )
 
     def judged(self) -> list[Judgement]:
         """Return the word of each comparison with its columns of the scorecard."""
@@ -89,8 +92,12 @@ class Family:
         spelt = self._letters(tests)
         words = self._words(tests, spelt)
         seeds = sorted({seed for pairs in self._pairs for seed in pairs})
-        has_readings = any(pairs and comparison.claim.readings for comparison, pairs in zip(self.members, self._pairs, strict=True))
-        without = [self._words(*self._spelt({*seeds} - {seed})) for seed in seeds] if has_readings and len(seeds) > 2 else []
+        has_readings = any(
+            pairs and comparison.claim.readings for comparison, pairs in zip(self.members, self._pairs, strict=True)
+        )
+        without = (
+            [self._words(*self._spelt({*seeds} - {seed})) for seed in seeds] if has_readings and len(seeds) > 2 else []
+        )
         fresh = [spelling[0] for spelling in self._letters(self._tests(None, widened=True, main_only=True))]
         judgements = []
         for k, comparison in enumerate(self.members):
@@ -143,7 +150,11 @@ class Family:
         comparison = self.members[k]
         if comparison.main.reason:
             return PValues()
-        if claim.at_equal is not None and comparison.side is not None and claim.experiments == comparison.claim.experiments:
+        if (
+            claim.at_equal is not None
+            and comparison.side is not None
+            and claim.experiments == comparison.claim.experiments
+        ):
             return self._at_equal(k, claim, claim.at_equal, seeds, widened)
         cell = comparison.cell
         if claim.experiments != comparison.claim.experiments and claim.experiments:
@@ -174,11 +185,17 @@ class Family:
             inside = 0.0 if answer is None and margin else 1.0
             return PValues(float(answer is not True), float(answer is not False), 1.0, 1.0, inside)
         if not any(effect.tested for effect in sample.effects) or sample.scores is not None:
-            p = comparison.decide(sample, claim.margin_of(comparison.cell.dataset)) if sample.effects else (_UNTESTED, _UNTESTED)
+            p = (
+                comparison.decide(sample, claim.margin_of(comparison.cell.dataset))
+                if sample.effects
+                else (_UNTESTED, _UNTESTED)
+            )
             return PValues(1.0 if sample.incomplete else p[0], p[1])
         return self._of_effects(comparison, claim, sample.effects, sample.incomplete)
 
-    def _of_effects(self, comparison: ClaimComparison, claim: Claim, effects: tuple[Effect, ...], incomplete: bool) -> PValues:
+    def _of_effects(
+        self, comparison: ClaimComparison, claim: Claim, effects: tuple[Effect, ...], incomplete: bool
+    ) -> PValues:
         if not any(effect.tested for effect in effects):
             return PValues()
         holds, fails = comparison.decide(MeasuredEffects(effects), claim.margin_of(comparison.cell.dataset))
@@ -255,7 +272,9 @@ class Family:
         comparison = self.members[k]
         practical = comparison.claim.practical
         times, unit = (
-            (practical.times, practical.unit) if practical is not None else (1.0, name_of(comparison.claim).replace("_", " "))
+            (practical.times, practical.unit)
+            if practical is not None
+            else (1.0, name_of(comparison.claim).replace("_", " "))
         )
         more = {"matters": practical.margin_on(comparison.cell.dataset) * times} if practical is not None else {}
         if not self._pairs[k] or comparison.claim.at_equal is None:

@@ -107,10 +107,10 @@ def note_missing_seeds(
 def label_of(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide) -> str:
     """Return the name of the other side, as a line of the scorecard prints it."""
     method = side.method or claim.method
-    words = [evidence.label(method) if claim.table is None else method]
-    words += [f"in {side.experiment}"] if side.experiment not in (None, cell.experiment) else []
-    words += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
-    return " ".join(words)
+    phrases = [evidence.label(method) if claim.table is None else method]
+    phrases += [f"in {side.experiment}"] if side.experiment not in (None, cell.experiment) else []
+    phrases += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
+    return " ".join(phrases)
 
 
 def name_of(claim: Claim) -> str:

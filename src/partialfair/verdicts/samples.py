@@ -21,9 +21,9 @@ from partialfair.verdicts.sample import (
     GridCell,
     MeasuredEffects,
     label_of,
-    note_missing_seeds,
     metric_values,
     name_of,
+    note_missing_seeds,
     sign_of,
     weakest,
 )
@@ -66,7 +66,11 @@ def setting_of(results: Results, claim: Claim, cell: GridCell, side: ComparisonS
     experiment, method = side.experiment or cell.experiment, side.method or claim.method
     kappa = side.kappa if side.kappa is not None else claim.kappa
     settings = frontiers.settings_of(results, frontiers.TrainedMethod(experiment, method), cell.dataset)
-    matching = [setting for setting in settings if kappa is None or math.isinf(setting.kappa) or math.isclose(setting.kappa, kappa)]
+    matching = [
+        setting
+        for setting in settings
+        if kappa is None or math.isinf(setting.kappa) or math.isclose(setting.kappa, kappa)
+    ]
     if len(matching) == 1:
         return matching[0], ""
     where = f"{method} on {cell.dataset} in {experiment}" + (f" at kappa {kappa:g}" if kappa is not None else "")
@@ -152,7 +156,9 @@ def _effect(claim: Claim, method_values: Values, side_values: Values) -> Effect:
     sign = sign_of(claim)
     if claim.pairing == "none":
         return welch_effect([sign * v for v in method_values.values()], [sign * v for v in side_values.values()])
-    return mean_effect([sign * (method_values[seed] - side_values[seed]) for seed in sorted(method_values.keys() & side_values.keys())])
+    return mean_effect(
+        [sign * (method_values[seed] - side_values[seed]) for seed in sorted(method_values.keys() & side_values.keys())]
+    )
 
 
 def compare_spreads(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide) -> MeasuredEffects:
@@ -162,7 +168,9 @@ def compare_spreads(evidence: Evidence[Any], claim: Claim, cell: GridCell, side:
     otherwise that of the standard deviations of each seed's numbers.
     """
     label = label_of(evidence, claim, cell, side)
-    spreads = [_spread(evidence, claim, cell, compared_side) for compared_side in (ComparisonSide(method=claim.method), side)]
+    spreads = [
+        _spread(evidence, claim, cell, compared_side) for compared_side in (ComparisonSide(method=claim.method), side)
+    ]
     if not all(spreads):
         return MeasuredEffects(against=label, metric=name_of(claim), reason="not all the runs have a value")
     method_spread, side_spread = spreads
@@ -183,7 +191,11 @@ def _spread(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: Compari
         return {seed: abs(value - median) for seed, value in numbers.items()}
     columns = _along(evidence, claim, cell, side)
     seeds = set.intersection(*(set(column) for column in columns)) if columns else set()
-    return {seed: float(np.std([column[seed] for column in columns], ddof=1)) for seed in seeds} if len(columns) > 1 else {}
+    return (
+        {seed: float(np.std([column[seed] for column in columns], ddof=1)) for seed in seeds}
+        if len(columns) > 1
+        else {}
+    )
 
 
 def _along(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide) -> list[Values]:
@@ -209,9 +221,16 @@ def measure_trend(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> Meas
     scores = np.array([[column[seed] for column in columns] for seed in seeds]) * (1 if claim.trend == "rises" else -1)
     effect = mean_effect(scores[:, -1] - scores[:, 0])
     note = "means " + ", ".join(f"{np.mean(list(column.values())):.4g}" for column in columns)
-    experiment_sides = [ComparisonSide(experiment=name) for name in claim.experiments] if claim.over == "experiments" else []
+    experiment_sides = (
+        [ComparisonSide(experiment=name) for name in claim.experiments] if claim.over == "experiments" else []
+    )
     return note_missing_seeds(
-        evidence, claim, cell, experiment_sides, MeasuredEffects((effect,), effect, "", name, note, scores=scores), len(seeds)
+        evidence,
+        claim,
+        cell,
+        experiment_sides,
+        MeasuredEffects((effect,), effect, "", name, note, scores=scores),
+        len(seeds),
     )
 
 
@@ -270,7 +289,7 @@ def measure_rate(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> Measu
     if source is None or source.x is None or claim.limit is None:
         return MeasuredEffects(reason="a rate needs a table with x")
     for rows in tables.runs(evidence.root, source, cell.dataset, claim.method).values():
-        curve = tables.part(rows[rows[source.x] > 0], source, math.inf)
+        curve = tables.counted_rows(rows[rows[source.x] > 0], source, math.inf)
         curve = curve[curve[source.value] > 0]
         if len(curve) > 2:
             slopes.append(float(np.polyfit(np.log(curve[source.x]), np.log(curve[source.value]), 1)[0]))
@@ -291,7 +310,11 @@ def compare_order(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> Meas
     pairs = [(a, b) for better, worse in pairwise(claim.order) for a in better for b in worse]
     effects = [_effect(claim, numbers[a], numbers[b]) for a, b in pairs]
     closest = min(range(len(pairs)), key=lambda k: effects[k].mean)
-    means = ", ".join(f"{evidence.label(name)} {np.mean(list(by_seed.values())):.4g}" for name, by_seed in numbers.items())
+    means = ", ".join(
+        f"{evidence.label(name)} {np.mean(list(by_seed.values())):.4g}" for name, by_seed in numbers.items()
+    )
     note = f"means {means}; the closest call is {' and '.join(map(evidence.label, pairs[closest]))}"
     sample = MeasuredEffects(tuple(effects), effects[closest], label, name_of(claim), note)
-    return note_missing_seeds(evidence, claim, cell, [], sample, min(len(numbers[a].keys() & numbers[b].keys()) for a, b in pairs))
+    return note_missing_seeds(
+        evidence, claim, cell, [], sample, min(len(numbers[a].keys() & numbers[b].keys()) for a, b in pairs)
+    )

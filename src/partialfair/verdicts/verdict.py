@@ -53,7 +53,7 @@ def state(lines: Lines) -> str:
     return "depends" if "depends" in outcomes else "cannot tell"
 
 
-def of_claim(lines: Lines) -> str:
+def claim_state(lines: Lines) -> str:
     """Return the state of the comparisons of a claim that count (see :func:`decides`); ``no power`` if none counts."""
     deciding = [*filter(decides, lines)]
     return state(deciding) if deciding else NO_POWER
@@ -88,25 +88,25 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     return [
         {
             "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
-            "exhibit": members[0]["exhibit"], "comparisons": tally(members), "verdict": of_claim(members),
+            "exhibit": members[0]["exhibit"], "comparisons": tally(members), "verdict": claim_state(members),
         }
         for name, members in grouped.items()
     ]  # fmt: skip
 
 
-def sentences(lines: Lines, parts: Mapping[str, str]) -> Counter[str]:
+def sentences(lines: Lines, sentence_ids: Mapping[str, str]) -> Counter[str]:
     """Count the sentences of a paper by their state, each once however many claims test a part of it.
 
     Args:
         lines: of the paper.
-        parts: by claim, the id of the sentence that it is a part of; a claim without an entry is its own sentence.
+        sentence_ids: by claim, the id of the sentence that it is a part of; a claim without an entry is its own sentence.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         if line["kind"] == "claim":
             name = str(line.get("claim") or _subject(line))
-            grouped.setdefault(parts.get(name) or name, []).append(line)
-    return Counter(of_claim(members) for members in grouped.values())
+            grouped.setdefault(sentence_ids.get(name) or name, []).append(line)
+    return Counter(claim_state(members) for members in grouped.values())
 
 
 def tally(lines: Lines) -> dict[str, int]:
@@ -138,14 +138,14 @@ def _count_verdicts(lines: Lines, verdicts: Iterable[str]) -> dict[str, int]:
     return {word: by_verdict[word] for word in verdicts}
 
 
-def of_paper(
+def summarise_paper(
     name: str,
     lines: Lines,
     central: Iterable[str],
     root: Path = Path(),
     titles: Mapping[str, str] | None = None,
     datasets: Mapping[str, str] | None = None,
-    parts: Mapping[str, str] | None = None,
+    sentence_ids: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return everything that the first screen of a paper's page says.
 
@@ -156,13 +156,13 @@ def of_paper(
         root: the project's root.
         titles: of experiments, where lines name them.
         datasets: titles of datasets that are not their names.
-        parts: by claim, the sentence that it is a part of.
+        sentence_ids: by claim, the sentence that it is a part of.
     """
     about, listed = paper(name, root), claims(lines)
     central_lines = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
     rests_on = [*filter(decides, central_lines)]
     powerless = [line for line in central_lines if not decides(line)]
-    verdict, counted = answer(rests_on), sentences(lines, parts or {})
+    verdict, counted = answer(rests_on), sentences(lines, sentence_ids or {})
     summary = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,
         "central_claim": about.central_claim, "verdict": verdict, "label": LABELS.get(verdict, verdict),
@@ -285,7 +285,7 @@ def are_near(count: int) -> str:
     return f"{count} {'is' if count == 1 else 'are'} near"
 
 
-def of_sentences(claimed: Mapping[str, int]) -> str:
+def sentence_of_claims(claimed: Mapping[str, int]) -> str:
     """Return a sentence that counts the sentences of a paper by state."""
     verbs = {
         "holds": ("holds", "hold"), "partly": ("holds in part", "hold in part"),
@@ -301,7 +301,7 @@ def of_sentences(claimed: Mapping[str, int]) -> str:
     return f"of {claimed['total']} sentences {', '.join(clauses)}{further}"
 
 
-def of_numbers(counted: Mapping[str, int]) -> str:
+def sentence_of_numbers(counted: Mapping[str, int]) -> str:
     """Return a sentence that counts the numbers of a paper by verdict; empty if no number counts."""
     if not counted["counted"]:
         return ""
@@ -315,6 +315,8 @@ def of_numbers(counted: Mapping[str, int]) -> str:
 
 def sentence(summary: Mapping[str, Any]) -> str:
     """Return the verdict in one sentence that counts every class."""
-    reason, *more = filter(None, [summary["because"], of_sentences(summary["claims"]), of_numbers(summary["numbers"])])
+    reason, *more = filter(
+        None, [summary["because"], sentence_of_claims(summary["claims"]), sentence_of_numbers(summary["numbers"])]
+    )
     counted = "".join(f". {clause[:1].upper()}{clause[1:]}" for clause in more)
     return f"{ANSWERS[summary['verdict']]}: {reason}{counted}."
