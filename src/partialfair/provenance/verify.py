@@ -8,7 +8,7 @@ from partialfair.grid.config import load_config
 from partialfair.provenance.chain import Chain, Fault
 from partialfair.provenance.data import check_data
 from partialfair.provenance.lock import check_lock
-from partialfair.provenance.recorded import Recorded
+from partialfair.provenance.recorded import RecordedFiles
 from partialfair.provenance.reports import Reports, check_foreign
 from partialfair.provenance.runs import check_runs, retrain
 from partialfair.tables.files import sha256
@@ -48,7 +48,7 @@ def verify(
     config = load_config(path)
     if experiment is not None:
         config = config.restricted(experiment)
-    recorded = Recorded.read()
+    recorded = RecordedFiles.read()
     chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
@@ -60,6 +60,6 @@ def verify(
     if again:
         retrain(chain, config, checked.good, again)
     if damage:
-        chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
+        chain.breaks = [broken for broken in chain.breaks if broken.fault is Fault.DAMAGED]
     chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
     return chain

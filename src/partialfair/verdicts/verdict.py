@@ -99,7 +99,7 @@ def sentences(lines: Lines, sentence_ids: Mapping[str, str]) -> Counter[str]:
 
     Args:
         lines: of the paper.
-        sentence_ids: by claim, the id of the sentence that it is a part of; a claim without an entry is its own sentence.
+        sentence_ids: by claim, the sentence that it is a part of; a claim without an entry is its own sentence.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
@@ -255,7 +255,7 @@ def _passing(lines: Lines) -> str:
 
 
 def _where(lines: Lines, central: Lines, titles: Mapping[str, str], datasets: Mapping[str, str]) -> str:
-    """Return the datasets of some lines; with the rivals where a dataset has further lines among the central ones."""
+    """Return the datasets of some lines; with the rivals where a dataset has further central lines."""
     cells = {cell: [line for line in lines if _cell(line) == cell] for cell in dict.fromkeys(map(_cell, lines))}
     total = Counter(map(_cell, central))
     is_complete = all(len(cell_lines) == total[cell] for cell, cell_lines in cells.items())
