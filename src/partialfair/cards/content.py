@@ -25,7 +25,7 @@ _SCALES = {"rank_gap": "sp", "rank_gap_full": "sp"}
 """Metrics that are one number on the whole range, by the stem of their names."""
 _FEW_ROWS = 30
 """Rows of a group inside the interval below which the card warns."""
-LIMITS = (
+_LIMITS = (
     "A satisfied constraint is a statement about the scores of the training rows within the interval. It does not say "
     "that scores outside the interval agree, that other rows satisfy it to the same tolerance, that subgroups agree, "
     "that similar persons are treated alike, or that the label is free of bias.",
@@ -325,14 +325,13 @@ def _lines(metrics: Mapping[str, Any], whole_range: bool) -> list[list[str]]:
     lines: dict[str, list[str]] = {}
     for name in names:
         stem = _SCALES.get(name, name.removesuffix("_full").removesuffix("_gap"))
-        line_name = stem if stem in names and _alike(metrics, stem, name) else name
+        line_name = (
+            stem
+            if stem in names and all(values.get(stem) == values.get(name) for values in metrics["splits"].values())
+            else name
+        )
         lines.setdefault(line_name, []).append(name)
     return list(lines.values())
-
-
-def _alike(metrics: Mapping[str, Any], metric: str, other_metric: str) -> bool:
-    """Tell whether two metrics have the same values on all splits."""
-    return all(values.get(metric) == values.get(other_metric) for values in metrics["splits"].values())
 
 
 def _title(name: str) -> str:
@@ -345,7 +344,7 @@ def _title(name: str) -> str:
 def _limits(
     fit: Mapping[str, Any], metrics: Mapping[str, Any], groups: Sequence[str], counts: Mapping[str, Any]
 ) -> Iterator[str]:
-    yield from LIMITS
+    yield from _LIMITS
     unions = Interval.of(_interval(fit, metrics)).for_groups(len(groups)) if groups else ()
     for code, name in enumerate(groups if "test" in counts else ()):
         inside = int(np.diff(bounds(unions[code], int(counts["test"][0][code]))).sum())

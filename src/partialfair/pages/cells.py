@@ -18,7 +18,7 @@ _VERDICT_KINDS = {
     "mixed": "near", "depends": "near",
 }  # fmt: skip
 _MARKED = re.compile(r'<td class="(?:good|near|bad)\b')
-TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def environment() -> Any:
     """Return the template environment, which escapes every insertion that is not marked as HTML."""
     import jinja2
 
-    loader = jinja2.FileSystemLoader(TEMPLATES)
+    loader = jinja2.FileSystemLoader(_TEMPLATES)
     templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     templates.globals["figure_colours"] = palette.variables
     return templates

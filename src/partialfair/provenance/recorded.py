@@ -10,7 +10,7 @@ from partialfair.grid.checkout import git
 from partialfair.tables.files import read_json
 
 LOCK = Path("dvc.lock")
-CACHE = Path(".dvc/cache/files/md5")
+_CACHE = Path(".dvc/cache/files/md5")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RecordedFiles:
             stages = (yaml.safe_load(LOCK.read_text(encoding="utf-8")) or {}).get("stages", {})
             for out in (out for stage in stages.values() for out in stage.get("outs", ())):
                 name, digest = out["path"], str(out.get("md5", ""))
-                listed = CACHE / digest[:2] / digest[2:]
+                listed = _CACHE / digest[:2] / digest[2:]
                 if not digest.endswith(".dir"):
                     md5[name] = digest
                 elif listed.is_file():

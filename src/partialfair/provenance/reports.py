@@ -21,7 +21,7 @@ from partialfair.tables.files import sha256
 
 _SCORECARD = ""
 _ROOTS = (paths.RUNS, paths.REPORTS)
-DRAWN = ("csv", "html", "pdf", "png", "svg")
+_DRAWN = ("csv", "html", "pdf", "png", "svg")
 _MEASURED_TABLES = (
     "audit_coverage.csv",
     "classifier_tables.csv",
@@ -274,7 +274,7 @@ def check_foreign(chain: Chain, config: Config, recorded: RecordedFiles) -> None
     jobs = config.jobs()
     names = {f"{folder}/{name}" for folder in (str(job.path) for job in jobs) for name in (*TRAINED, *EVALUATED)}
     names |= set(paths.collected(config.experiments)) | {str(paths.REPORTS / name) for name in MEASURED}
-    names |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in DRAWN}
+    names |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in _DRAWN}
     grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}
     report_names = {"", config.name, *config.experiments, *grids}
     counts = [f"metrics.{paper}.json" for paper in papers.folders()]
@@ -311,7 +311,7 @@ def _folder(path: Path) -> Path:
 
 def _files_of(exhibit: str) -> list[Path]:
     """Return the paths of the files that an exhibit may have, its table first."""
-    return [paths.REPORTS / exhibit / f"{exhibit}.{suffix}" for suffix in DRAWN]
+    return [paths.REPORTS / exhibit / f"{exhibit}.{suffix}" for suffix in _DRAWN]
 
 
 def _files(root: Path) -> Iterator[str]:

@@ -25,7 +25,7 @@ from partialfair.tables.files import is_sealed, read_json, sha256
 
 TRAINED = (paths.MODEL, paths.FIT, paths.HISTORY)
 EVALUATED = (paths.SCORES, paths.METRICS, card.NAME)
-ELSEWHERE = 0.02
+_ELSEWHERE = 0.02
 """Largest difference of a test metric between a run and the same run trained on another processor: what single
 precision and a choice between candidates that are nearly equal can amount to."""
 
@@ -198,7 +198,7 @@ def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int) -> No
     """Train a random sample of runs, another one each time, again in a scratch folder and compare the models.
 
     On the same kind of machine with the same packages the bytes have to be the same. Elsewhere the metrics on test rows
-    may differ by ``ELSEWHERE``.
+    may differ by ``_ELSEWHERE``.
 
     Args:
         chain: receives the links and the breaks.
@@ -252,10 +252,10 @@ def _retrain_one(chain: Chain, config: Config, job: Job) -> None:
         metrics = evaluate(folder / paths.MODEL, folder / paths.FIT, job.table, job.split, folder, settings)
         metric, distance = _farthest(metrics, read_json(job.path / paths.METRICS))
         tie = f"trained again with {'; '.join(differences)}: test metrics differ by at most {distance:.2g} ({metric})"
-        if distance <= ELSEWHERE:
+        if distance <= _ELSEWHERE:
             chain.link("retrained", path, tie, digest)
         else:
-            chain.broken(path, Fault.DAMAGED, f"{tie}, more than {ELSEWHERE:g}", remedy)
+            chain.broken(path, Fault.DAMAGED, f"{tie}, more than {_ELSEWHERE:g}", remedy)
 
 
 def _agree(recorded: str | None, loaded: str) -> bool:

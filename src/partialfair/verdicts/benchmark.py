@@ -85,7 +85,7 @@ class BenchmarkedMethod:
         return {kind: float(max(values)) if len(values) else math.nan for kind, values in kinds.items()}
 
 
-def violation_metric(evidence: Evidence[Any], experiment: str) -> str:
+def _violation_metric(evidence: Evidence[Any], experiment: str) -> str:
     """Return the name of the metric that an experiment's tolerance bounds."""
     entry = evidence.config.experiment(experiment)
     return str(plugins.load("constraints", entry.constraint).VIOLATION[entry.kappa_scale])
@@ -111,7 +111,7 @@ def _method(
         return BenchmarkedMethod({}, runs, why_not="not run")
     if (runs["status"] == "not_applicable").all():
         return BenchmarkedMethod({}, runs, why_not=str(runs["reason"].iloc[0]))
-    metric = violation_metric(evidence, experiment)
+    metric = _violation_metric(evidence, experiment)
     picked = {}
     for seed in sorted(set(runs["seed"])):
         setting = choose(evidence, settings, metric, tolerance, seed)

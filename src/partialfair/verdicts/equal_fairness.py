@@ -23,7 +23,7 @@ from partialfair.verdicts.sample import (
     weakest,
 )
 
-NARROW = 0.01
+_NARROW = 0.01
 """Levels of fairness that all lie within this width say nothing of a range, and a line with such levels says so."""
 
 
@@ -36,7 +36,7 @@ def at_equal(
     violation = _violation(evidence, claim, cell)
     name = f"{name_of(claim)} at equal 1 - {violation}"
     method_points, side_points = _models(evidence, claim, cell, side)
-    pairs = pairs_of(method_points, side_points)
+    pairs = _pairs_of(method_points, side_points)
     seeds = list(pairs)
     if not seeds:
         sides = [
@@ -80,7 +80,7 @@ def _models(
     return method_points, side_points
 
 
-def pairs_of(
+def _pairs_of(
     method_points: Mapping[int, Points], side_points: Mapping[int, Points]
 ) -> dict[int, tuple[Points, Points]]:
     """Return the models of both sides at the seeds that both have."""
@@ -93,7 +93,7 @@ def paired_models(
     evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide
 ) -> dict[int, tuple[Points, Points]]:
     """Return the models of both sides as points (fairness, number) by seed, at the seeds that both have."""
-    return pairs_of(*_models(evidence, claim, cell, side))
+    return _pairs_of(*_models(evidence, claim, cell, side))
 
 
 def advantage(
@@ -110,7 +110,7 @@ def _levels_words(levels: NDArray[np.float64], n_asked: int) -> str:
     """Return in words which levels of fairness were compared, of how many that were asked for."""
     span = f" from {levels[0]:.3f} to {levels[-1]:.3f}" if len(levels) > 1 else f", {levels[0]:.3f}"
     left_out = f", of {n_asked}; around the others models lie more than {FAR:g} apart" if len(levels) < n_asked else ""
-    narrow = ", which is one place rather than a range" if len(levels) > 1 and levels[-1] - levels[0] < NARROW else ""
+    narrow = ", which is one place rather than a range" if len(levels) > 1 and levels[-1] - levels[0] < _NARROW else ""
     return f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}{narrow}{left_out}"
 
 

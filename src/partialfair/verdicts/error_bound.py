@@ -24,9 +24,9 @@ from partialfair.verdicts import run_scores
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.results import Setting
 
-Vector = NDArray[np.float64]
-DELTA = 0.05
-"""The bound holds with probability 1 - DELTA."""
+_Vector = NDArray[np.float64]
+_DELTA = 0.05
+"""Probability that the bound does not hold."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,13 @@ class ErrorParts:
 
 
 def error_parts(
-    train: Sequence[Vector], test: Sequence[Vector], aux: Vector, ranks: Vector, interval: Any, slack: float, vc: int
+    train: Sequence[_Vector],
+    test: Sequence[_Vector],
+    aux: _Vector,
+    ranks: _Vector,
+    interval: Any,
+    slack: float,
+    vc: int,
 ) -> ErrorParts:
     """Measure and bound the parts for one model.
 
@@ -87,7 +93,7 @@ def error_parts(
     )
 
 
-def _at_thresholds(groups: Sequence[Vector], aux: Vector) -> tuple[Vector, Vector, Vector]:
+def _at_thresholds(groups: Sequence[_Vector], aux: _Vector) -> tuple[_Vector, _Vector, _Vector]:
     """Return smoothed shares, shares, and bounds of their difference, each (G, P)."""
     # For group g and threshold t_p: mean sigma(s - t_p), mean 1{s > t_p}, and the bound of Appendix F, step 3.
     surrogate = ClippedLinear()
@@ -99,7 +105,7 @@ def _at_thresholds(groups: Sequence[Vector], aux: Vector) -> tuple[Vector, Vecto
     return shares[0], shares[1], shares[2]
 
 
-def surrogate_bound(excess: Vector) -> float:
+def surrogate_bound(excess: _Vector) -> float:
     """Return the least ``gamma + share of rows with sigma(|x|) <= 1 - gamma`` over all gamma (Appendix F, step 3)."""
     errors = np.sort(1.0 - value(ClippedLinear(), np.abs(excess)))[::-1]
     # A gamma just above the (m + 1)-th largest error leaves m rows; above 0 there are those with any error at all.
@@ -107,7 +113,7 @@ def surrogate_bound(excess: Vector) -> float:
     return float(min(candidates.min(), 1.0))
 
 
-def deviation_bound(n: int, vc: int, ranks: int, groups: int, delta: float = DELTA) -> float:
+def deviation_bound(n: int, vc: int, ranks: int, groups: int, delta: float = _DELTA) -> float:
     """Return E(n), the uniform deviation of the share of n rows above a threshold from its expectation.
 
     Args:
@@ -120,7 +126,7 @@ def deviation_bound(n: int, vc: int, ranks: int, groups: int, delta: float = DEL
     return math.sqrt(8 * vc * (math.log(n) + 1) / n) + math.sqrt(2 * math.log(4 * ranks * groups / delta) / n)
 
 
-def distance(scores: Vector, other_scores: Vector) -> float:
+def distance(scores: _Vector, other_scores: _Vector) -> float:
     """Return the largest difference of the shares of two samples above a threshold.
 
     That is the two-sample Kolmogorov-Smirnov distance ``max_t |F_1(t) - F_2(t)|``.
@@ -132,13 +138,13 @@ def distance(scores: Vector, other_scores: Vector) -> float:
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def slack_at(groups: Sequence[Vector], rank: float) -> float:
+def slack_at(groups: Sequence[_Vector], rank: float) -> float:
     """Return the least s for which some threshold has a share of ``rank`` to ``rank + s`` of every group above it."""
     low, high = _shares(groups)
     return float(high[np.searchsorted(low, rank - 1e-12)] - rank)
 
 
-def needed_slack(groups: Sequence[Vector], alpha: float, beta: float) -> float:
+def needed_slack(groups: Sequence[_Vector], alpha: float, beta: float) -> float:
     """Return the largest :func:`slack_at` over all ranks of [alpha, beta)."""
     low, high = _shares(groups)
     before = np.maximum(np.append(0.0, low[:-1]), alpha)  # the next threshold serves all ranks above the last one's
@@ -146,7 +152,7 @@ def needed_slack(groups: Sequence[Vector], alpha: float, beta: float) -> float:
     return max(float((high - before)[serves].max()), slack_at(groups, alpha))
 
 
-def _shares(groups: Sequence[Vector]) -> tuple[Vector, Vector]:
+def _shares(groups: Sequence[_Vector]) -> tuple[_Vector, _Vector]:
     """Return the least and the largest share of a group above each threshold, as it falls from score to score."""
     falling = np.unique(np.concatenate(groups))[::-1]
     shares = np.array([1 - np.searchsorted(np.sort(scores), falling, side="left") / len(scores) for scores in groups])

@@ -16,13 +16,13 @@ HOLDS, FAILS, ALIKE, DEPENDS, CANNOT_TELL, NOT_COMPARED = (
 ROBUST = (HOLDS, ALIKE, DEPENDS, CANNOT_TELL, FAILS, NOT_COMPARED)
 """Words of a comparison, those for the claim first."""
 SEEDS = "single seeds"
-SUPPORT = 2 / 3
+_SUPPORT = 2 / 3
 """Share of the readings that have to support a decision of the main one."""
-OPEN = 1 / 3
+_OPEN = 1 / 3
 """Share of decided readings from which on an open main reading says that it depends, not that nothing can be told."""
-FLIPS = 1 / 3
+_FLIPS = 1 / 3
 """Share of the runs without one seed that change the word, from which on it depends on single seeds."""
-CODES = {"H": 1.0, "h": 0.5, "-": 0.0, "f": -0.5, "F": -1.0}
+_CODES = {"H": 1.0, "h": 0.5, "-": 0.0, "f": -0.5, "F": -1.0}
 SAID = {"H": "holds", "h": "leans ahead", "-": "open", "f": "leans behind", "F": "fails", "x": "no common level"}
 
 
@@ -82,15 +82,15 @@ def word(letters: Sequence[str], choices: Mapping[str, int], alike: bool = False
     if main in "HF":
         opposite = {"H": "F", "F": "H"}[main]
         support = sum(code.upper() == main for code in comparable) / len(comparable)
-        if opposite not in comparable and support >= SUPPORT - 1e-9:
+        if opposite not in comparable and support >= _SUPPORT - 1e-9:
             return Word(HOLDS if main == "H" else FAILS)
-        return Word(DEPENDS, moving_choices(letters, choices))
-    if sum(code in "HF" for code in comparable) / len(comparable) >= OPEN - 1e-9:
-        return Word(DEPENDS, moving_choices(letters, choices))
+        return Word(DEPENDS, _moving_choices(letters, choices))
+    if sum(code in "HF" for code in comparable) / len(comparable) >= _OPEN - 1e-9:
+        return Word(DEPENDS, _moving_choices(letters, choices))
     return Word(CANNOT_TELL, leans={"h": "ahead", "f": "behind"}.get(main, ""))
 
 
-def moving_choices(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[str, ...]:
+def _moving_choices(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[str, ...]:
     """Return the choices that move the letters most: those with at least two thirds of the largest effect.
 
     The effect of a choice is the largest difference between its options of the mean code over the other choices.
@@ -103,7 +103,7 @@ def moving_choices(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[
             for option in range(count)
             if (
                 codes := [
-                    CODES[x]
+                    _CODES[x]
                     for x, reading in zip(letters, readings, strict=True)
                     if reading[axis] == option and x != "x"
                 ]
@@ -117,7 +117,7 @@ def moving_choices(letters: Sequence[str], choices: Mapping[str, int]) -> tuple[
 def with_seeds(on_all_seeds: Word, without_seed: Sequence[Word]) -> tuple[Word, int]:
     """Return the word in the light of the words without one seed each, and how many of those differ from it."""
     flips = sum(alternative.word != on_all_seeds.word for alternative in without_seed)
-    if without_seed and flips / len(without_seed) >= FLIPS - 1e-9:
+    if without_seed and flips / len(without_seed) >= _FLIPS - 1e-9:
         return Word(DEPENDS, (*on_all_seeds.depends_on, SEEDS)), flips
     return on_all_seeds, flips
 

@@ -1,7 +1,6 @@
 """The verdict on one published number: agrees, near or differs, and whether a null model would have got it too."""
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,8 +14,8 @@ from partialfair.verdicts.line import JUDGED, RELEASED, Line
 from partialfair.verdicts.published import Published
 from partialfair.verdicts.results import is_estimated
 
-ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit
-TIMES = ("train_time_s", "cpu_seconds", "wall_seconds")
+_ROUNDING = 1e-9  # .8499 - .8399 must not exceed .01 by the last bit
+_TIMES = ("train_time_s", "cpu_seconds", "wall_seconds")
 """Metrics that are measured times: they depend on the machine, and are reported without a verdict."""
 
 
@@ -61,9 +60,9 @@ def word(value: float, expected: float, noise: float, tolerance: float | None) -
         tolerance: largest difference that is near.
     """
     difference = abs(value - expected)
-    if difference <= (0.0 if math.isnan(noise) else noise) + ROUNDING:
+    if difference <= (0.0 if math.isnan(noise) else noise) + _ROUNDING:
         return "agrees"
-    return "near" if tolerance is not None and difference <= tolerance + ROUNDING else "differs"
+    return "near" if tolerance is not None and difference <= tolerance + _ROUNDING else "differs"
 
 
 def noise_of(row: Published, estimate: Estimate, level: float = 0.95) -> float:
@@ -116,7 +115,7 @@ def line(row: Published, outcome: ReproducedNumber, evidence: Evidence[Any] | No
     measured = replace(base, reproduced=estimate.mean, ci_low=estimate.low, ci_high=estimate.high, n=estimate.n)
     if outcome.repeats:
         return replace(measured, verdict="repeated", note="; ".join(filter(None, [outcome.source, outcome.repeats])))
-    if row.metric in TIMES:
+    if row.metric in _TIMES:
         return replace(measured, verdict="measured", note="; ".join(filter(None, [outcome.source, outcome.note])))
     return _judged(measured, row, outcome, estimate, evidence)
 
@@ -139,7 +138,7 @@ def _judged(measured: Line, row: Published, outcome: ReproducedNumber, estimate:
     def judged(value: float) -> str:
         """Return the word of a value: near only inside the band, which need not hold the published number."""
         by_distance, (low, high) = word(value, row.value, *limits(value)), outcome.band or (-math.inf, math.inf)
-        return "differs" if by_distance == "near" and not low - ROUNDING <= value <= high + ROUNDING else by_distance
+        return "differs" if by_distance == "near" and not low - _ROUNDING <= value <= high + _ROUNDING else by_distance
 
     noise, tolerance = limits(estimate.mean)
     verdict = judged(estimate.mean)
@@ -150,12 +149,13 @@ def _judged(measured: Line, row: Published, outcome: ReproducedNumber, estimate:
     if null_verdicts and not why:
         power = "no" if _as_good(verdict, null_verdicts.values()) else "yes"
     later = evidence.tolerance_later(row.metric, row.dataset) if evidence is not None and verdict == "near" else ""
+    nulls = [f"{name} {value:.4f} {null_verdicts[name]}" for name, value in outcome.nulls.items()]
     notes = [outcome.source, f"difference {estimate.mean - row.value:+.4f}", outcome.note]
     notes += [f"by construction: {why}" if why else "", f"noise: {declared.source}" if declared and half else ""]
     notes += [f"tolerance set after a first look at results: {later}" if later else ""]
     return replace(
         measured, noise=noise, tolerance=tolerance, verdict="by construction" if why else verdict,
-        power="" if why else power, nulls="; ".join(_null_words(outcome.nulls, null_verdicts)),
+        power="" if why else power, nulls="; ".join(nulls),
         note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
@@ -168,8 +168,3 @@ def _on_side(value: float, expected: float, range_: tuple[float, float]) -> floa
 def _as_good(verdict: str, nulls: Any) -> bool:
     """Whether a null model gets a verdict at least as good as ours; never for a number that differs."""
     return verdict != "differs" and any(JUDGED.index(null) <= JUDGED.index(verdict) for null in nulls)
-
-
-def _null_words(values: Mapping[str, float], verdicts: Mapping[str, str]) -> Iterator[str]:
-    for name, value in values.items():
-        yield f"{name} {value:.4f} {verdicts[name]}"

@@ -17,7 +17,7 @@ from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.verdicts.lookups import is_here
 
-TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
+_TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
 
 
 class Setting(NamedTuple):
@@ -89,7 +89,7 @@ class Results:
     def load(cls, reports: Path, experiments: Iterable[str], level: float = 0.95) -> "Results":
         """Read the tables that exist; an experiment without tables has no rows."""
         frames = {}
-        for name, columns in TABLES.items():
+        for name, columns in _TABLES.items():
             paths = [reports / experiment / f"{name}.parquet" for experiment in experiments]
             tables = [_table(path, path.stat().st_mtime_ns) for path in paths if is_here(path)]
             frames[name] = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))

@@ -55,13 +55,13 @@ def values(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: Comparis
         where = f" on {cell.dataset}" if cell.dataset else ""
         which = "".join(f", {name} {value}" for name, value in claim.table.where.items())
         return numbers, f"{claim.table.exhibit} has no rows of {side.method or claim.method}{where}{which}"
-    setting, reason = setting_of(evidence.results, claim, cell, side)
+    setting, reason = _setting_of(evidence.results, claim, cell, side)
     if setting is None:
         return {}, reason
     return metric_values(evidence, claim, setting), evidence.results.reason(setting)
 
 
-def setting_of(results: Results, claim: Claim, cell: GridCell, side: ComparisonSide) -> tuple[Setting | None, str]:
+def _setting_of(results: Results, claim: Claim, cell: GridCell, side: ComparisonSide) -> tuple[Setting | None, str]:
     """Return the setting of a side, at its tolerance or the only one; ``None`` and the reason if it is not unique."""
     experiment, method = side.experiment or cell.experiment, side.method or claim.method
     kappa = side.kappa if side.kappa is not None else claim.kappa

@@ -15,7 +15,7 @@ _KEY = (
     "against", "published",
 )  # fmt: skip
 """Columns that tell one line from another; so does the metric, but for claims, whose metric a test may rename."""
-DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
+_DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
 """Columns that follow from a line's own test, also where null models or other lines of its family lack their runs."""
 _NUMBERS = frozenset(column.name for column in fields(Line) if "None" in str(column.type))
 """Columns that hold a number or nothing."""
@@ -55,9 +55,9 @@ def decided_in_both(
 def difference(line: Mapping[str, Any], again: Mapping[str, Any]) -> str:
     """Return in words the first column in which a line differs from the same line ``again``; empty if none does.
 
-    All columns are compared, or those of :data:`DECIDED` where a file that the line needs is missing.
+    All columns are compared, or those of :data:`_DECIDED` where a file that the line needs is missing.
     """
-    for name in DECIDED if again.get(LACKS) else COLUMNS:
+    for name in _DECIDED if again.get(LACKS) else COLUMNS:
         if line.get(name, "") != again.get(name, ""):
             where = ", ".join(str(line[key]) for key in ("exhibit", "dataset", "algorithm", "metric") if line[key])
             return f"{name} of {where} is {line.get(name)!r}, the results give {again.get(name)!r}"

@@ -11,7 +11,7 @@ from partialfair.grid.papers import paper
 from partialfair.verdicts.letters import ROBUST
 from partialfair.verdicts.line import JUDGED, NUMBERS, counts, decides, lead, robust
 
-ANSWERS = {
+_ANSWERS = {
     "holds": "The central claim holds here",
     "partly": "The central claim holds here in part, and fails nowhere",
     "mixed": "The central claim holds here in some comparisons, and fails in others",
@@ -22,7 +22,7 @@ ANSWERS = {
 """Verdicts on a paper, as sentences begin."""
 LABELS = {"partly": "holds in part", "mixed": "some hold, some fail", "depends": "depends on the reading"}
 """Verdicts on a paper in four words at most, where they are not their own."""
-STATES = ("holds", "partly", "mixed", "alike", "depends", "cannot tell", "fails")
+_STATES = ("holds", "partly", "mixed", "alike", "depends", "cannot tell", "fails")
 """What a sentence can come to whose comparisons count."""
 COUNTED = {
     "holds": ("holds", "hold"), "alike": ("is alike", "are alike"), "depends": ("depends", "depend"),
@@ -30,7 +30,7 @@ COUNTED = {
     "not compared": ("was not compared", "were not compared"),
 }  # fmt: skip
 """Words of comparisons as they stand behind one, and behind several."""
-LEAST = 0.25
+_LEAST = 0.25
 """Share of a paper's central comparisons that has to hold for "in part", where none fails."""
 NO_POWER = "no power"
 Lines = Sequence[Mapping[str, Any]]
@@ -59,8 +59,8 @@ def claim_state(lines: Lines) -> str:
     return state(deciding) if deciding else NO_POWER
 
 
-def answer(lines: Lines) -> str:
-    """Return the verdict of a paper's central comparisons, as a key of ``ANSWERS``.
+def _answer(lines: Lines) -> str:
+    """Return the verdict of a paper's central comparisons, as a key of ``_ANSWERS``.
 
     ``holds`` if every one holds. ``mixed`` if some hold and some fail; ``does not hold`` if some fail and none holds.
     ``partly`` if none fails and a quarter or more hold; ``depends`` if none fails and a third or more depend on how the
@@ -71,7 +71,7 @@ def answer(lines: Lines) -> str:
         return "mixed" if by_word["holds"] else "does not hold"
     if lines and by_word["holds"] == len(lines):
         return "holds"
-    if by_word["holds"] and by_word["holds"] >= LEAST * len(lines):
+    if by_word["holds"] and by_word["holds"] >= _LEAST * len(lines):
         return "partly"
     return "depends" if by_word["depends"] and 3 * by_word["depends"] >= len(lines) else "cannot tell"
 
@@ -162,12 +162,12 @@ def summarise_paper(
     central_lines = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
     rests_on = [*filter(decides, central_lines)]
     powerless = [line for line in central_lines if not decides(line)]
-    verdict, counted = answer(rests_on), sentences(lines, sentence_ids or {})
+    verdict, counted = _answer(rests_on), sentences(lines, sentence_ids or {})
     summary = {
         "paper": name, "title": about.title, "link": about.link, "year": about.year,
         "central_claim": about.central_claim, "verdict": verdict, "label": LABELS.get(verdict, verdict),
-        "claims": {"total": sum(counted[word] for word in STATES)}
-                  | {word: counted[word] for word in (*STATES, "not run", NO_POWER)},
+        "claims": {"total": sum(counted[word] for word in _STATES)}
+                  | {word: counted[word] for word in (*_STATES, "not run", NO_POWER)},
         "comparisons": tally([line for line in lines if line["kind"] == "claim"]),
         "central_comparisons": tally(rests_on) | {"true of another model": len(powerless)},
         "effects": effects(rests_on),
@@ -280,11 +280,6 @@ def _cell(line: Mapping[str, Any]) -> tuple[str, str]:
     return str(line["dataset"]), str(line.get("setting", ""))
 
 
-def are_near(count: int) -> str:
-    """Return how many numbers are near, with the verb."""
-    return f"{count} {'is' if count == 1 else 'are'} near"
-
-
 def sentence_of_claims(claimed: Mapping[str, int]) -> str:
     """Return a sentence that counts the sentences of a paper by state."""
     verbs = {
@@ -305,7 +300,7 @@ def sentence_of_numbers(counted: Mapping[str, int]) -> str:
     """Return a sentence that counts the numbers of a paper by verdict; empty if no number counts."""
     if not counted["counted"]:
         return ""
-    near = are_near(counted["near"])
+    near = f"{counted['near']} {'is' if counted['near'] == 1 else 'are'} near"
     agree, differ = (
         ("agrees" if counted["agrees"] == 1 else "agree"),
         ("differs" if counted["differs"] == 1 else "differ"),
@@ -319,4 +314,4 @@ def sentence(summary: Mapping[str, Any]) -> str:
         None, [summary["because"], sentence_of_claims(summary["claims"]), sentence_of_numbers(summary["numbers"])]
     )
     counted = "".join(f". {clause[:1].upper()}{clause[1:]}" for clause in more)
-    return f"{ANSWERS[summary['verdict']]}: {reason}{counted}."
+    return f"{_ANSWERS[summary['verdict']]}: {reason}{counted}."
