@@ -14,7 +14,7 @@ from partialfair.pages.palette import TONES
 from partialfair.reporting.exhibit import Context, Line, Options
 from partialfair.verdicts import equal_fairness, scorecard
 from partialfair.verdicts.claim import Claim, load
-from partialfair.verdicts.declared_readings import replaced
+from partialfair.verdicts.declared_readings import claim_under_reading
 from partialfair.verdicts.letters import SAID
 from partialfair.verdicts.sample import GridCell, label_of
 
@@ -74,7 +74,7 @@ def lines(context: Context[Specification]) -> Iterator[Line]:
     names = product(*claim.readings.names().values())
     times, unit = (claim.practical.times, claim.practical.unit) if claim.practical else (1.0, claim.metric)
     for number, (reading, chosen, letter) in enumerate(zip(claim.readings.combinations(), names, spelt, strict=True)):
-        equal = replaced(claim, reading).at_equal
+        equal = claim_under_reading(claim, reading).at_equal
         _, levels, gains = equal_fairness.advantage(equal, pairs)
         line = {"claim": claim.id, "dataset": options.dataset, "against": label, "reading": number, "unit": unit}
         line |= {"options": "; ".join(chosen), "letter": letter}
