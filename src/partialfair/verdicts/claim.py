@@ -15,7 +15,7 @@ from partialfair.grid.checks import validated
 from partialfair.grid.params import StrictModel
 from partialfair.grid.reading import parse_strictly
 from partialfair.metrics import get
-from partialfair.verdicts.declared_readings import Practical, Readings, refused
+from partialfair.verdicts.declared_readings import Practical, Readings, fault_of_readings
 
 TestName = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
 _Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -175,8 +175,8 @@ class Claim(StrictModel):
             raise ValueError("a question is ours and cannot be central to the paper")
         if self.central and self.concession:
             raise ValueError("a concession is no claim, and cannot be central to the paper")
-        if wrong := refused(self):
-            raise ValueError(wrong)
+        if fault := fault_of_readings(self):
+            raise ValueError(fault)
         return self
 
     def _needed(self) -> list[tuple[str, str, Any]]:

@@ -151,7 +151,7 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
     for members in families.values():
         readings = [_under_readings(evidence, comparisons[k]) for k in members]
         family = multiverse.Family(evidence, readings, [decided[k].verdict for k in members])
-        for k, judgement in zip(members, family.judged(), strict=True):
+        for k, judgement in zip(members, family.judge(), strict=True):
             decided[k] = replace(decided[k], **judgement.columns)
     yield from decided
 
@@ -189,8 +189,8 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
     for cell in cells:
         compared = [(side, test.compare(evidence, claim, cell, side)) for side in claim.sides()] if test.compare else []
         for side, sample in [*compared, *([(None, test.measure(evidence, claim, cell))] if test.measure else [])]:
-            refused = _stand_in(evidence, claim, cell)
-            sample = replace(sample, reason=refused, dominance=0) if refused else sample
+            stand_in = _stand_in(evidence, claim, cell)
+            sample = replace(sample, reason=stand_in, dominance=0) if stand_in else sample
             decided = any(effect.tested for effect in sample.effects) and not sample.reason
             p = test.decide(sample, claim.margin_of(cell.dataset)) if decided else (math.nan, math.nan)
             p = (1.0, p[1]) if decided and sample.incomplete else p

@@ -111,7 +111,7 @@ class Practical(StrictModel):
         return self.margin[dataset] if isinstance(self.margin, dict) else self.margin
 
 
-def replaced(claim: Any, reading: tuple[Option | None, ...]) -> Any:
+def claim_under_reading(claim: Any, reading: tuple[Option | None, ...]) -> Any:
     """Return a claim as it stands under a reading."""
     changes: dict[str, Any] = {}
     for option in filter(None, reading):
@@ -125,7 +125,7 @@ def replaced(claim: Any, reading: tuple[Option | None, ...]) -> Any:
     return claim.model_copy(update=update)
 
 
-def refused(claim: Any) -> str:
+def fault_of_readings(claim: Any) -> str:
     """Return what is wrong with the readings of a claim beside what its models refuse; empty if nothing is."""
     readings: Readings | None = claim.readings
     for choice, options in readings.options.items() if readings is not None else ():
@@ -133,7 +133,7 @@ def refused(claim: Any) -> str:
             key = _misplaced(claim, option.changes)
             if key:
                 return f"readings.{choice}: option {option.name!r} changes {key}, which the claim does not have"
-            if option.changes and replaced(claim, (option,)) == claim:
+            if option.changes and claim_under_reading(claim, (option,)) == claim:
                 return f"readings.{choice}: option {option.name!r} is equal to what the claim declares"
     return ""
 

@@ -169,7 +169,7 @@ def by_option(letters: Sequence[str], names: Mapping[str, Sequence[str]]) -> str
     return " | ".join(lines)
 
 
-def written(letters: Sequence[str], last: int) -> str:
+def grouped_letters(letters: Sequence[str], last: int) -> str:
     """Return the letters in groups of the ``last`` choice's number of options, as the file has them."""
     text = "".join(letters)
     return " ".join(text[start : start + last] for start in range(0, len(text), last))

@@ -17,7 +17,7 @@ from partialfair.metrics.statistics.effect import Effect, holm, mean_effect
 from partialfair.metrics.statistics.frontier import COVERED, Points
 from partialfair.verdicts import equal_fairness, letters
 from partialfair.verdicts.claim import Claim, ComparisonSide, EqualFairness
-from partialfair.verdicts.declared_readings import replaced
+from partialfair.verdicts.declared_readings import claim_under_reading
 from partialfair.verdicts.evidence import Evidence
 from partialfair.verdicts.letters import Word
 from partialfair.verdicts.line import AS_ROBUST
@@ -86,7 +86,7 @@ class Family:
             default=1,
         )
 
-    def judged(self) -> list[Judgement]:
+    def judge(self) -> list[Judgement]:
         """Return the word of each comparison with its columns of the scorecard."""
         tests = self._tests(None)
         spelt = self._letters(tests)
@@ -108,7 +108,7 @@ class Family:
                 columns["depends_on"] = f"leans {word.leans}"
             if comparison.claim.readings is not None and spelt[k][0] != "x":
                 names = comparison.claim.readings.names()
-                columns["letters"] = letters.written(spelt[k], len(list(names.values())[-1]))
+                columns["letters"] = letters.grouped_letters(spelt[k], len(list(names.values())[-1]))
                 columns["by_option"] = letters.by_option(spelt[k], names)
                 if without_seed:
                     columns["seeds_flip"] = f"{flips} of {len(without_seed)}"
@@ -140,7 +140,7 @@ class Family:
         for k, comparison in enumerate(self.members):
             readings = comparison.claim.readings.combinations() if comparison.claim.readings is not None else [()]
             spelling = [
-                self._test(k, replaced(comparison.claim, reading), seeds, widened)
+                self._test(k, claim_under_reading(comparison.claim, reading), seeds, widened)
                 for reading in (readings[:1] if main_only else readings)
             ]
             spellings.append(spelling + [spelling[0]] * ((1 if main_only else self.count) - len(spelling)))

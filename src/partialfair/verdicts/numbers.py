@@ -135,16 +135,16 @@ def _judged(measured: Line, row: Published, outcome: ReproducedNumber, estimate:
         noise = explained if outcome.explained is None else _on_side(value, row.value, outcome.explained)
         return noise, largest if outcome.band is None else _on_side(value, row.value, outcome.band)
 
-    def judged(value: float) -> str:
+    def verdict_on(value: float) -> str:
         """Return the word of a value: near only inside the band, which need not hold the published number."""
         by_distance, (low, high) = word(value, row.value, *limits(value)), outcome.band or (-math.inf, math.inf)
         return "differs" if by_distance == "near" and not low - _ROUNDING <= value <= high + _ROUNDING else by_distance
 
     noise, tolerance = limits(estimate.mean)
-    verdict = judged(estimate.mean)
+    verdict = verdict_on(estimate.mean)
     constructed = evidence.option("by_construction") or () if evidence else ()
     why = next((entry.why for entry in constructed if entry.meets(row)), "")
-    null_verdicts = {name: judged(value) for name, value in outcome.nulls.items()}
+    null_verdicts = {name: verdict_on(value) for name, value in outcome.nulls.items()}
     power: Literal["", "yes", "no"] = ""
     if null_verdicts and not why:
         power = "no" if _as_good(verdict, null_verdicts.values()) else "yes"
