@@ -9,7 +9,7 @@ from partialfair.errors import PartialFairError
 from partialfair.grid.config import Config
 from partialfair.metrics import get
 from partialfair.metrics import names as metric_names
-from partialfair.pages.described import Say
+from partialfair.pages.described import Wording
 from partialfair.reporting import style
 from partialfair.verdicts.results import convention
 
@@ -22,7 +22,7 @@ OWN = {
 """Values that no plug-in names."""
 
 
-def of(config: Config, option: Callable[[str], Any]) -> Say:
+def of(config: Config, option: Callable[[str], Any]) -> Wording:
     """Return what says a value of a column of an exhibit.
 
     Args:
