@@ -95,6 +95,7 @@ def _trend(sample: MeasuredEffects, margin: float) -> _PValues:
 
 
 def _single_better(difference: float, margin: float) -> bool | None:
+    """Return whether a difference exceeds the margin; ``None`` if it lies within."""
     return True if difference > margin else False if difference < -margin else None
 
 
@@ -157,6 +158,7 @@ def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
 
 
 def _under_readings(evidence: Evidence[Any], comparison: _Compared) -> multiverse.ClaimComparison:
+    """Return a comparison with the functions that test it under other readings of its claim."""
     test = TESTS[comparison.claim.test]
 
     def sample(claim: Claim, cell: GridCell) -> MeasuredEffects:
@@ -176,6 +178,7 @@ def family_of(claim: Claim) -> tuple[str, str]:
 
 
 def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
+    """Yield the comparisons of a claim with uncorrected p-values; one without numbers where it cannot be decided."""
     no_cell = GridCell("", "")
     absent = [name for name in claim.experiments if name not in evidence.config.experiments]
     missing = f"the grid has no experiment {', '.join(absent)}" if absent else ""
@@ -233,7 +236,8 @@ def _stand_in(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> str:
     return f"{cell.dataset} is generated here in place of the paper's data, and decides nothing"
 
 
-def _line(evidence: Evidence[Any], comparison: _Compared, family: int) -> Line:
+def _line(evidence: Evidence[Any], comparison: _Compared, family_size: int) -> Line:
+    """Return the line of a comparison whose p-values are corrected for a family of ``family_size`` tests."""
     claim, cell, sample, test = comparison.claim, comparison.cell, comparison.sample, TESTS[comparison.claim.test]
     margin, alpha = claim.margin_of(cell.dataset), (1 - evidence.results.level) / 2
     experiment = evidence.config.experiments.get(cell.experiment)
@@ -270,7 +274,7 @@ def _line(evidence: Evidence[Any], comparison: _Compared, family: int) -> Line:
     verdict = "holds" if comparison.p[0] <= alpha else "fails" if comparison.p[1] <= alpha else "undecided"
     p_value = comparison.p[1] if verdict == "fails" else comparison.p[0]
     decided = replace(measured, verdict=verdict, statistic=_statistic(claim, sample, margin), p_value=p_value)
-    return decided if verdict != "undecided" else _undecided(decided, claim, sample, margin, alpha / family)
+    return decided if verdict != "undecided" else _undecided(decided, claim, sample, margin, alpha / family_size)
 
 
 def _by_dominance(head: Line, claim: Claim, sample: MeasuredEffects) -> Line:
