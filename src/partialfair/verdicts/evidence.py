@@ -22,15 +22,15 @@ class ReproducedNumber:
     Attributes:
         estimate: over seeds; ``None`` if nothing was measured.
         note: the reason, or what a reader should know.
-        source: where the number comes from, for the note.
-        band: the lowest and highest number that is near, where the exhibit states one per number; else its tolerance.
+        source: source of the number, for the note.
+        band: the lowest and highest number that is near, where the exhibit states a band instead of a tolerance.
         kind: whether the paper reports a result or states a setting; a question if only its code gives the number.
-        verdict: of a setting; numbers have theirs by noise, band or tolerance.
+        verdict: of a setting; the verdict of a number follows from noise, band or tolerance.
         noise: largest difference that noise explains, where it is not that of the seeds or of the exhibit's entry.
         explained: the lowest and highest number that noise explains, where it does not explain as much on either side.
-        nulls: what null models would have got: a constant, the unconstrained model, a neighbouring tolerance, another
-            method. A number that they get as well has no power.
-        repeats: why the number is another published one once more, in words; then it is listed and not judged.
+        nulls: by null model its number: of a constant, the unconstrained model, a neighbouring tolerance, another
+            method. A number that one of them gets as well has no power.
+        repeats: why the number repeats another published one, in words; then it is listed and not judged.
     """
 
     estimate: Estimate | None

@@ -45,7 +45,7 @@ class Convention:
 
     @property
     def fairness(self) -> str:
-        """What published.csv calls 1 - violation by the absolute convention, as in ``psp_fairness``."""
+        """Return the name of 1 - violation, by the absolute convention, in published.csv, as ``psp_fairness``."""
         return f"{self.title.lower().replace(' ', '_')}_fairness"
 
 

@@ -28,17 +28,17 @@ class MeasuredEffects:
     """The measured effects of one comparison over its seeds, positive where they speak for the claim's method.
 
     Attributes:
-        effects: the claim holds where all are positive: one, or one per level of fairness or pair of methods.
-        average: what is shown of them: of several that all have to be positive, the weakest.
-        against: what the method is compared with, in words.
-        metric: what the numbers are.
+        effects: the claim holds where all are positive: one effect, or one per level of fairness or pair of methods.
+        average: the effect that the line prints: of several that all have to be positive, the weakest.
+        against: name of the other side.
+        metric: name of the compared numbers.
         note: the measured means, and where they were compared.
         reason: why there is no comparison; empty if there is one.
         dominance: 1 where every model of the other side is beaten in both respects, -1 where the method's are, else 0.
-        beaten_by: of the other side's models where they are dominated, what else beats every one of them.
+        beaten_by: where the other side is dominated, a null model that dominates it as well; else empty.
         values: (seeds, levels) advantages that the effects are the means of, where there are several levels.
         scores: (seeds, settings) numbers whose trend is tested, in place of effects.
-        incomplete: effects are missing for which the claim would have to hold, too.
+        incomplete: whether effects are missing for which the claim would have to hold as well.
         power: of a curve, the power of x with which its last decade falls; NaN where there is no curve.
     """
 
