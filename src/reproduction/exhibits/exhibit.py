@@ -20,7 +20,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.tables.files import write_csv
-from reproduction.exhibits import canvas, style
+from reproduction.exhibits import canvas, document, style
 from reproduction.grid.checks import validated
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_checks
@@ -157,7 +157,7 @@ class Kind:
             if draw is not None:
                 paths += canvas.write(context, lambda: draw(context, found))
             if table is not None:
-                paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context, found))))
+                paths.append(document.write_html(context.path("html"), *heading(context), _html(table(context, found))))
             return paths
 
         def fragment(context: Context[O_co]) -> str:

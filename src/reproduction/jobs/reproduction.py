@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from partialfair.errors import PartialFairError
 from partialfair.pages import cells, palette
-from reproduction.exhibits import answers, canvas, exhibit, style
+from reproduction.exhibits import answers, canvas, document, exhibit, style
 from reproduction.grid.config import Config
 from reproduction.grid.narrowed import Selection, narrowed
 from reproduction.jobs.comparison import Setting, settings
@@ -50,7 +50,7 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
         table = cells.html(_settings(part, compared))
         body.append(f"<details><summary>All {len(compared)} settings by metric</summary>{table}</details>")
     lead = f"{title}: {_seeds(part)} beside the committed results of {_seeds(narrowed(whole, _all(selection)))}"
-    page = cells.write_html(folder / PAGE, lead, "", "\n".join(body))
+    page = document.write_html(folder / PAGE, lead, "", "\n".join(body))
     return f"{outcome}\npage: {page}"
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from partialfair.pages import cells
-from reproduction.exhibits import canvas, words
+from reproduction.exhibits import canvas, document, words
 from reproduction.site import card
 from reproduction.site.card import Entry
 from reproduction.site.project import Project, Shown
@@ -68,7 +67,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     lines = project.lines(shown)
     lines.sort(key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))  # what counts first
     first, rest = caption(shown.caption)
-    template = cells.environment().get_template("site/exhibit.html.j2")
+    template = document.environment().get_template("site/exhibit.html.j2")
     return str(
         template.render(
             root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.chips(lines),

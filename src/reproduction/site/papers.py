@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from partialfair.pages import cells
+from reproduction.exhibits import document
 from reproduction.grid.papers import Paper
 from reproduction.site import card, comparisons, rows, strip
 from reproduction.site.card import Entry
@@ -150,7 +150,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     verdict = Verdict.of(project, name)
     numbers = [entry for entry in entries if entry.kind == "number"]
     stated, titles = claims(project, name), {key: own.title for key, own in project.config.experiments.items()}
-    template = cells.environment().get_template("site/paper.html.j2")
+    template = document.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
             root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,
