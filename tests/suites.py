@@ -69,7 +69,11 @@ SUITES = {
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
     "entries": Suite(
         "a user's own data, another user, an exhibit made anew, a paper of one's own: by the commands that people give",
-        (*WORKFLOW, "papers/*/exhibits/*.py", *(f"{WORKBENCH}/{room}/**/*" for room in ("exhibits", "site", "verdicts"))),
+        (
+            *WORKFLOW,
+            *(f"{WORKBENCH}/{room}/**/*" for room in ("exhibits", "site", "verdicts")),
+            "papers/*/exhibits/*.py",
+        ),
     ),
     "exhibits": Suite(
         "every committed exhibit is what the present code makes of the committed tables",

@@ -77,14 +77,14 @@ KIND = Kind.of(Seeds, ("seed",), lines, draw=draw)
 
 
 def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
-    import reproduction.exhibits.kinds as package
+    import reproduction.exhibits as package
 
     folder = tmp_path / "source" / exhibit.FOLDER
     folder.mkdir(parents=True)
     (folder / "seeds_of.py").write_text(ONE_FILE)
     (folder / "broken.py").write_text("KIND = nothing\n")
     right, wrong = (config(tmp_path, kind="seeds_of", first=first) for first in (1, "one"))
-    monkeypatch.setattr(plugins, "ROOT", tmp_path / "source")
+    monkeypatch.setattr(plugins, "homes", lambda: ((tmp_path / "source", "reproduction"),))
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     plugins._files.cache_clear()
     try:
