@@ -140,6 +140,7 @@ lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's 
 	lint-imports --cache-dir .cache/import_linter
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+	python -m tests.style.budget
 
 format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
 	ruff check --fix-only --quiet .

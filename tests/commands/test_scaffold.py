@@ -211,7 +211,7 @@ def test_a_metric_beside_the_common_ones_is_refused(checkout: Path) -> None:
 def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -> None:
     """It stands in docs/exhibit-kinds.md, and is refused by neither `make lint` nor the grid."""
     text = (ROOT / "docs/exhibit-kinds.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
-    module = checkout / "src/reproduction/exhibits/kinds/seed_spread.py"
+    module = checkout / "papers/cross_paper/exhibits/seed_spread.py"
     module.write_text(text, encoding="utf-8")
     try:
         for words in (["ruff", "check", "--no-cache"], ["mypy", "--no-incremental"]):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from partialfair import plugins
 from reproduction.exhibits import canvas, document, words
 from reproduction.site import card
 from reproduction.site.card import Entry
@@ -55,6 +56,12 @@ class Claim:
         return self.entries[0].section
 
 
+def _source(kind: str) -> str:
+    """Return the file of a kind of exhibit, relative to the checkout."""
+    parts = plugins.module_of("exhibits", kind).split(".")
+    return "/".join(parts if parts[0] == "papers" else ("src", *parts)) + ".py"
+
+
 def html(project: Project, name: str, root: str = "../") -> str:
     """Return the body of an exhibit's page, below its title.
 
@@ -75,6 +82,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
             paper=project.papers.get(shown.paper),
             figure=figure(project, shown) if {"svg", "csv"} <= shown.files.keys() else "",
             table=table(shown.file("html")), provenance=provenance(project, shown), measured=measured,
+            source=_source(shown.kind),
         )
     )  # fmt: skip
 
