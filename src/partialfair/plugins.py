@@ -267,7 +267,8 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
 
 def _short(package: str) -> str:
     """Return the folder of ``package``, given with or without the package that holds it, or by its last part."""
-    asked = re.sub("^(partialfair|reproduction)[.]", "", package).replace(".", "/")
+    homes_of = (name for _, name in homes() if package.startswith(f"{name}."))
+    asked = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
     for folder in MARKERS:
         if asked in (folder, folder.rpartition("/")[2]):
             return folder

@@ -31,7 +31,7 @@ def excess(now: dict[str, int], stored: dict[str, dict[str, int]]) -> list[str]:
     """Return a sentence for each house that has more lines than its budget and than it had."""
     limits = {house: max(entry["budget"], entry["lines"]) for house, entry in stored.items()}
     return [
-        f"{house}: {count:,} lines, {count - limits[house]:,} more than the {limits[house]:,} it may have; remove as many"
+        f"{house}: {count:,} lines, {count - limits[house]:,} more than the {limits[house]:,} it may have; remove them"
         for house, count in now.items()
         if count > limits[house]
     ]
