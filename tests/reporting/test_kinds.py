@@ -157,7 +157,8 @@ def test_a_setting_that_a_kind_cannot_read_is_refused_with_file_and_line(tmp_pat
 
 def test_files_that_may_be_missing_are_asked_for_in_one_place():
     """What asks otherwise could say "not run" in a clone, and `partialfair verify` would take that for the result."""
-    source = Path(exhibit.__file__).parents[1]
-    modules = [*source.glob("reporting/*.py"), *source.glob("exhibits/*.py"), *source.glob("verdicts/*.py")]
+    source = Path(exhibit.__file__).parents[3]
+    patterns = ("src/reproduction/exhibits/**/*.py", "src/reproduction/verdicts/*.py", "papers/*/exhibits/*.py")
+    modules = [path for pattern in patterns for path in source.glob(pattern)]
     asking = {path.name for path in modules if ".exists()" in path.read_text(encoding="utf-8")}
     assert len(modules) > 60 and asking == {"lookups.py"}
