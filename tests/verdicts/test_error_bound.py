@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.verdicts.error_bound import (
+from reproduction.verdicts.error_bound import (
     deviation_bound,
     distance,
     error_parts,
