@@ -20,7 +20,7 @@ def check_lock(chain: Chain) -> dict[str, str]:
     text = LOCK.read_text(encoding="utf-8")
     pins = dict(re.findall(r"^([a-z0-9._-]+)==([^\s;\\]+)", text, re.MULTILINE))
     pinned = {name: (_installed(name), pins[name]) for name in _INSTALLED if name in pins}
-    different = [f"{name} {here}, not {pin}" for name, (here, pin) in pinned.items() if here != pin]
+    different = [f"{name} {installed}, not {pin}" for name, (installed, pin) in pinned.items() if installed != pin]
     if different:
         remedy = "install what it says (delete .venv/.ready and run `make test`)"
         chain.broken(LOCK, Fault.OUTDATED, f"installed is {'; '.join(different)}", remedy)
