@@ -251,7 +251,8 @@ class TestScaleOfKappa:
 
 
 def test_training_does_not_load_the_reporting():
-    code = "import sys, reproduction.jobs.train; print([m for m in ('pandas', 'matplotlib', 'jinja2') if m in sys.modules])"
+    heavy = ("pandas", "matplotlib", "jinja2")
+    code = f"import sys, reproduction.jobs.train; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from partialfair.pages.cells import environment
+from reproduction.exhibits.document import environment
 from reproduction.grid.papers import FirstFigure, Paper, paper
 from reproduction.site import exhibits, explorers, home, papers
 from reproduction.site.project import Project

@@ -22,7 +22,7 @@ from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.grid.tidy import CERTIFICATES
 from reproduction.verdicts import benchmark
-from reproduction.verdicts.benchmark import Method
+from reproduction.verdicts.benchmark import BenchmarkedMethod
 
 ALL = "all datasets"
 COLUMNS = (
@@ -52,7 +52,7 @@ def paper_of(context: CrossPaperContext, algorithm: str) -> str:
     return ""
 
 
-def methods(context: CrossPaperContext, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
+def methods(context: CrossPaperContext, experiment: str, tolerance: float) -> dict[str, dict[str, BenchmarkedMethod]]:
     """Return all methods by dataset and algorithm."""
     return {
         dataset: {a: benchmark.method(context, experiment, dataset, a, tolerance) for a in run.algorithms}
@@ -91,7 +91,7 @@ def _lines_of_tolerance(context: CrossPaperContext, experiment: str, tolerance: 
             yield line | {"rank": rank} | _outcome(context, method)
 
 
-def _outcome(context: CrossPaperContext, method: Method) -> Line:
+def _outcome(context: CrossPaperContext, method: BenchmarkedMethod) -> Line:
     """Return the test metrics, certificates and time of a method on a dataset, or the reason why it has none."""
     if not method.applies:
         return {"status": "not run" if method.why_not == "not run" else "not applicable", "reason": method.why_not}
@@ -286,7 +286,7 @@ def losses(context: CrossPaperContext) -> Table:
     return Table([("", len(columns))], columns, rows, frozenset(breaks))
 
 
-def _against(context: CrossPaperContext, methods: Mapping[str, Method]) -> list[Cell]:
+def _against(context: CrossPaperContext, methods: Mapping[str, BenchmarkedMethod]) -> list[Cell]:
     """Return names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
     own_names = context.options.own
     other_names = [name for name in methods if name not in own_names]

@@ -19,7 +19,7 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Options
 from reproduction.exhibits.regression_numbers import measured_time, seconds
 from reproduction.exhibits.regression_points import SeriesOption, exhibit_series, published_name, titles
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 
 COLUMNS = (
@@ -150,11 +150,11 @@ def _ratio(value: float | None, kind: str = "number") -> Cell:
     return Cell("–", "none") if value is None else Cell(f"{value:.0f}" if value >= 10 else f"{value:.2g}", kind)
 
 
-def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
+def reproduce(context: Context[RegressionTimes], row: Published) -> ReproducedNumber:
     """Return the seconds of this machine; they are reported, not judged."""
     time_row = next((time_row for time_row in rows(context, row.dataset) if time_row.name == row.algorithm), None)
     if time_row is None:
-        return Outcome(None, "no run gives this time")
+        return ReproducedNumber(None, "no run gives this time")
     note = "processor time of another implementation on another machine"
     return measured_time(context, time_row.spent, note, time_row.where)
 

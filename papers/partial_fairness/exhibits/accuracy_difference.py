@@ -18,7 +18,7 @@ from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.statistics.frontier import LEVELS, Comparison, Points, compare
 from reproduction.statistics.paired import Difference
-from reproduction.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, models, panels
+from reproduction.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, models, panels
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
@@ -56,7 +56,7 @@ def comparison(
     context: Context[Any], experiment: str, dataset: str, compared: str, scale: str = "absolute"
 ) -> Comparison:
     """Compare the accuracy of the focus with another algorithm's at equal fairness, on one dataset."""
-    sides = Side(experiment, focus(context)), Side(experiment, compared)
+    sides = TrainedMethod(experiment, focus(context)), TrainedMethod(experiment, compared)
     metric = metric_of(context, experiment, scale)
     focus_points, other_points = (_trained_points(context, side, dataset, metric) for side in sides)
     for side, points in zip(sides, (focus_points, other_points), strict=True):
@@ -65,7 +65,7 @@ def comparison(
     return compare(focus_points, other_points, LEVELS, context.results.level)
 
 
-def _trained_points(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
+def _trained_points(context: Context[Any], side: TrainedMethod, dataset: str, metric: str) -> dict[int, Points]:
     """Return fairness and accuracy of an algorithm's models by seed, without the unconstrained model."""
     models_by_seed = models(context, side, dataset, metric, between=True)
     return {seed: (np.array(points)[:, 0], np.array(points)[:, 1]) for seed, points in models_by_seed.items()}

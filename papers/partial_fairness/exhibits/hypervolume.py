@@ -14,7 +14,7 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.statistics.paired import Difference, paired_difference
-from reproduction.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
+from reproduction.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, panels
 from reproduction.verdicts.hypervolumes import panel, rank_test_of
 
 COLUMNS = (
@@ -53,9 +53,11 @@ def csv_lines(context: HypervolumeContext) -> list[Line]:
             key["metric"] = metric_of(context, experiment, scale)
             for name in names:
                 line: Line = key | {"algorithm": name}
-                volumes = panel_volumes.found[name] if panel_volumes is not None else {}
+                volumes = panel_volumes.by_algorithm[name] if panel_volumes is not None else {}
                 if panel_volumes is None or not volumes:
-                    result.append(line | {"n_seeds": 0, "note": missing(context, Side(experiment, name), dataset)})
+                    result.append(
+                        line | {"n_seeds": 0, "note": missing(context, TrainedMethod(experiment, name), dataset)}
+                    )
                     continue
                 estimate = t_interval(list(volumes.values()), context.results.level)
                 line |= {
@@ -63,7 +65,7 @@ def csv_lines(context: HypervolumeContext) -> list[Line]:
                     "reference_accuracy": panel_volumes.reference[1],
                 }
                 line |= {"hypervolume": estimate.mean, "half_width": estimate.half_width, "n_seeds": estimate.n}
-                gap = _gap(volumes, panel_volumes.found.get(control, {}), context.results.level)
+                gap = _gap(volumes, panel_volumes.by_algorithm.get(control, {}), context.results.level)
                 if name != control and gap.tested:
                     line |= {"difference": gap.mean, "ci_low": gap.low, "ci_high": gap.high}
                     line["p_value"] = gap.p_two_sided

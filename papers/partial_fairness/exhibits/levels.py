@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting, is_estimated
 
@@ -76,11 +76,11 @@ def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
     return None if position is None else settings[estimated[position]]
 
 
-def reproduce(context: LevelPairsContext, row: Published) -> Outcome:
+def reproduce(context: LevelPairsContext, row: Published) -> ReproducedNumber:
     """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
+        return ReproducedNumber(None, not_in_pair(context, row, None) or _why_none(context, row))
     outcome = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
     return replace(outcome, source=outcome.source + nearest)

@@ -11,7 +11,7 @@ from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import nulls, scorecard, setting_parts
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -40,8 +40,8 @@ def stated(row: Published) -> tuple[int | None, int | None, float | None]:
     Raises:
         DataError: the setting says something else, or a constrained model has not one of place and tolerance.
     """
-    parts = setting_parts.parts(row, KEYS)
-    grid, level = (setting_parts.whole(row, parts, key) for key in ("grid", "row"))
+    parts = setting_parts.key_values(row, KEYS)
+    grid, level = (setting_parts.whole_number(row, parts, key) for key in ("grid", "row"))
     kappa = setting_parts.kappa(row, parts)
     if not row.unconstrained and (level is None) == (kappa is None):
         missing = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
@@ -81,10 +81,10 @@ def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting |
     return None, f"no run of {row.algorithm} on {row.dataset} with {interval_text} in {', '.join(context.experiments)}"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting, reason = _setting_or_reason(context, row)
-    return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
+    return ReproducedNumber(None, reason) if setting is None else outcome_of(context, row, setting)
 
 
 def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
@@ -99,17 +99,17 @@ def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) 
     return f"{row.metric} is not compared here: pairs are of {ACCURACY} and {names}"
 
 
-def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
+def outcome_of(context: Context[Any], row: Published, setting: Setting) -> ReproducedNumber:
     """Return accuracy, or fairness in the absolute convention, of a run."""
     reason = not_in_pair(context, row, setting)
     if reason:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     metric = _compared_metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     kappa_text = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    source, null_values = f"{label} of {setting.experiment}{kappa_text}", nulls.of_setting(context, setting, metric)
+    source, null_values = f"{label} of {setting.experiment}{kappa_text}", nulls.null_values(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
-    return Outcome(estimate, context.results.reason(setting, metric), source, nulls=null_values)
+    return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=null_values)
 
 
 def _compared_metric(context: Context[Any], row: Published, setting: Setting) -> str:
@@ -212,7 +212,7 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
     if grid is None or (kappa is None and not row.unconstrained):
         missing = "grid" if grid is None else "kappa"
         raise setting_parts.refused(row, f"{missing} is missing; write kappa=0.1;grid=20, as `sides: grid` needs")
-    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.parts(row, KEYS)['kappa']}"
+    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.key_values(row, KEYS)['kappa']}"
 
 
 def table(context: Context[Pairs], lines: list[Line]) -> Table:

@@ -59,7 +59,7 @@ def inline_figure(context: "Context[Any]") -> str:
     return figure_html(context.path("svg"), title, words.title_function(context.config, context.option))
 
 
-def figure_html(source: Path, title: str, title_of: described.Say | None = None) -> str:
+def figure_html(source: Path, title: str, title_of: described.Wording | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -74,7 +74,7 @@ def figure_html(source: Path, title: str, title_of: described.Say | None = None)
     """
     try:
         svg = _slim(source.read_text(encoding="utf-8"))
-        description = described.figure(title, source.with_suffix(".csv"), title_of)
+        description = described.describe_figure(title, source.with_suffix(".csv"), title_of)
         is_large = len(svg) > _LARGEST or svg.count("<") > 2 * _ELEMENTS
         picture = (
             _raster(source.with_suffix(".png"), description)

@@ -81,7 +81,7 @@ def csv_lines(context: Context[Any]) -> list[Line]:
     Where the context says ``keep``, lines whose runs are missing are those of the table of all claims of the paper.
     """
     central = {claim.id for claim in load(context.paper, context.root) if claim.central}
-    comparisons = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    comparisons = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     table_path = _claims_table(context)
     if context.keep and table_path is not None and is_here(table_path):
         comparisons = standing.keep(comparisons, standing.load(table_path))

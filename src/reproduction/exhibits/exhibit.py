@@ -20,11 +20,11 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.tables.files import write_csv
-from reproduction.exhibits import canvas, style
+from reproduction.exhibits import canvas, document, style
 from reproduction.grid.checks import validated
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_checks
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.lookups import noting_missing
 from reproduction.verdicts.numbers import Constructed, Noise
 from reproduction.verdicts.published import Published
@@ -118,7 +118,7 @@ class ExhibitKind:
 
     render: Callable[[Context[Any]], list[Path]]
     fragment: Callable[[Context[Any]], str]
-    reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    reproduce: Callable[[Context[Any], Published], ReproducedNumber] | None = None
     refuse: Callable[[Evidence[Any], Published], Any] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
@@ -158,7 +158,7 @@ class ExhibitKind:
                 paths += canvas.write_figure(context, lambda: draw(context, csv_lines))
             if table is not None:
                 paths.append(
-                    cells.write_html(context.path("html"), *heading(context), _html(table(context, csv_lines)))
+                    document.write_html(context.path("html"), *heading(context), _html(table(context, csv_lines)))
                 )
             return paths
 

@@ -31,7 +31,7 @@ from reproduction.exhibits.regression_points import (
 from reproduction.grid import paths
 from reproduction.grid.tidy import REPEAT_SD
 from reproduction.verdicts import nulls
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
@@ -46,26 +46,26 @@ _CLASSIFIER = "classifier"
 _TIME = "train_time_s"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """Return the measurement of a published number, with its noise and the values of null models."""
     if row.algorithm == _CLASSIFIER:
         return _classifier(context, row)
     series = next((series for series in exhibit_series(context) if series.name == row.algorithm), None)
     if series is None:
-        return Outcome(None, "the exhibit has no series for it")
+        return ReproducedNumber(None, "the exhibit has no series for it")
     if row.metric == _TIME:
         return _time_of(context, row, series)
     metric = PUBLISHED_METRICS.get(row.metric)
     if metric is None:
-        return Outcome(None, f"{row.metric} is not measured")
+        return ReproducedNumber(None, f"{row.metric} is not measured")
     setting = _setting(context, series, row)
     if setting is None:
-        return Outcome(None, f"no run of {series.experiment_of(row.dataset)} at this tolerance")
+        return ReproducedNumber(None, f"no run of {series.experiment_of(row.dataset)} at this tolerance")
     metric = BINNED.get(metric, metric) if "histogram" in row.setting else metric
     estimate = t_interval(values(context, setting, metric), context.results.level)
     noise = math.hypot(noise_of(context, series, setting, metric), printed(row.value))
     source = f"{setting.experiment}, {setting.dataset}"
-    outcome = Outcome(estimate, "", source, noise=noise, nulls=_null_values(context, series, setting, metric))
+    outcome = ReproducedNumber(estimate, "", source, noise=noise, nulls=_null_values(context, series, setting, metric))
     return replace(outcome, repeats=_repeated_number(context, series, setting, metric))
 
 
@@ -198,17 +198,21 @@ def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
 # --- times and base models -------------------------------------------------------------------------------------------
 
 
-def _time_of(context: Context[Any], row: Published, series: Series) -> Outcome:
+def _time_of(context: Context[Any], row: Published, series: Series) -> ReproducedNumber:
     """Return seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
     note = "processor time of another implementation on another machine; the published time includes the base models"
     return measured_time(context, seconds(context, series, row.dataset), note, series.experiment_of(row.dataset))
 
 
-def measured_time(context: Context[Any], seconds_by_seed: Mapping[int, np.ndarray], note: str, source: str) -> Outcome:
+def measured_time(
+    context: Context[Any], seconds_by_seed: Mapping[int, np.ndarray], note: str, source: str
+) -> ReproducedNumber:
     """Return the mean of seconds by repetition, or the reason why there are none."""
     if not seconds_by_seed:
-        return Outcome(None, "no run gives this time")
-    return Outcome(t_interval(np.concatenate([*seconds_by_seed.values()]), context.results.level), note, source)
+        return ReproducedNumber(None, "no run gives this time")
+    return ReproducedNumber(
+        t_interval(np.concatenate([*seconds_by_seed.values()]), context.results.level), note, source
+    )
 
 
 def seconds(context: Context[Any], series: Series, dataset: str) -> dict[int, np.ndarray]:
@@ -228,7 +232,7 @@ def _seconds_of_history(file: Path, changed: int) -> np.ndarray:
     return np.asarray(times.last() - times.first(), dtype=float)
 
 
-def _classifier(context: Context[Any], row: Published) -> Outcome:
+def _classifier(context: Context[Any], row: Published) -> ReproducedNumber:
     """Return the base model's accuracy for the group on test rows, which the authors' files have and no figure."""
     base_series = next((series for series in exhibit_series(context) if series.algorithm == "plug_in_regression"), None)
     shares = []
@@ -241,12 +245,12 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
         ):
             shares.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base_series is None or not shares:
-        return Outcome(None, "the base models have not been fitted", kind="question")
+        return ReproducedNumber(None, "the base models have not been fitted", kind="question")
     accuracy, larger = np.array(shares).T
     estimate = t_interval(accuracy, context.results.level)
     source = f"base models of {base_series.experiment_of(row.dataset)}"
     null_values = {"the larger group": float(larger.mean())}
-    return Outcome(estimate, "", source, kind="question", noise=printed(row.value), nulls=null_values)
+    return ReproducedNumber(estimate, "", source, kind="question", noise=printed(row.value), nulls=null_values)
 
 
 @lru_cache(maxsize=200)

@@ -14,9 +14,9 @@ from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.statistics.effect import mean_effect
 from reproduction.verdicts import equal_fairness, scorecard
 from reproduction.verdicts.claim import Claim, load
-from reproduction.verdicts.declared_readings import replaced
+from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.letters import SAID
-from reproduction.verdicts.sample import Place, label_of
+from reproduction.verdicts.sample import GridCell, label_of
 
 COLUMNS = (
     "claim",
@@ -63,25 +63,25 @@ def csv_lines(context: Context[Specification]) -> Iterator[Line]:
         ConfigError: the entry names no claim with readings, or no method that the claim compares.
     """
     claim, options = _chosen_claim(context), context.options
-    sample_place, opponent = Place(claim.experiments[0], options.dataset), next(
+    cell, opponent = GridCell(claim.experiments[0], options.dataset), next(
         (claim_side for claim_side in claim.sides() if claim_side.method == options.against), None
     )  # fmt: skip
     if opponent is None or claim.readings is None:
         raise ConfigError(f"exhibits.{context.name}.against: {claim.id} is not compared with {options.against!r}")
-    label = label_of(context, claim, sample_place, opponent)
-    comparisons = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    label = label_of(context, claim, cell, opponent)
+    comparisons = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     comparison = next(
         line
         for line in comparisons
         if (line["claim"], line["dataset"], line["against"]) == (claim.id, options.dataset, label)
     )
-    pairs = list(equal_fairness.paired_models(context, claim, sample_place, opponent).values())
+    pairs = list(equal_fairness.paired_models(context, claim, cell, opponent).values())
     reading_letters = "".join(str(comparison["letters"]).split())
     option_names = product(*claim.readings.names().values())
     scale, unit = (claim.practical.times, claim.practical.unit) if claim.practical else (1.0, claim.metric)
-    readings = zip(claim.readings.every(), option_names, reading_letters, strict=True)
+    readings = zip(claim.readings.combinations(), option_names, reading_letters, strict=True)
     for number, (reading, chosen_names, letter) in enumerate(readings):
-        comparison_rule = replaced(claim, reading).at_equal
+        comparison_rule = claim_under_reading(claim, reading).at_equal
         _, levels, gains = equal_fairness.advantage(comparison_rule, pairs)
         line = {"claim": claim.id, "dataset": options.dataset, "against": label, "reading": number, "unit": unit}
         line |= {"options": "; ".join(chosen_names), "letter": letter}
@@ -105,7 +105,7 @@ def draw(context: Context[Specification], lines: list[Line]) -> Any:
     size, heights = (9.0, 2.9 + 0.26 * len(option_rows)), [2.1, 0.26 * len(option_rows)]
     figure, (lead_axis, option_axis) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=heights)
     if claim.practical is not None:
-        margin = claim.practical.of(context.options.dataset) * claim.practical.times
+        margin = claim.practical.margin_on(context.options.dataset) * claim.practical.times
         lead_axis.axhspan(-margin, margin, color=palette.GRID, alpha=0.5, lw=0)
     lead_axis.axhline(0, color=palette.INK, lw=1)
     labelled_letters = set()

@@ -21,7 +21,7 @@ from reproduction.exhibits.regression_points import (
     titles,
 )
 from reproduction.grid import paths
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.published import Published
 
@@ -130,7 +130,7 @@ def _panel(context: Context[StepCurves], points: list[Line], metrics: tuple[str,
     return PlotPanel(curves, {}, finish=finish)
 
 
-def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
+def reproduce(context: Context[StepCurves], row: Published) -> ReproducedNumber:
     """Return the mean over the last fifth of the path, for a plateau read off the published plot.
 
     Its noise is that of the same optimiser's end points (``noise_from``), and half a unit of what was read.
@@ -140,7 +140,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     paths_by_key = curves(context)
     series_path = paths_by_key.get((first_series.name if first_series else "", row.dataset, metric or ""))
     if series_path is None or first_series is None:
-        return Outcome(None, "no recorded path of this dataset")
+        return ReproducedNumber(None, "no recorded path of this dataset")
     steps, values = series_path
     tail = values[:, steps > (1 - TAIL) * steps[-1]].mean(axis=1)
     null_values = {}
@@ -152,7 +152,9 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     noise = math.hypot(_end_point_noise(context, row.dataset, str(metric)), regression_numbers.printed(row.value))
     repeats = regression_numbers.GROUPS if metric == "ks_group_1" else ""
     estimate, source = t_interval(tail, context.results.level), f"{first_series.experiment}, last fifth of the path"
-    return Outcome(estimate, "published value read off a plot", source, noise=noise, nulls=null_values, repeats=repeats)
+    return ReproducedNumber(
+        estimate, "published value read off a plot", source, noise=noise, nulls=null_values, repeats=repeats
+    )
 
 
 def _end_point_noise(context: Context[StepCurves], dataset: str, metric: str) -> float:

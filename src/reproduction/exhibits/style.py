@@ -5,7 +5,6 @@ shows together differ in colour, marker and dash pattern, so that figures surviv
 papers may look alike.
 """
 
-import importlib
 import math
 import re
 from dataclasses import dataclass
@@ -86,10 +85,9 @@ def ascending(algorithm: str) -> bool:
 
 def dataset_title(dataset: str) -> str:
     """Return the name of a dataset in titles: its module's, else its own."""
-    try:
-        return str(importlib.import_module(f"reproduction.datasets.{dataset}").SPEC.title)
-    except ModuleNotFoundError:
+    if dataset not in plugins.names("datasets"):
         return dataset.replace("_", " ")
+    return str(plugins.load("datasets", dataset).SPEC.title)
 
 
 def kappa_title(kappa: float) -> str:

@@ -12,7 +12,7 @@ from reproduction.exhibits import canvas, runs, style, traces
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid.tidy import USABLE
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -316,14 +316,14 @@ def _axis_scales(quantity: str, agreement: str) -> Callable[[Any], None]:
     return finish
 
 
-def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> Outcome:
+def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> ReproducedNumber:
     """Return the value at which every candidate of the grid holds the other parameter, as the paper does."""
     name = row.metric.removesuffix("_fixed")
     default = DEFAULTS.get(name)
     values = {float(entry.get(name, default or 0.0)) for entry in _variants(context).values()}
     if default is None or len(values) != 1:
-        return Outcome(None, f"{name} is not fixed in this experiment: {sorted(values)}", kind="setting")
+        return ReproducedNumber(None, f"{name} is not fixed in this experiment: {sorted(values)}", kind="setting")
     value = values.pop()
     verdict = "as stated" if value == row.value else "differs from the paper"
     estimate = Estimate(value, float("nan"), float("nan"), float("nan"), 1)
-    return Outcome(estimate, source="the grid's own value", kind="setting", verdict=verdict)
+    return ReproducedNumber(estimate, source="the grid's own value", kind="setting", verdict=verdict)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from partialfair.pages import cells
-from reproduction.exhibits import canvas, words
+from partialfair import plugins
+from reproduction.exhibits import canvas, document, words
 from reproduction.site import card
 from reproduction.site.card import Entry
 from reproduction.site.project import Project, SiteExhibit
@@ -56,6 +56,12 @@ class TestedClaim:
         return self.entries[0].section
 
 
+def _source(kind: str) -> str:
+    """Return the file of a kind of exhibit, relative to the checkout."""
+    parts = plugins.module_of("exhibits", kind).split(".")
+    return "/".join(parts if parts[0] == "papers" else ("src", *parts)) + ".py"
+
+
 def html(project: Project, name: str, root: str = "../") -> str:
     """Return the body of an exhibit's page, below its title.
 
@@ -70,7 +76,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
         key=lambda entry: (bool(entry.exclusion), WORST_FIRST.index(entry.tone))
     )  # lines that count come first
     summary, remainder = caption(exhibit.caption)
-    template = cells.environment().get_template("site/exhibit.html.j2")
+    template = document.environment().get_template("site/exhibit.html.j2")
     return str(
         template.render(
             root=root, exhibit=exhibit, first=summary, rest=remainder, variants=project.variants(exhibit),
@@ -79,6 +85,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
             paper=project.papers.get(exhibit.paper),
             figure=figure(project, exhibit) if {"svg", "csv"} <= exhibit.files.keys() else "",
             table=table(exhibit.file("html")), provenance=provenance(project, exhibit), measured=measured,
+            source=_source(exhibit.kind),
         )
     )  # fmt: skip
 

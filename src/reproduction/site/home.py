@@ -5,8 +5,8 @@ import math
 from collections import Counter
 from typing import Any
 
-from partialfair.pages import cells, palette
-from reproduction.exhibits import style
+from partialfair.pages import palette
+from reproduction.exhibits import document, style
 from reproduction.grid.papers import FirstFigure
 from reproduction.site import card, differences, papers
 from reproduction.site.project import Project, read_csv
@@ -24,7 +24,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
     """
     verdicts = [papers.Verdict.of_paper(project, name) for name in project.papers]
     commit, date = project.revision
-    template = cells.environment().get_template("site/home.html.j2")
+    template = document.environment().get_template("site/home.html.j2")
     return str(
         template.render(
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,

@@ -10,7 +10,7 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.tables.files import atomic_path
-from reproduction.exhibits import exhibit, run_tables, style
+from reproduction.exhibits import document, exhibit, run_tables, style
 from reproduction.grid.config import Config
 from reproduction.grid.papers import paper
 from reproduction.site import card
@@ -38,7 +38,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
     entries = [card.entry(line) for line in lines]
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
     content = (
-        cells.environment()
+        document.environment()
         .get_template("page.html.j2")
         .render(
             title=_title(config, root),

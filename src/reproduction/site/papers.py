@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from partialfair.pages import cells
+from reproduction.exhibits import document
 from reproduction.grid.papers import Paper
 from reproduction.site import card, comparisons, rows, strip
 from reproduction.site.card import Entry
 from reproduction.site.exhibits import CLAIM, TestedClaim, figure, measured
 from reproduction.site.project import OWN_WORK, Project, SiteExhibit
 from reproduction.verdicts.line import RELEASED
-from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
+from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, sentence_of_claims, sentence_of_numbers
 
 _NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
@@ -87,7 +87,7 @@ class Verdict:
         """Return two phrases that count the words of the paper's sentences and of its numbers."""
         if not self.claims["total"] and not self.numbers["counted"]:
             return "nothing judged yet", ""
-        phrases = of_sentences(self.claims), of_numbers(self.numbers)
+        phrases = sentence_of_claims(self.claims), sentence_of_numbers(self.numbers)
         sentences_phrase, numbers_phrase = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
         return sentences_phrase, numbers_phrase
 
@@ -153,7 +153,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     numbers = [entry for entry in entries if entry.kind == "number"]
     paper_claims = claims(project, name)
     titles = {key: experiment.title for key, experiment in project.config.experiments.items()}
-    template = cells.environment().get_template("site/paper.html.j2")
+    template = document.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
             root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,

@@ -10,7 +10,7 @@ from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import scorecard, standing
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
 from reproduction.verdicts.lookups import is_here
-from reproduction.verdicts.verdict import of_claim
+from reproduction.verdicts.verdict import claim_state
 
 
 class Claims(Options):
@@ -19,7 +19,7 @@ class Claims(Options):
 
 def csv_lines(context: Context[Any]) -> list[Line]:
     """Return one line per comparison, as in the scorecard."""
-    lines = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    lines = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
         lines = standing.keep(lines, standing.load(context.path("csv")))
     return [line | {"counts": "yes" if counts(line) else "no"} for line in lines]
@@ -32,7 +32,7 @@ def table(_: Context[Any], lines: list[Line]) -> Table:
     for name in dict.fromkeys(line["claim"] for line in lines):
         claim_lines = [line for line in lines if line["claim"] == name]
         breaks.add(len(rows))
-        verdict = of_claim(claim_lines)
+        verdict = claim_state(claim_lines)
         claim_cell = Cell(verdict, cells.verdict_kind(verdict))
         section = "question" if claim_lines[0]["kind"] == "question" else claim_lines[0]["section"]
         # What the notes say of every comparison stands beside the first alone.

@@ -15,7 +15,7 @@ from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import runs, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import run_scores, scorecard, setting_parts
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -60,11 +60,11 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     Raises:
         DataError: the setting says something else.
     """
-    parts = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, parts, "split", SPLITS)
+    parts = setting_parts.key_values(row, KEYS)
+    split = setting_parts.word_value(row, parts, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return split, setting_parts.one_of(row, parts, "statistic", STATISTICS), setting_parts.kappa(row, parts)
+    return split, setting_parts.word_value(row, parts, "statistic", STATISTICS), setting_parts.kappa(row, parts)
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
@@ -108,17 +108,17 @@ def band(context: MeanStdTableContext, row: Published, spread: float | None) -> 
     return row.value - width, row.value + width
 
 
-def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
+def reproduce(context: MeanStdTableContext, row: Published) -> ReproducedNumber:
     """Return mean, or standard deviation, over the runs of the number's method."""
     setting, reason = setting_of(context, row)
     if setting is None:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     if not run_scores.is_metric(row.metric):
-        return Outcome(None, f"no metric {row.metric!r} is computed here")
+        return ReproducedNumber(None, f"no metric {row.metric!r} is computed here")
     split, statistic, _ = stated(row)
     estimate, spread = run_scores.mean_and_spread(context, setting, row.metric, split)
     if not estimate.n:
-        return Outcome(None, "not run")
+        return ReproducedNumber(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
     band_limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
@@ -127,8 +127,8 @@ def reproduce(context: MeanStdTableContext, row: Published) -> Outcome:
     if statistic == "std":
         interval = run_scores.spread_interval(spread, estimate.n, context.results.level)
         chance, source = _chance(context, row, estimate.n), f"standard deviation over runs, {where}"
-        return Outcome(interval, note, source, band_limits, nulls=null_values, explained=chance)
-    return Outcome(estimate, note, f"mean over runs, {where}", band_limits, nulls=null_values)
+        return ReproducedNumber(interval, note, source, band_limits, nulls=null_values, explained=chance)
+    return ReproducedNumber(estimate, note, f"mean over runs, {where}", band_limits, nulls=null_values)
 
 
 def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
