@@ -114,14 +114,14 @@ def _pictures() -> dict[tuple[str, str], str]:
     """Return a committed figure by kind and source: that of the first exhibit of the shipped grid that has one."""
     from pathlib import Path
 
-    from reproduction.exhibits.exhibit import kind, kind_of
+    from reproduction.exhibits.exhibit import kind_by_source, kind_of
     from reproduction.grid.config import load_config
 
     root = Path(__file__).parents[2]
     config = load_config(root / "params.yaml")
     found: dict[tuple[str, str], str] = {}
     for name, entry in config.params.exhibits.items():
-        source = next(source for source, own in kind(entry.kind).items() if own is kind_of(config, name))
+        source = next(source for source, own in kind_by_source(entry.kind).items() if own is kind_of(config, name))
         if (root / "reports" / name / f"{name}.png").is_file():
             found.setdefault((entry.kind, source), f"../reports/{name}/{name}.png")
     return found
