@@ -1,4 +1,4 @@
-"""Pages are read in sentences of at most 30 words.
+"""Pages are read in sentences of at most 30 words, and write decimals in one style.
 
 Code blocks, tables, comments and formulas are no sentences; what code writes into pages is not counted here.
 """
@@ -73,3 +73,27 @@ def test_no_sentence_of_a_page_is_too_long() -> None:
     assert len(PAGES) > 100
     found = [line for path in PAGES for line in too_long(path)]
     assert not found, f"{len(found)} sentences of more than {LONGEST} words; divide them:\n" + "\n".join(found)
+
+
+def prose(text: str) -> str:
+    """Return a page without code, comments and addresses."""
+    for pattern in (COMMENT, FENCE, INDENTED):
+        text = pattern.sub("\n\n", text)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+
+
+def test_a_decimal_number_begins_with_a_digit() -> None:
+    bare = re.compile(r"(?<![\w.}/\\])\.\d+")
+    found = [f"{path.relative_to(ROOT)}: {number}" for path in PAGES
+             for number in bare.findall(prose(path.read_text(encoding="utf-8")))]  # fmt: skip
+    assert not found, "write 0.5 in place of .5:\n" + "\n".join(found)
+
+
+def test_a_long_sentence_is_noticed() -> None:
+    many = " ".join(["word"] * LONGEST)
+    text = f"# Title\n\n{many}.\n\n- `code` {many}. Short.\n\n```python\n{many} more\n```\n\n| {many} | {many} |\n"
+    assert [words(line) for line in sentences(text)] == [1, LONGEST, LONGEST + 1, 1]
+    assert [words(line) for line in sentences("It sees [a link](x.md), e.g. one. `x` is code; $a.b$ is math.")] == [
+        6,
+        6,
+    ]
