@@ -4,8 +4,8 @@ Audit a file of scores
 
 A bank has a CSV file with one row per applicant: the score of a model, the applicant's
 group and the outcome. Are the scores of the groups alike among the best 5 to 30 per
-cent of each group? That is a question of :doc:`partial fairness </partial-fairness>`:
-it looks at an interval of ranks, where the decisions are made.
+cent of each group? That is a question of partial fairness: it looks at an interval of
+ranks, where the decisions are made.
 """
 
 import tempfile

@@ -35,13 +35,14 @@ print(f"{model.status_}: distance {model.base_ks_:.2f} before, {model.ks_:.2f} a
 before = model.regressor_.predict(np.column_stack([X[test], group[test] == "b"]))
 after = model.predict(X[test], sensitive_features=group[test])
 
+bins = np.linspace(-6, 8, 25)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharex=True, sharey=True)
 for axis, title, values in zip(
     axes, ("least squares", "epsilon = 0.05"), (before, after), strict=True
 ):
     for name in ("a", "b"):
         axis.hist(
-            values[group[test] == name], 25, histtype="step", label=f"group {name}"
+            values[group[test] == name], bins, histtype="step", label=f"group {name}"
         )
     error = np.mean((values - y[test]) ** 2)
     axis.set(

@@ -8,7 +8,7 @@ census data (a9a), groups by sex, equal shares of both groups at every threshold
 interval.
 
 On the command line, ``partialfair reproduce figure1`` makes the whole figure and trains
-one seed of it beside the committed results. See :doc:`/reproduce`.
+one seed of it beside the committed results.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ panel = table[
 panel.head()
 
 # %%
-# The unconstrained model is the single point on the left. IDCA is the paper's method.
+# The unconstrained model is a single point. IDCA is the paper's method.
 
 figure, axis = plt.subplots(figsize=(6, 4))
 for name, line in panel.groupby("algorithm"):
