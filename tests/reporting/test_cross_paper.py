@@ -159,9 +159,11 @@ def test_intervals_of_ranks_end_at_the_first_and_the_last_in_the_table_too(conte
 def test_a_violation_that_cannot_be_estimated_is_the_largest() -> None:
     """A method whose violation is unknown at one seed loses that seed, whatever order the methods come in."""
 
-    def of(*models: tuple[float, float, bool]) -> benchmark.Method:
+    def of(*models: tuple[float, float, bool]) -> benchmark.BenchmarkedMethod:
         setting = Setting("dp", "a9a", "alm", 0.1)
-        return benchmark.Method({k: benchmark.Picked(setting, *one) for k, one in enumerate(models)}, pd.DataFrame())
+        return benchmark.BenchmarkedMethod(
+            {k: benchmark.Picked(setting, *one) for k, one in enumerate(models)}, pd.DataFrame()
+        )
 
     methods = {
         "unknown": of((0.9, 0.01, False), (0.9, math.nan, True)), "exceeds": of((0.8, 0.9, True), (0.8, 0.9, True)),

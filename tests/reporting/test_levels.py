@@ -70,7 +70,7 @@ def context(tmp_path_factory):
 
 
 def row(algorithm, setting, metric="psp_fairness"):
-    rows = published.of_exhibit("partial_fairness", "table2", ROOT)
+    rows = published.exhibit_numbers("partial_fairness", "table2", ROOT)
     return next(r for r in rows if (r.algorithm, r.setting, r.metric) == (algorithm, setting, metric))
 
 
@@ -103,9 +103,9 @@ class TestMatching:
         assert [(s.algorithm, s.kappa) for s in found] == [("idca", k) for k in (0.15, 0.1, 0.07, 0.03)]
 
     def test_a_number_of_training_rows_takes_no_run(self, context, monkeypatch):
-        rows = published.of_exhibit("partial_fairness", "table2", ROOT)
+        rows = published.exhibit_numbers("partial_fairness", "table2", ROOT)
         of_training = replace(row("idca", "row=1"), split="train", setting="row=9", value=0.91)
-        monkeypatch.setattr(published, "of_exhibit", lambda *_: (of_training, *rows))
+        monkeypatch.setattr(published, "exhibit_numbers", lambda *_: (of_training, *rows))
         assert levels.setting_of(context, row("idca", "row=2")).kappa == 0.1
         lines = list(levels.lines(context))
         assert (
@@ -135,7 +135,7 @@ class TestScorecard:
     def test_every_published_number_has_a_line(self, context):
         lines = [line for line in answers.lines(context.config, context.root) if line["exhibit"] == "table2"]
         lines = [line for line in lines if line["kind"] == "number"]
-        assert len(lines) == len(published.of_exhibit("partial_fairness", "table2", ROOT)) == 34
+        assert len(lines) == len(published.exhibit_numbers("partial_fairness", "table2", ROOT)) == 34
         verdicts = {(line["algorithm"], line["setting"], line["metric"]): line for line in lines}
         line = verdicts["idca", "row=2", "psp_fairness"]
         assert line["verdict"] == "agrees" and line["reproduced"] == pytest.approx(0.91, abs=1e-3)

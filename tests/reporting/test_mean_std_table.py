@@ -48,7 +48,7 @@ def test_every_dataset_has_lines_and_stars_of_its_own(shown, monkeypatch):
         for dataset, mean in (("a9a", 0.9), ("law_school", 0.1))
         for what, value in (("mean", mean), ("std", 0.01))
     ]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(numbers))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(numbers))
     lines = [line for line in mean_std_table.lines(shown) if line["split"] == "test"]
     found = {(e["dataset"], e["algorithm"], e["metric"]): e for e in lines}
     assert found["a9a", "idca", "accuracy"]["published_mean"] == 0.9
@@ -121,7 +121,7 @@ def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several,
         for kappa, mean in ((0.1, 0.8), (0.02, 0.7))
         for what, value in (("std", kappa), ("mean", mean))
     ]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(rows))
     lines = mean_std_table.lines(several)
     found = {e["kappa"]: e for e in lines if (e["split"], e["metric"]) == ("test", "accuracy")}
     assert [found[kappa].get("published_mean") for kappa in (0.1, 0.05, 0.02, float("inf"))] == [0.8, None, 0.7, None]
@@ -133,7 +133,7 @@ def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several,
 
 def test_bars_mark_a_number_at_its_own_kappa(several, monkeypatch):
     rows = [number(several, "statistic=mean;split=test;kappa=0.05", 0.8)]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(rows))
     options = bars.MetricBars(kind="bars", source="metrics", metrics=["accuracy"], experiments=several.experiments)
     lines = list(bars.metric_lines(replace(several, options=options)))
     assert [line["kappa"] for line in lines if line["published"] == 0.8 and line["split"] == "test"] == [0.05]

@@ -14,7 +14,7 @@ from reproduction.exhibits import answers, exhibit
 from reproduction.grid import config as configuration
 from reproduction.jobs import report
 from reproduction.verdicts import numbers, published, scorecard
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.line import COLUMNS, WORDS, Line, counts
 from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
@@ -62,8 +62,8 @@ class TestVerdict:
 
 def judged(value=0.85, here=(0.849, 0.850, 0.851), **more):
     """The line of a number, with an exhibit's options and an outcome's fields."""
-    names = {field.name for field in dataclasses.fields(Outcome)}
-    outcome = Outcome(t_interval(here), **{name: v for name, v in more.items() if name in names})
+    names = {field.name for field in dataclasses.fields(ReproducedNumber)}
+    outcome = ReproducedNumber(t_interval(here), **{name: v for name, v in more.items() if name in names})
     options = {"tolerance": {"accuracy": 0.02}} | {name: v for name, v in more.items() if name not in names}
     row = published.Published("p", "t", "d", "a", "", "", "row=1", "accuracy", value)
     return numbers.line(row, outcome, Evidence(None, "t", options, EMPTY, None)).row()
@@ -100,7 +100,7 @@ class TestWhatIsRefusedFromTheCount:
 
     def test_times_are_measured(self):
         row = published.Published("p", "t", "d", "a", "", "", "", "train_time_s", 0.78)
-        assert numbers.line(row, Outcome(t_interval([1.0, 2.0]))).verdict == "measured"
+        assert numbers.line(row, ReproducedNumber(t_interval([1.0, 2.0]))).verdict == "measured"
 
     def test_declared_noise_decides_and_is_named(self):
         noise = numbers.Noise(source="six optimiser seeds", of={"accuracy": 0.004})
@@ -108,7 +108,7 @@ class TestWhatIsRefusedFromTheCount:
         assert line["verdict"] == "near"
         options = Evidence(None, "t", {"noise": noise}, EMPTY, None)
         row = published.Published("p", "t", "d", "a", "", "", "", "accuracy", 0.86)
-        found = numbers.line(row, Outcome(t_interval([0.849, 0.85, 0.851])), options)
+        found = numbers.line(row, ReproducedNumber(t_interval([0.849, 0.85, 0.851])), options)
         assert found.verdict == "agrees" and "six optimiser seeds" in found.note
 
     def test_declared_noise_decides_where_seeds_vary_more(self):

@@ -22,7 +22,7 @@ from reproduction.exhibits.canvas import Curve, Panel
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.grid.tidy import CERTIFICATES
 from reproduction.verdicts import benchmark
-from reproduction.verdicts.benchmark import Method
+from reproduction.verdicts.benchmark import BenchmarkedMethod
 
 ALL = "all datasets"
 COLUMNS = (
@@ -52,7 +52,7 @@ def paper_of(context: Shown, algorithm: str) -> str:
     return ""
 
 
-def methods(context: Shown, experiment: str, tolerance: float) -> dict[str, dict[str, Method]]:
+def methods(context: Shown, experiment: str, tolerance: float) -> dict[str, dict[str, BenchmarkedMethod]]:
     """All methods by dataset and algorithm."""
     return {
         dataset: {a: benchmark.method(context, experiment, dataset, a, tolerance) for a in run.algorithms}
@@ -91,7 +91,7 @@ def _of_tolerance(context: Shown, experiment: str, tolerance: float) -> Iterator
             yield line | {"rank": rank} | _outcome(context, one)
 
 
-def _outcome(context: Shown, one: Method) -> Line:
+def _outcome(context: Shown, one: BenchmarkedMethod) -> Line:
     """What came of a method on a dataset: test metrics, certificates, time; or why there is nothing."""
     if not one.applies:
         return {"status": "not run" if one.why_not == "not run" else "not applicable", "reason": one.why_not}
@@ -272,7 +272,7 @@ def losses(context: Shown) -> Table:
     return Table([("", len(columns))], columns, rows, frozenset(breaks))
 
 
-def _against(context: Shown, of: Mapping[str, Method]) -> list[Cell]:
+def _against(context: Shown, of: Mapping[str, BenchmarkedMethod]) -> list[Cell]:
     """Names, and the difference of their accuracies; where only one exceeds the tolerance, that decides."""
     own = context.options.own
     sides = [benchmark.best(of, own), benchmark.best(of, [name for name in of if name not in own])]

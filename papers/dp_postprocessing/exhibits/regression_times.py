@@ -19,7 +19,7 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits.exhibit import Context, Kind, Options
 from reproduction.exhibits.regression_numbers import measured_time, seconds
 from reproduction.exhibits.regression_points import SeriesOption, published_name, series, titles
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 
 COLUMNS = (
@@ -142,11 +142,11 @@ def _ratio(value: float | None, kind: str = "number") -> Cell:
     return Cell("–", "none") if value is None else Cell(f"{value:.0f}" if value >= 10 else f"{value:.2g}", kind)
 
 
-def reproduce(context: Context[RegressionTimes], row: Published) -> Outcome:
+def reproduce(context: Context[RegressionTimes], row: Published) -> ReproducedNumber:
     """Seconds of this machine; they are reported, not judged."""
     one = next((one for one in rows(context, row.dataset) if one.name == row.algorithm), None)
     if one is None:
-        return Outcome(None, "no run gives this time")
+        return ReproducedNumber(None, "no run gives this time")
     return measured_time(context, one.spent, "processor time of another implementation on another machine", one.where)
 
 

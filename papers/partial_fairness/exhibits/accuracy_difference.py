@@ -18,7 +18,7 @@ from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.statistics.frontier import LEVELS, Comparison, Points, compare
 from reproduction.statistics.paired import Difference
-from reproduction.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, models, panels
+from reproduction.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, models, panels
 
 COLUMNS = (
     "experiment", "dataset", "scale", "metric", "algorithm", "other", "fairness", "difference", "ci_low", "ci_high",
@@ -54,7 +54,7 @@ def others(context: Context[Any]) -> list[str]:
 
 def comparison(context: Context[Any], experiment: str, dataset: str, other: str, scale: str = "absolute") -> Comparison:
     """Accuracy of the focus minus another algorithm's at equal fairness, on one dataset."""
-    sides = Side(experiment, focus(context)), Side(experiment, other)
+    sides = TrainedMethod(experiment, focus(context)), TrainedMethod(experiment, other)
     metric = metric_of(context, experiment, scale)
     one, two = (_trained(context, side, dataset, metric) for side in sides)
     for side, points in zip(sides, (one, two), strict=True):
@@ -63,7 +63,7 @@ def comparison(context: Context[Any], experiment: str, dataset: str, other: str,
     return compare(one, two, LEVELS, context.results.level)
 
 
-def _trained(context: Context[Any], side: Side, dataset: str, metric: str) -> dict[int, Points]:
+def _trained(context: Context[Any], side: TrainedMethod, dataset: str, metric: str) -> dict[int, Points]:
     """Fairness and accuracy of an algorithm's models by seed, to which the unconstrained model does not belong."""
     found = models(context, side, dataset, metric, between=True)
     return {seed: (np.array(own)[:, 0], np.array(own)[:, 1]) for seed, own in found.items()}

@@ -11,11 +11,11 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.verdicts import error_bound
-from reproduction.verdicts.error_bound import Parts
+from reproduction.verdicts.error_bound import ErrorParts
 from reproduction.verdicts.results import Setting
 
 PARTS = ("discretisation", "surrogate", "sampling", "total")
-COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.name for field in fields(Parts)))
+COLUMNS = ("experiment", "dataset", "algorithm", "kappa", "n_seeds", *(field.name for field in fields(ErrorParts)))
 
 
 class ErrorBound(Options):
@@ -39,7 +39,9 @@ def lines(context: Shown) -> list[Line]:
 
 def _line(context: Shown, setting: Setting) -> Line:
     seeds = context.config.seeds(setting.experiment)
-    runs = [asdict(one) for seed in seeds if (one := error_bound.of_run(context, setting, seed)) is not None]
+    runs = [
+        asdict(one) for seed in seeds if (one := error_bound.error_parts_of_run(context, setting, seed)) is not None
+    ]
     means: dict[str, Any] = {name: t_interval([run[name] for run in runs]).mean for name in (runs[0] if runs else ())}
     return setting._asdict() | {"n_seeds": len(runs)} | means
 

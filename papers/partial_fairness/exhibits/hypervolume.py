@@ -14,7 +14,7 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.statistics.paired import Difference, paired_difference
-from reproduction.verdicts.frontiers import SCALES, Side, algorithms_of, metric_of, missing, panels
+from reproduction.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, panels
 from reproduction.verdicts.hypervolumes import panel, rank_test_of
 
 COLUMNS = (
@@ -53,14 +53,16 @@ def lines(context: Shown) -> list[Line]:
             key["metric"] = metric_of(context, experiment, scale)
             for name in names:
                 line: Line = key | {"algorithm": name}
-                own = found.found[name] if found is not None else {}
+                own = found.by_algorithm[name] if found is not None else {}
                 if found is None or not own:
-                    result.append(line | {"n_seeds": 0, "note": missing(context, Side(experiment, name), dataset)})
+                    result.append(
+                        line | {"n_seeds": 0, "note": missing(context, TrainedMethod(experiment, name), dataset)}
+                    )
                     continue
                 estimate = t_interval(list(own.values()), context.results.level)
                 line |= {"reference_fairness": found.reference[0], "reference_accuracy": found.reference[1]}
                 line |= {"hypervolume": estimate.mean, "half_width": estimate.half_width, "n_seeds": estimate.n}
-                gap = _gap(own, found.found.get(control, {}), context.results.level)
+                gap = _gap(own, found.by_algorithm.get(control, {}), context.results.level)
                 if name != control and gap.tested:
                     line |= {"difference": gap.mean, "ci_low": gap.low, "ci_high": gap.high}
                     line["p_value"] = gap.p_two_sided

@@ -14,7 +14,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting, is_estimated
 
@@ -75,11 +75,11 @@ def setting_of(context: Shown, row: Published) -> Setting | None:
     return None if place is None else found[usable[place]]
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
+def reproduce(context: Shown, row: Published) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
+        return ReproducedNumber(None, not_in_pair(context, row, None) or _why_none(context, row))
     found = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
     return replace(found, source=found.source + nearest)

@@ -11,7 +11,7 @@ from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.verdicts import nulls, scorecard, setting_parts
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -40,8 +40,8 @@ def stated(row: Published) -> tuple[int | None, int | None, float | None]:
     Raises:
         DataError: the setting says something else, or a constrained model has not one of place and tolerance.
     """
-    given = setting_parts.parts(row, KEYS)
-    grid, place = (setting_parts.whole(row, given, key) for key in ("grid", "row"))
+    given = setting_parts.key_values(row, KEYS)
+    grid, place = (setting_parts.whole_number(row, given, key) for key in ("grid", "row"))
     kappa = setting_parts.kappa(row, given)
     if not row.unconstrained and (place is None) == (kappa is None):
         what = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
@@ -81,10 +81,10 @@ def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting |
     return None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting, reason = _setting_or_reason(context, row)
-    return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
+    return ReproducedNumber(None, reason) if setting is None else outcome_of(context, row, setting)
 
 
 def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
@@ -99,17 +99,17 @@ def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) 
     return f"{row.metric} is not compared here: pairs are of {ACCURACY} and {names}"
 
 
-def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
+def outcome_of(context: Context[Any], row: Published, setting: Setting) -> ReproducedNumber:
     """Accuracy, or fairness in the absolute convention, of a run."""
     reason = not_in_pair(context, row, setting)
     if reason:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     metric = _metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
+    source, found = f"{label} of {setting.experiment}{at}", nulls.null_values(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
-    return Outcome(estimate, context.results.reason(setting, metric), source, nulls=found)
+    return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=found)
 
 
 def _metric(context: Context[Any], row: Published, setting: Setting) -> str:
@@ -210,7 +210,7 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
     if grid is None or (kappa is None and not row.unconstrained):
         missing = "grid" if grid is None else "kappa"
         raise setting_parts.refused(row, f"{missing} is missing; write kappa=0.1;grid=20, as `sides: grid` needs")
-    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.parts(row, KEYS)['kappa']}"
+    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.key_values(row, KEYS)['kappa']}"
 
 
 def table(context: Context[Pairs], found: list[Line]) -> Table:

@@ -59,7 +59,7 @@ def inline(context: "Context[Any]") -> str:
     return drawn(context.path("svg"), title, words.of(context.config, context.option))
 
 
-def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
+def drawn(source: Path, title: str, say: described.Wording | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -74,7 +74,7 @@ def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
     """
     try:
         text = _slim(source.read_text(encoding="utf-8"))
-        shown = described.figure(title, source.with_suffix(".csv"), say)
+        shown = described.describe_figure(title, source.with_suffix(".csv"), say)
         heavy = len(text) > _LARGEST or text.count("<") > 2 * _ELEMENTS
         content = (
             _raster(source.with_suffix(".png"), shown) if heavy else palette.themed(text, source.stem, shown, title)

@@ -81,7 +81,7 @@ def lines(context: Context[Any]) -> list[Line]:
     Only where it is asked to keep them.
     """
     central = {claim.id for claim in load(context.paper, context.root) if claim.central}
-    comparisons = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    comparisons = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     table = _table(context)
     if context.keep and table is not None and is_here(table):
         comparisons = standing.keep(comparisons, standing.load(table))

@@ -22,9 +22,9 @@ def environment() -> Any:
 
 
 def legend(body: str) -> str:
-    """What the marks in a piece of HTML mean, those of them that occur there; empty if there are none."""
+    """Return the legend of the marks that occur in a piece of HTML; empty if there are none."""
     compared = 'class="published' in body
-    parts = [
+    sentences = [
         ("Grey numbers are published.", compared),
         (
             "✓ agrees with the published number, ≈ is near it, ✗ differs from it.",
@@ -33,7 +33,7 @@ def legend(body: str) -> str:
         ("± half the width of the 95% t-interval of a mean over seeds.", "±" in body and "deviation" not in body),
         ("Hover over a number for its source.", 'title="' in body),
     ]
-    return " ".join(words for words, said in parts if said)
+    return " ".join(sentence for sentence, occurs in sentences if occurs)
 
 
 def write_html(target: Path, title: str, caption: str, body: str) -> Path:

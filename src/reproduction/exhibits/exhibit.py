@@ -24,7 +24,7 @@ from reproduction.exhibits import canvas, document, style
 from reproduction.grid.checks import validated
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_checks
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.lookups import noting_missing
 from reproduction.verdicts.numbers import Constructed, Noise
 from reproduction.verdicts.published import Published
@@ -118,7 +118,7 @@ class Kind:
 
     render: Callable[[Context[Any]], list[Path]]
     fragment: Callable[[Context[Any]], str]
-    reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    reproduce: Callable[[Context[Any], Published], ReproducedNumber] | None = None
     refuse: Callable[[Evidence[Any], Published], Any] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True

@@ -31,7 +31,7 @@ from reproduction.exhibits.regression_points import (
 from reproduction.grid import paths
 from reproduction.grid.tidy import REPEAT_SD
 from reproduction.verdicts import nulls
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
@@ -46,26 +46,26 @@ CLASSIFIER = "classifier"
 TIME = "train_time_s"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """What was measured of one published number of a figure, with its noise and what null models got."""
     if row.algorithm == CLASSIFIER:
         return _classifier(context, row)
     one = next((one for one in series(context) if one.name == row.algorithm), None)
     if one is None:
-        return Outcome(None, "the exhibit has no series for it")
+        return ReproducedNumber(None, "the exhibit has no series for it")
     if row.metric == TIME:
         return time_of(context, row, one)
     metric = PUBLISHED_METRICS.get(row.metric)
     if metric is None:
-        return Outcome(None, f"{row.metric} is not measured")
+        return ReproducedNumber(None, f"{row.metric} is not measured")
     setting = _setting(context, one, row)
     if setting is None:
-        return Outcome(None, f"no run of {one.of(row.dataset)} at this tolerance")
+        return ReproducedNumber(None, f"no run of {one.of(row.dataset)} at this tolerance")
     metric = BINNED.get(metric, metric) if "histogram" in row.setting else metric
     found = t_interval(values(context, setting, metric), context.results.level)
     noise = math.hypot(noise_of(context, one, setting, metric), printed(row.value))
     where = f"{setting.experiment}, {setting.dataset}"
-    outcome = Outcome(found, "", where, noise=noise, nulls=_nulls(context, one, setting, metric))
+    outcome = ReproducedNumber(found, "", where, noise=noise, nulls=_nulls(context, one, setting, metric))
     return replace(outcome, repeats=_repeats(context, one, setting, metric))
 
 
@@ -187,17 +187,17 @@ def _mean(context: Context[Any], setting: Setting, metric: str) -> float:
 # --- times and base models -------------------------------------------------------------------------------------------
 
 
-def time_of(context: Context[Any], row: Published, one: Series) -> Outcome:
+def time_of(context: Context[Any], row: Published, one: Series) -> ReproducedNumber:
     """Seconds of one tolerance on this machine, without the fits of base models; they are not judged."""
     note = "processor time of another implementation on another machine; the published time includes the base models"
     return measured_time(context, seconds(context, one, row.dataset), note, one.of(row.dataset))
 
 
-def measured_time(context: Context[Any], spent: Mapping[int, np.ndarray], note: str, where: str) -> Outcome:
+def measured_time(context: Context[Any], spent: Mapping[int, np.ndarray], note: str, where: str) -> ReproducedNumber:
     """The mean of seconds by repetition, or that there are none."""
     if not spent:
-        return Outcome(None, "no run gives this time")
-    return Outcome(t_interval(np.concatenate([*spent.values()]), context.results.level), note, where)
+        return ReproducedNumber(None, "no run gives this time")
+    return ReproducedNumber(t_interval(np.concatenate([*spent.values()]), context.results.level), note, where)
 
 
 def seconds(context: Context[Any], one: Series, dataset: str) -> dict[int, np.ndarray]:
@@ -217,7 +217,7 @@ def _spent(file: Path, changed: int) -> np.ndarray:
     return np.asarray(times.last() - times.first(), dtype=float)
 
 
-def _classifier(context: Context[Any], row: Published) -> Outcome:
+def _classifier(context: Context[Any], row: Published) -> ReproducedNumber:
     """Accuracy of the base model of the group on test rows, which the authors' files have and no figure of theirs."""
     base = next((one for one in series(context) if one.algorithm == "plug_in_regression"), None)
     found = []
@@ -230,12 +230,12 @@ def _classifier(context: Context[Any], row: Published) -> Outcome:
         ):
             found.append(_accuracy(path, (context.root, job.dataset, "test", job.seed), path.stat().st_mtime_ns))
     if base is None or not found:
-        return Outcome(None, "the base models have not been fitted", kind="question")
+        return ReproducedNumber(None, "the base models have not been fitted", kind="question")
     accuracy, larger = np.array(found).T
     estimate = t_interval(accuracy, context.results.level)
     where = f"base models of {base.of(row.dataset)}"
     nulls = {"the larger group": float(larger.mean())}
-    return Outcome(estimate, "", where, kind="question", noise=printed(row.value), nulls=nulls)
+    return ReproducedNumber(estimate, "", where, kind="question", noise=printed(row.value), nulls=nulls)
 
 
 @lru_cache(maxsize=200)

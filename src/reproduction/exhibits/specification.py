@@ -14,9 +14,9 @@ from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.statistics.effect import mean_effect
 from reproduction.verdicts import equal_fairness, scorecard
 from reproduction.verdicts.claim import Claim, load
-from reproduction.verdicts.declared_readings import replaced
+from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.letters import SAID
-from reproduction.verdicts.sample import Place, label_of
+from reproduction.verdicts.sample import GridCell, label_of
 
 COLUMNS = (
     "claim",
@@ -57,13 +57,13 @@ def _claim(context: Context[Specification]) -> Claim:
 def lines(context: Context[Specification]) -> Iterator[Line]:
     """One line per reading: its options, its letter, and the lead (at the least certain level, of each level)."""
     claim, options = _claim(context), context.options
-    place, side = Place(claim.experiments[0], options.dataset), next(
+    place, side = GridCell(claim.experiments[0], options.dataset), next(
         (one for one in claim.sides() if one.method == options.against), None
     )  # fmt: skip
     if side is None or claim.readings is None:
         raise ConfigError(f"exhibits.{context.name}.against: {claim.id} is not compared with {options.against!r}")
     label = label_of(context, claim, place, side)
-    decided = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    decided = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     own = next(
         line
         for line in decided
@@ -73,8 +73,8 @@ def lines(context: Context[Specification]) -> Iterator[Line]:
     spelt = "".join(str(own["letters"]).split())
     names = product(*claim.readings.names().values())
     times, unit = (claim.practical.times, claim.practical.unit) if claim.practical else (1.0, claim.metric)
-    for number, (reading, chosen, letter) in enumerate(zip(claim.readings.every(), names, spelt, strict=True)):
-        equal = replaced(claim, reading).at_equal
+    for number, (reading, chosen, letter) in enumerate(zip(claim.readings.combinations(), names, spelt, strict=True)):
+        equal = claim_under_reading(claim, reading).at_equal
         _, levels, gains = equal_fairness.advantage(equal, pairs)
         line = {"claim": claim.id, "dataset": options.dataset, "against": label, "reading": number, "unit": unit}
         line |= {"options": "; ".join(chosen), "letter": letter}
@@ -98,7 +98,7 @@ def draw(context: Context[Specification], found: list[Line]) -> Any:
     size = (9.0, 2.9 + 0.26 * len(rows))
     figure, (above, below) = plt.subplots(2, 1, figsize=size, sharex=True, height_ratios=[2.1, 0.26 * len(rows)])
     if claim.practical is not None:
-        margin = claim.practical.of(context.options.dataset) * claim.practical.times
+        margin = claim.practical.margin_on(context.options.dataset) * claim.practical.times
         above.axhspan(-margin, margin, color=palette.GRID, alpha=0.5, lw=0)
     above.axhline(0, color=palette.INK, lw=1)
     seen = set()

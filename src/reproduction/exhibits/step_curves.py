@@ -21,7 +21,7 @@ from reproduction.exhibits.regression_points import (
     titles,
 )
 from reproduction.grid import paths
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.published import Published
 
@@ -127,7 +127,7 @@ def _panel(context: Context[StepCurves], found: list[Line], metrics: tuple[str, 
     return Panel(drawn, {}, finish=finish)
 
 
-def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
+def reproduce(context: Context[StepCurves], row: Published) -> ReproducedNumber:
     """The mean over the last fifth of the path, against a plateau read off the published plot.
 
     Its noise is that of the same optimiser's end points (``noise_from``), and half a unit of what was read.
@@ -137,7 +137,7 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     every = curves(context)
     found = every.get((first.name if first else "", row.dataset, metric or ""))
     if found is None or first is None:
-        return Outcome(None, "no recorded path of this dataset")
+        return ReproducedNumber(None, "no recorded path of this dataset")
     steps, values = found
     tail = values[:, steps > (1 - TAIL) * steps[-1]].mean(axis=1)
     nulls = {}
@@ -149,7 +149,9 @@ def reproduce(context: Context[StepCurves], row: Published) -> Outcome:
     noise = math.hypot(_noise(context, row.dataset, str(metric)), regression_numbers.printed(row.value))
     repeats = regression_numbers.GROUPS if metric == "ks_group_1" else ""
     estimate, where = t_interval(tail, context.results.level), f"{first.experiment}, last fifth of the path"
-    return Outcome(estimate, "published value read off a plot", where, noise=noise, nulls=nulls, repeats=repeats)
+    return ReproducedNumber(
+        estimate, "published value read off a plot", where, noise=noise, nulls=nulls, repeats=repeats
+    )
 
 
 def _noise(context: Context[StepCurves], dataset: str, metric: str) -> float:

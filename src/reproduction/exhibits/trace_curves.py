@@ -12,7 +12,7 @@ from reproduction.exhibits import canvas, runs, style, traces
 from reproduction.exhibits.canvas import Curve, Panel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid.tidy import USABLE
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -309,14 +309,14 @@ def _scales_of(quantity: str, alike: str) -> Callable[[Any], None]:
     return finish
 
 
-def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> Outcome:
+def reproduce_fixed(context: Context[CandidateCurves], row: Published) -> ReproducedNumber:
     """The value at which the paper holds the other parameter: that of every candidate of the grid."""
     name = row.metric.removesuffix("_fixed")
     default = DEFAULTS.get(name)
     values = {float(entry.get(name, default or 0.0)) for entry in _variants(context).values()}
     if default is None or len(values) != 1:
-        return Outcome(None, f"{name} is not fixed in this experiment: {sorted(values)}", kind="setting")
+        return ReproducedNumber(None, f"{name} is not fixed in this experiment: {sorted(values)}", kind="setting")
     value = values.pop()
     verdict = "as stated" if value == row.value else "differs from the paper"
     here = Estimate(value, float("nan"), float("nan"), float("nan"), 1)
-    return Outcome(here, source="the grid's own value", kind="setting", verdict=verdict)
+    return ReproducedNumber(here, source="the grid's own value", kind="setting", verdict=verdict)

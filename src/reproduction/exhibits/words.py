@@ -9,7 +9,7 @@ from partialfair.errors import PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics import names as metric_names
 from reproduction.exhibits import style
-from reproduction.exhibits.described import Say
+from reproduction.exhibits.described import Wording
 from reproduction.grid.config import Config
 from reproduction.verdicts.results import convention
 
@@ -22,7 +22,7 @@ OWN = {
 """Values that no plug-in names."""
 
 
-def of(config: Config, option: Callable[[str], Any]) -> Say:
+def of(config: Config, option: Callable[[str], Any]) -> Wording:
     """Return what says a value of a column of an exhibit.
 
     Args:

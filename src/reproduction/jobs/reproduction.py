@@ -12,7 +12,7 @@ from partialfair.pages import cells, palette
 from reproduction.exhibits import answers, canvas, document, exhibit, style
 from reproduction.grid.config import Config
 from reproduction.grid.narrowed import Selection, narrowed
-from reproduction.jobs.comparison import Setting, settings
+from reproduction.jobs.comparison import ComparedSetting, settings
 from reproduction.jobs.report import render_exhibit
 from reproduction.verdicts import standing
 
@@ -54,7 +54,7 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
     return f"{outcome}\npage: {page}"
 
 
-def sentence(compared: Sequence[Setting]) -> str:
+def sentence(compared: Sequence[ComparedSetting]) -> str:
     """Return what came of a comparison, in a sentence or two."""
     if not compared:
         return "There is no committed setting to compare with."
@@ -76,7 +76,7 @@ def _seeds(config: Config) -> str:
     return f"{words} seed{'' if words == '1' else 's'}"
 
 
-def _settings(part: Config, compared: Sequence[Setting]) -> cells.Table:
+def _settings(part: Config, compared: Sequence[ComparedSetting]) -> cells.Table:
     """The table of settings, those outside their band first."""
     columns = ["experiment", "dataset", "method", "κ", "metric", "yours", "committed mean", "95% band", ""]
     rows = []
@@ -105,7 +105,7 @@ def _number(value: float) -> str:
     return "not estimable" if math.isnan(value) else f"{value:.4f}"
 
 
-def _picture(part: Config, compared: Sequence[Setting], target: Path, title: str) -> str:
+def _picture(part: Config, compared: Sequence[ComparedSetting], target: Path, title: str) -> str:
     """Draw own points over the committed bands, a panel per experiment and dataset, and return it as HTML."""
     from matplotlib.figure import Figure
 
@@ -134,7 +134,7 @@ def _picture(part: Config, compared: Sequence[Setting], target: Path, title: str
     )
 
 
-def _panel(axis: "Axes", compared: Sequence[Setting]) -> None:
+def _panel(axis: "Axes", compared: Sequence[ComparedSetting]) -> None:
     for setting in compared:
         first, violation = next(iter(setting.bands.values())), setting.bands[setting.violation]
         span: dict[str, Any] = {"color": "0.6", "linewidth": 1.5, "zorder": 1}

@@ -13,7 +13,7 @@ from reproduction.site.card import Entry
 from reproduction.site.exhibits import CLAIM, Claim, figure, measured
 from reproduction.site.project import OWN, Project, Shown
 from reproduction.verdicts.line import RELEASED
-from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
+from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, sentence_of_claims, sentence_of_numbers
 
 NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
@@ -87,7 +87,7 @@ class Verdict:
         """How the paper's sentences and numbers came out, every word counted, each as a phrase."""
         if not self.claims["total"] and not self.numbers["counted"]:
             return "nothing judged yet", ""
-        phrases = of_sentences(self.claims), of_numbers(self.numbers)
+        phrases = sentence_of_claims(self.claims), sentence_of_numbers(self.numbers)
         first, second = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
         return first, second
 

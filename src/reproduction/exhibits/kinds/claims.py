@@ -10,7 +10,7 @@ from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.verdicts import scorecard, standing
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
 from reproduction.verdicts.lookups import is_here
-from reproduction.verdicts.verdict import of_claim
+from reproduction.verdicts.verdict import claim_state
 
 
 class Claims(Options):
@@ -19,7 +19,7 @@ class Claims(Options):
 
 def lines(context: Context[Any]) -> list[Line]:
     """One line per comparison, as in the scorecard."""
-    found = scorecard.of_claims(context.config, context.paper, context.root, Context)
+    found = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
         found = standing.keep(found, standing.load(context.path("csv")))
     return [line | {"counts": "yes" if counts(line) else "no"} for line in found]
@@ -32,7 +32,7 @@ def table(_: Context[Any], found: list[Line]) -> Table:
     for name in dict.fromkeys(line["claim"] for line in found):
         own = [line for line in found if line["claim"] == name]
         breaks.add(len(rows))
-        verdict = of_claim(own)
+        verdict = claim_state(own)
         together = Cell(verdict, cells.verdict_kind(verdict))
         said = "question" if own[0]["kind"] == "question" else own[0]["section"]
         # What the notes say of every comparison stands beside the first alone.

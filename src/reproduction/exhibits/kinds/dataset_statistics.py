@@ -13,19 +13,19 @@ from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts import scorecard
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.published import Published
 
 COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
     """Rows and attributes of a prepared table; attributes include the columns that are counted but no inputs."""
     path = context.root / paths.table(row.dataset)
     if not is_here(path):
         why = f"{row.dataset} has not been prepared (no {paths.table(row.dataset)})"
-        return Outcome(None, why, kind="setting")
+        return ReproducedNumber(None, why, kind="setting")
     with np.load(path, allow_pickle=False) as stored:
         rows, features = (int(size) for size in stored["shape"])
     spec = named_dataset(row.dataset, context.config.dataset_options(row.dataset)).spec
@@ -33,7 +33,7 @@ def reproduce(context: Context[Any], row: Published) -> Outcome:
     verdict = "as stated" if value == row.value else "differs from the paper"
     note = "" if value == row.value else f"{value - row.value:+.0f}"
     counted = Estimate(float(value), math.nan, math.nan, math.nan, 1)
-    return Outcome(counted, note, "counted in the prepared table", kind="setting", verdict=verdict)
+    return ReproducedNumber(counted, note, "counted in the prepared table", kind="setting", verdict=verdict)
 
 
 def table(_: Context[Any], found: list[Line]) -> Table:

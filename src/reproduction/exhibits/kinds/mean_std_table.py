@@ -15,7 +15,7 @@ from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import runs, style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.verdicts import run_scores, scorecard, setting_parts
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -60,11 +60,11 @@ def stated(row: Published) -> tuple[str, str, float | None]:
     Raises:
         DataError: the setting says something else.
     """
-    given = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, given, "split", SPLITS)
+    given = setting_parts.key_values(row, KEYS)
+    split = setting_parts.word_value(row, given, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
+    return split, setting_parts.word_value(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
@@ -105,17 +105,17 @@ def band(context: Shown, row: Published, spread: float | None) -> tuple[float, f
     return row.value - width, row.value + width
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
+def reproduce(context: Shown, row: Published) -> ReproducedNumber:
     """Mean, or standard deviation, over the runs of the number's method."""
     setting, reason = setting_of(context, row)
     if setting is None:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     if not run_scores.is_metric(row.metric):
-        return Outcome(None, f"no metric {row.metric!r} is computed here")
+        return ReproducedNumber(None, f"no metric {row.metric!r} is computed here")
     split, statistic, _ = stated(row)
     estimate, spread = run_scores.mean_and_spread(context, setting, row.metric, split)
     if not estimate.n:
-        return Outcome(None, "not run")
+        return ReproducedNumber(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
     limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
@@ -123,8 +123,8 @@ def reproduce(context: Shown, row: Published) -> Outcome:
     if statistic == "std":
         found = run_scores.spread_interval(spread, estimate.n, context.results.level)
         spreads, source = _of_others(context, setting, row), f"standard deviation over runs, {where}"
-        return Outcome(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
-    return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
+        return ReproducedNumber(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
+    return ReproducedNumber(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
 
 
 def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | None:

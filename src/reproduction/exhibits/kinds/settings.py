@@ -5,17 +5,17 @@ from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Kind, Line, Options
 from reproduction.verdicts import scorecard, stated
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 
 COLUMNS = ("dataset", "algorithm", "setting", "split", "metric", "published", "here", "verdict", "note")
 
 
-class Settings(Options, stated.Places):
+class Settings(Options, stated.StatedSources):
     """Statements of a paper on data and settings, beside those in use here."""
 
 
-def reproduce(context: Context[Settings], row: Published) -> Outcome:
+def reproduce(context: Context[Settings], row: Published) -> ReproducedNumber:
     """What is in use here for a stated number."""
     return stated.reproduce(context, row, context.options)
 
