@@ -130,7 +130,7 @@ records: $(VENV)/.ready  ## state that the committed results are those of the pr
 	python -m partialfair verify
 	python -c "from reproduction.grid import agreement, config; agreement.adopt(config.load_config())"
 
-docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
+docs: $(VENV)/.torch  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site
 
 lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's own checks
@@ -189,4 +189,4 @@ lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 		--override .cache/without.txt --output-file requirements.lock pyproject.toml src/reproduction/pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
-	rm -rf $(DEMO) reproduced site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) reproduced site docs/generated docs/examples data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -48,12 +48,6 @@ def gallery(root: str) -> str:
     return str(template.render(root=root, sections=sections, tones=TONES))
 
 
-def verdicts() -> str:
-    """Return the sentence of every paper's verdict."""
-    template = document.environment().get_template("site/verdicts.html.j2")
-    return str(template.render(verdicts=list(project().verdicts.values())))
-
-
 def costs() -> str:
     """Return what training took, experiment by experiment, as the runs recorded it."""
     import pandas as pd
@@ -101,7 +95,7 @@ def standing() -> str:
     older, missing = here - current, wanted - here
     words = [f"{older:,} of the {wanted:,} runs were trained by earlier revisions of the code"] if older else []
     words += [f"{missing:,} {'more ' if older else f'of the {wanted:,} runs '}were not trained"] if missing else []
-    more = '<a href="results.html#one-command">What was compared</a>'
+    more = '<a href="history.html#the-whole-grid-in-one-command">What was compared</a>'
     return f"{', '.join(words)}; <code>make paper</code> trains them. {more}."
 
 
@@ -119,7 +113,6 @@ class Report(SphinxDirective):
             "exhibit": lambda: exhibits.html(project(), self.arguments[0], root),
             "gallery": lambda: gallery(root),
             "costs": costs,
-            "verdicts": verdicts,
             "explorer": lambda: explorer(self.arguments[0], root),
         }
         return [nodes.raw("", writers[self.name](), format="html")]
@@ -220,7 +213,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     static = DOCS / "generated" / "static"
     static.mkdir(parents=True, exist_ok=True)
     (static / "tones.css").write_text(tones(), encoding="utf-8")
-    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs", "verdicts"):
+    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs"):
         app.add_directive(name, Report)
     app.connect("builder-inited", pages)
     app.connect("source-read", first_page)
