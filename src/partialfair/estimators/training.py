@@ -17,7 +17,8 @@ from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.equal_rates.fits import ParityFits, Rates
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
-from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
+from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map, padded
+from partialfair.algorithms.linear.rank_penalty import minimise_with_rank_penalty
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.drawn import Lottery
@@ -34,7 +35,7 @@ from partialfair.tables.intervals import FULL, Interval, Pairs, for_groups, meas
 
 Vector = NDArray[np.float64]
 AUTO = "auto"
-SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "alm", "idca")
+SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "penalty", "alm", "idca")
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
 STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
 """Labels within which each family compares rates of decisions; none: all rows at once."""
@@ -154,6 +155,8 @@ class Training:
         if math.isinf(task.kappa):
             return Trained(self._unconstrained(task), "unconstrained")
         name = solver_for(task) if solver == AUTO else solver
+        if solver == AUTO and name == "penalty" and (self.options or self.place is not None):
+            name = "alm"  # which has settings, and runs on a GPU
         if name == "alm":
             return self._alm(task, start)
         if name == "idca":
@@ -233,6 +236,27 @@ class Training:
         )  # fmt: skip
         return Trained(Fit(model, chosen={"shares": found.shares.tolist()}), "parity")
 
+    def _penalty(self, task: Task) -> Trained:
+        """One score for all groups, by a penalty on the smoothed differences of their ranks."""
+        unions = set(for_groups(task.interval, self.rows.n_groups))
+        if task.constraint != PSP or task.uses_group or len(unions) > 1:
+            raise InputError(
+                f"solver 'penalty' serves {PSP} without the group at prediction, on one interval for all groups; use "
+                "solver='alm' or 'auto'"
+            )
+        (pairs,) = unions
+        own, problem = self.by_content, self.by_content.problem
+        slack = task.kappa * (measure(pairs) if task.kappa_scale == "relative" else 1.0)
+        # On the absolute scale a threshold counts as soon as one group's rank lies inside.
+        counted = pairs if task.kappa_scale == "relative" else padded(pairs, slack)
+        metric = gap_of(replace(task, train=own.rows))
+        found = minimise_with_rank_penalty(
+            problem, own.free, counted, slack, task.kappa, lambda scores: metric(calibrated.in_order_of_rows(problem, scores))
+        )
+        sizes, names = np.bincount(self.rows.group), self.rows.group_names
+        remedy = blind_remedy(found.gap, task.kappa, slack, sizes, names)
+        return Trained(Fit(score_at(task, found.params, np.zeros(0))), "penalty", remedy)
+
     def _parity_fits(self, constraint: str) -> ParityFits:
         """The fits for a family's rates, kept for further tolerances."""
         if constraint not in self.fits:
@@ -290,8 +314,8 @@ def solver_for(task: Task) -> str:
     """The solver that "auto" stands for, by constraint, interval and use of the group."""
     unions = set(for_groups(task.interval, task.train.n_groups))
     whole = unions == {FULL}
-    if task.constraint == PSP and task.uses_group and len(unions) == 1:
-        return "ranks"
+    if task.constraint == PSP and len(unions) == 1:
+        return "ranks" if task.uses_group else "penalty"
     strata = STRATA.get(task.constraint)
     if strata is not None and task.uses_group and len(strata) < 2:
         return "thresholds"
@@ -361,6 +385,19 @@ def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...
     least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the map that was found is within it
     known = f"no increasing map of these scores is known to get below {least:.4g}"
     return f"{why}, and {known}; raise kappa to that or more"
+
+
+def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    """What helps where one score for groups of ``sizes`` (G,) misses kappa, which allows ``slack`` rows' shares."""
+    if gap <= kappa:
+        return "raise kappa"
+    smallest = int(sizes.argmin())
+    share = 1 / sizes[smallest]
+    why = f"group {names[smallest]!r} has {sizes[smallest]} rows, one of which is more than kappa allows; "
+    return (
+        f"{why if slack < share else ''}raise kappa (no score was found below {math.floor(gap * 1e4) / 1e4:.4g}), or use "
+        "uses_group=True where the group is known at prediction"
+    )
 
 
 def uncombined(design: GroupedDesign) -> GroupedDesign:
