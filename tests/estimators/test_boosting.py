@@ -89,12 +89,11 @@ def test_without_the_group_the_gap_of_held_out_rows_tells_that_of_new_ones(make_
     assert audit_scores(scores, new.group, new.y == "yes").metric("auc") > 0.55
 
 
-@pytest.mark.parametrize("constraint", ["partial_demographic_parity", "partial_equal_opportunity"])
 def test_ties_over_the_interval_are_no_parity_and_lengths_that_order_nothing_do_not_count(make_rows: Any) -> None:
     """One tree, whose first leaf holds the whole interval, was once taken for a fair model."""
     rows = make_rows(1200)
     model = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=1, num_leaves=2)
-    with pytest.warns(UnconstrainedWarning, match="100% of the interval's rows share one score"):
+    with pytest.warns(UnconstrainedWarning, match="% of the interval's rows share one score"):
         model.fit(rows.X, rows.y, sensitive_features=rows.group)
     assert model.status_.startswith("nothing constrained") and model.train_violation_ == 0
     more = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=30)
@@ -116,6 +115,7 @@ def test_scale_and_intercept_after_a_constraint_on_ranks_are_those_of_logistic_r
     assert loss < mean_loss(scores, y, weight) == pytest.approx(log_loss(y, expit(scores), sample_weight=weight))
 
 
+@pytest.mark.parametrize("constraint", ["partial_demographic_parity", "partial_equal_opportunity"])
 def test_rates_of_decisions_draw_near_each_other(make_rows: Any, constraint: str) -> None:
     rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
     model = PartialFairBoosting(constraint, interval=[(0, 1)], kappa=0.08, kappa_scale="absolute", **SMALL)

@@ -16,13 +16,15 @@ from partialfair.algorithms.linear import calibrated
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.equal_rates.fits import ParityFits, Rates
+from partialfair.algorithms.linear.group_thresholds import best_thresholds
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map, padded
 from partialfair.algorithms.linear.rank_penalty import minimise_with_rank_penalty
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.drawn import Lottery
-from partialfair.estimators.group_cuts import GroupCuts, best_cuts
+from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
+from partialfair.estimators.group_cuts import GroupCuts, curves_of
 from partialfair.estimators.inputs import InputError, solver_settings
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
@@ -39,6 +41,8 @@ SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "penalty", "alm", "i
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
 STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
 """Labels within which each family compares rates of decisions; none: all rows at once."""
+SALTS = 32
+"""Lots among which thresholds that are drawn choose those of the training rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +218,40 @@ class Training:
                 "known at prediction; use solver='parity' or 'alm'"
             )
         moved = self.cuts.score(task)
-        moved[:, 0] -= best_cuts(task, self.rows, linear_score(task, moved), self.weights)
+        strata_sizes = np.bincount(self.rows.group[self.rows.y > 0] if strata else self.rows.group)
+        curves, slack = curves_of(task, self.rows, linear_score(task, moved), self.weights)
+        whole = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
+        if whole and slack * strata_sizes.min() < 1:
+            return self._drawn_thresholds(task, moved, best_drawn_cuts(curves, slack), strata_sizes)
+        moved[:, 0] -= best_thresholds(curves, slack)[0]
         return Trained(Fit(linear_score(task, moved), chosen=self.cuts.chosen), "thresholds")
+
+    def _drawn_thresholds(
+        self, task: Task, score: Vector, cuts: DrawnCuts, sizes: NDArray[np.int64]
+    ) -> Trained:
+        """Thresholds drawn by the rows' lots, with the salt whose draws of the training rows differ least."""
+        rows, gap = self.rows, gap_of(task)
+        blocks = np.repeat(score[None], cuts.shares.size, axis=0)
+        blocks[:, :, 0] -= cuts.thresholds
+        weights = np.ones(rows.n_rows) if self.weights is None else self.weights
+        drawn = []
+        for salt in range(self.salt, self.salt + SALTS if cuts.shares.size > 1 else self.salt + 1):
+            model = LinearMixture(
+                blocks, cuts.shares, np.array([salt], np.int64), self.task.standardiser, rows.group_names,
+                rows.feature_names, uses_group=True,
+            )  # fmt: skip
+            scores = np.asarray(model.scores(rows.X, rows.group))
+            wrong = float(weights @ ((scores > 0) != (rows.y > 0)))
+            drawn.append((max(gap(scores) - task.kappa, 0.0), wrong, salt, model))
+        model = min(drawn, key=lambda one: one[:3])[3]
+        code = int(sizes.argmin())
+        counted = "rows" if task.constraint == PDP else "rows with the second label"
+        remedy = (
+            f"group {rows.group_names[code]!r} has {sizes[code]} {counted}, one of which moves its rate by "
+            f"{1 / sizes[code]:.2g}: thresholds are drawn so that expected rates are within kappa, and drawn ones are "
+            "not; raise kappa above that, or add rows of the group"
+        )
+        return Trained(Fit(model, chosen={**self.cuts.chosen, "shares": cuts.shares.tolist()}), "thresholds", remedy)
 
     def _parity(self, task: Task) -> Trained:
         """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""
