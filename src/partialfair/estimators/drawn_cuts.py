@@ -56,9 +56,7 @@ def best_drawn_cuts(curves: list[GroupCurve], slack: float) -> DrawnCuts:
     ends = np.unique(np.concatenate([[0.0], chances, [1.0]]))
     middles = (ends[1:] + ends[:-1]) / 2
     first, second = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
-    return DrawnCuts(
-        np.where(middles[:, None] < chances, second, first), np.diff(ends), rates, float(total[best])
-    )
+    return DrawnCuts(np.where(middles[:, None] < chances, second, first), np.diff(ends), rates, float(total[best]))
 
 
 def _between(curve: GroupCurve, hull: NDArray[np.int64], rate: float) -> tuple[float, float, float]:

@@ -226,9 +226,7 @@ class Training:
         moved[:, 0] -= best_thresholds(curves, slack)[0]
         return Trained(Fit(linear_score(task, moved), chosen=self.cuts.chosen), "thresholds")
 
-    def _drawn_thresholds(
-        self, task: Task, score: Vector, cuts: DrawnCuts, sizes: NDArray[np.int64]
-    ) -> Trained:
+    def _drawn_thresholds(self, task: Task, score: Vector, cuts: DrawnCuts, sizes: NDArray[np.int64]) -> Trained:
         """Thresholds drawn by the rows' lots, with the salt whose draws of the training rows differ least."""
         rows, gap = self.rows, gap_of(task)
         blocks = np.repeat(score[None], cuts.shares.size, axis=0)
@@ -287,7 +285,12 @@ class Training:
         counted = pairs if task.kappa_scale == "relative" else padded(pairs, slack)
         metric = gap_of(replace(task, train=own.rows))
         found = minimise_with_rank_penalty(
-            problem, own.free, counted, slack, task.kappa, lambda scores: metric(calibrated.in_order_of_rows(problem, scores))
+            problem,
+            own.free,
+            counted,
+            slack,
+            task.kappa,
+            lambda scores: metric(calibrated.in_order_of_rows(problem, scores)),
         )
         sizes, names = np.bincount(self.rows.group), self.rows.group_names
         remedy = blind_remedy(found.gap, task.kappa, slack, sizes, names)
