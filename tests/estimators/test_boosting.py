@@ -182,3 +182,18 @@ def test_the_sampling_band_is_that_of_the_shortest_interval(make_rows: Any) -> N
             warnings.simplefilter("ignore")
             bands.append(model.fit(rows.X, rows.y, sensitive_features=rows.group).sampling_band_)
     assert bands[0] == bands[1]
+
+
+def test_held_out_loss_and_derivatives_count_the_weights_of_rows() -> None:
+    random = np.random.default_rng(0)
+    weight = np.where(np.arange(80) % 2 == 0, 1.9, 0.1)
+    rows = _Rows(None, np.where(random.random(80) < 0.4, 1.0, -1.0), np.arange(80) % 2, weight)
+    model = PartialFairBoosting("partial_demographic_parity", interval=[(0, 1)], kappa=0.1)
+    model.interval_, model.groups_ = [(0, 1)], np.array(["a", "b"])
+    programs = model._program(rows), model._program(rows)
+    objective = _Lagrangian(rows, rows, 0.3, programs, 1.0, 1.0, lambda *own: 0.5)
+    raw = random.normal(size=80)
+    objective.watch(raw, None)
+    expected = log_loss(rows.y, expit(raw + 0.3), sample_weight=weight)
+    assert objective.history == [(pytest.approx(expected), 0.5)]
+    assert abs(expected - log_loss(rows.y, expit(raw + 0.3))) > 0.01

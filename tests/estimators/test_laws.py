@@ -239,3 +239,15 @@ def test_a_model_that_takes_no_weights_is_named() -> None:
         prefit.fit(X, y, sensitive_features=group, sample_weight=weight)
     assert prefit.map_ is not None
     assert LogisticRegression().fit(X, y) is not None
+
+
+def test_the_penalty_of_weighted_rows_is_that_of_as_many_rows() -> None:
+    """C is per row of weight 1: weights of 3 halve nothing and double nothing beside three copies of each row."""
+    X, y, group, _ = table(200, seed=11)
+    many = np.repeat(np.arange(200), 3)
+    weighted = PartialFairClassifier(constraint=None, C=0.01)
+    weighted.fit(X, y, sensitive_features=group, sample_weight=np.full(200, 3.0))
+    repeated = PartialFairClassifier(constraint=None, C=0.01).fit(X[many], y[many], sensitive_features=group[many])
+    plain = PartialFairClassifier(constraint=None, C=0.01).fit(X, y, sensitive_features=group)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+    assert np.abs(weighted.coef_ - plain.coef_).max() > 0.05

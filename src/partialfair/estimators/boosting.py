@@ -62,8 +62,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
     held-out rows is kept, or else the one with the smallest violation. Where ranks are constrained, scale and intercept
     of the score are set to those of the least held-out loss, which changes no rank, and lengths at which one score
     takes nearly the whole interval do not count: they order nothing there. For partial statistical parity with the
-    group known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on the
-    held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
+    group known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on
+    the held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
 
     Args:
         constraint: name of a family on shares, for instance "partial_statistical_parity" or

@@ -12,7 +12,7 @@ from partialfair.tables.intervals import FULL, decides_nothing, for_groups, meas
 IDLE = "nothing constrained"
 """How the status of such a model begins."""
 ALIKE = 0.9
-"""Share of an interval that rows with one score may take: ranks differ by nothing there, and the metric is 0 by ties."""
+"""Share of an interval that rows with one score may take; with more, the metric is near 0 by ties."""
 _AMONG = {None: "", 1: " among the rows of the second label", -1: " among the rows of the first label"}
 
 

@@ -1,7 +1,7 @@
 """Thresholds that are drawn, for tolerances below the share of one row of the smallest group.
 
-The rates of a group's thresholds lie on a grid with steps of one row's share. Two groups meet a smaller tolerance at few
-points of their grids, often only where everybody gets the same decision. A group that draws between two thresholds
+The rates of a group's thresholds lie on a grid with steps of one row's share. Two groups meet a smaller tolerance at
+few points of their grids, often only where everybody gets the same decision. A group that draws between two thresholds
 reaches every rate between theirs, with errors that lie on the upper hull of its curve of correct rows by rate. So the
 best rates solve a concave problem in one level z: with A_k the hull of group k,
 

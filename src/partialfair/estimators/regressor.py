@@ -443,7 +443,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             members = np.eye(int(codes.max()) + 1)[codes]
             members = members[:, members.any(axis=0)]
             self.train_ks_ = weighted_distance(self._predicted(X, codes if self.uses_group else None), members)
-            sizes = members.sum(axis=0) if counted is None else counted[counted > 0]
+            sizes = (members.sum(axis=0) if counted is None else counted[counted > 0]).astype(np.int64)
             self.sampling_band_ = sampling_band(sizes) if members.shape[1] > 1 else None
             if self.sampling_band_ is not None and self.sampling_band_ > LITTLE:
                 warnings.warn(
@@ -483,7 +483,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
 
 def usual_classifier(X: Any, codes: Codes | None, weights: Vector | None) -> Any:
-    """Logistic regression of the group on standardised features, both with weights of the rows (n,) if there are any."""
+    """Logistic regression of the group on standardised features, both with weights of the rows (n,) if any."""
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     own = {} if weights is None else {f"{name}__sample_weight": weights for name, _ in usual.steps}
     return usual.fit(X, codes, **own)

@@ -284,14 +284,11 @@ class Training:
         # On the absolute scale a threshold counts as soon as one group's rank lies inside.
         counted = pairs if task.kappa_scale == "relative" else padded(pairs, slack)
         metric = gap_of(replace(task, train=own.rows))
-        found = minimise_with_rank_penalty(
-            problem,
-            own.free,
-            counted,
-            slack,
-            task.kappa,
-            lambda scores: metric(calibrated.in_order_of_rows(problem, scores)),
-        )
+
+        def gap(scores: Vector) -> float:
+            return metric(calibrated.in_order_of_rows(problem, scores))
+
+        found = minimise_with_rank_penalty(problem, own.free, counted, slack, task.kappa, gap)
         sizes, names = np.bincount(self.rows.group), self.rows.group_names
         remedy = blind_remedy(found.gap, task.kappa, slack, sizes, names)
         return Trained(Fit(score_at(task, found.params, np.zeros(0))), "penalty", remedy)
@@ -434,8 +431,8 @@ def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64
     share = 1 / sizes[smallest]
     why = f"group {names[smallest]!r} has {sizes[smallest]} rows, one of which is more than kappa allows; "
     return (
-        f"{why if slack < share else ''}raise kappa (no score was found below {math.floor(gap * 1e4) / 1e4:.4g}), or use "
-        "uses_group=True where the group is known at prediction"
+        f"{why if slack < share else ''}raise kappa (no score was found below {math.floor(gap * 1e4) / 1e4:.4g}), or "
+        "use uses_group=True where the group is known at prediction"
     )
 
 

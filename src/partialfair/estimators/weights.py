@@ -56,7 +56,7 @@ def fitted(model: Any, X: Any, y: Any, kept: NDArray[np.int64], weights: Vector 
 def suggested_interval(
     scores: Vector, codes: NDArray[np.int64], weights: Vector | None, threshold: float | None
 ) -> tuple[float, float]:
-    """The interval that :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
+    """What :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
     if weights is None:
         return suggest_interval(scores, codes, threshold=threshold).interval
     cut = default_threshold(scores) if threshold is None else threshold

@@ -51,8 +51,8 @@ def effective_rows(weights: NDArray[np.int64] | None, code: NDArray[np.int64], n
 
 
 def rows_counted(weights: NDArray[np.float64] | None, code: NDArray[np.integer], n_codes: int) -> NDArray[np.float64]:
-    """Rows of each code, (n_codes,): of whole weights, which stand for repeated rows, their sums, else Kish's number."""
+    """Rows of each code, (n_codes,): sums of whole weights, which stand for repeated rows, else Kish's number."""
     if weights is not None and np.array_equal(weights, np.rint(weights)):
-        return np.bincount(code, weights=weights, minlength=n_codes)
+        return np.asarray(np.bincount(code, weights=weights, minlength=n_codes), np.float64)
     whole = None if weights is None else whole_weights(weights)
     return effective_rows(whole, np.asarray(code, np.int64), n_codes)

@@ -6,7 +6,7 @@ For a score s, group k's share above a threshold t is smoothed by the triangular
 
 and cut off at the ends of the interval, c(F). At Q thresholds, which follow the scores, the penalty is
 
-    rho / 2 sum over thresholds and pairs of groups of max(|c(F_k) - c(F_l)| - m slack, 0)^2.
+    rho / 2 sum over thresholds and pairs of groups of max(|c(F_k) - c(F_j)| - m slack, 0)^2.
 
 The metric depends on the order of the rows alone. So h goes with the spread of the scores, and falls; m follows the gap
 that was measured; and the scale and the intercept of each point are set afterwards to those of the smallest loss, which
@@ -204,13 +204,13 @@ class _Ranks:
         shares = np.array([self._share(scores[part]) for part in self.parts])
         cut, slope = self._cut(shares)
         total, by_share = 0.0, np.zeros_like(shares)
-        for k, l in combinations(range(len(shares)), 2):
-            difference = cut[k] - cut[l]
+        for k, j in combinations(range(len(shares)), 2):
+            difference = cut[k] - cut[j]
             excess = np.maximum(np.abs(difference) - self.allowed, 0.0)
             total += 0.5 * self.weight * float(excess @ excess)
             pull = self.weight * excess * np.sign(difference)
             by_share[k] += pull * slope[k]
-            by_share[l] -= pull * slope[l]
+            by_share[j] -= pull * slope[j]
         residual = np.zeros(scores.size)
         for part, weights in zip(self.parts, by_share, strict=True):
             if weights.any():
