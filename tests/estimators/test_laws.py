@@ -16,6 +16,7 @@ from partialfair.estimators import (
     PartialFairPostProcessor,
 )
 from partialfair.estimators.coded_rows import read_rows
+from partialfair.estimators.decided import tied_share
 from partialfair.estimators.group_cuts import GroupCuts
 from partialfair.estimators.training import Training
 from partialfair.models.row_lots import row_lots
@@ -251,3 +252,11 @@ def test_the_penalty_of_weighted_rows_is_that_of_as_many_rows() -> None:
     plain = PartialFairClassifier(constraint=None, C=0.01).fit(X, y, sensitive_features=group)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
     assert np.abs(weighted.coef_ - plain.coef_).max() > 0.05
+
+
+def test_ties_count_where_they_lie_in_the_interval() -> None:
+    scores = np.concatenate([np.full(60, 5.0), np.linspace(1, 0, 40)])
+    assert tied_share(scores, [(0.5, 0.7)], 2) == pytest.approx(0.5)
+    assert tied_share(scores, [(0.0, 0.3)], 2) == pytest.approx(1.0)
+    assert tied_share(scores, [(0.6, 1.0)], 2) == pytest.approx(1 / 40)
+    assert tied_share(scores, [[(0.0, 0.3)], [(0.6, 1.0)]], 2) == pytest.approx(1.0)
