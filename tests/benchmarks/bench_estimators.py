@@ -95,9 +95,7 @@ def run() -> list[Result]:
     with tempfile.TemporaryDirectory() as cache:
         cold = first_fit(cache)
         warm = median(first_fit(cache) for _ in range(3))
-    how = (
-        "processor seconds, the longest of eight fits of partial statistical parity without the group, kappa .02 and .1"
-    )
+    how = "processor seconds, the longest of eight fits of partial statistical parity, kappa .02 and .1"
     return [
         *(
             result(f"blind_fit_seconds_{n}", taken, "s", "<= 5", f"{n:,} rows of 2 to 5 groups: {how}")
