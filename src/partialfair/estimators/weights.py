@@ -1,5 +1,6 @@
 """Weights of rows in estimators that other models are part of: read, handed on, and counted in ranks."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,17 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     """
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 0:
-        sample_weight = np.full(n_rows, sample_weight)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
     with value_errors():
         found, missing = intake.numbers(sample_weight, "sample_weight")
         intake.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
         if found.size != n_rows:
             raise InputError(f"sample_weight.shape == {found.shape}, expected {(n_rows,)}; pass one weight per row")
+        if not found.any():
+            raise InputError(
+                "sample_weight is zero for all rows, so that no row counts; give some row a positive weight"
+            )
         return check_weights(found)
 
 
