@@ -42,7 +42,7 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 	@cd $(DEMO) && PARTIALFAIR_AGAIN="make demo" python -m partialfair run demo --cores $(CORES)
 	@cd $(DEMO) && python -m partialfair summary demo | sed 's,^page: ,&$(DEMO)/,'
 
-# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/conftest.py).
+# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/fixtures.py).
 PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist loadscope --no-loadscope-reorder
 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
@@ -128,7 +128,7 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 # After a change of code that leaves the results as they are: without it, a fresh clone would make them anew.
 records: $(VENV)/.ready  ## state that the committed results are those of the present grid and code -> reports/*/made_from.json
 	python -m partialfair verify
-	python -c "from partialfair.grid import agreement, config; agreement.adopt(config.load_config())"
+	python -c "from reproduction.grid import agreement, config; agreement.adopt(config.load_config())"
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site

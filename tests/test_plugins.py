@@ -10,7 +10,7 @@ def test_names_are_found_without_import_and_helpers_are_not_among_them():
     found = plugins.names("datasets")
     assert {"a9a", "bank", "law_school", "simulated"} <= set(found)
     assert not {"table", "splits", "spec", "one_hot", "sources"} & set(found)
-    assert plugins.names("partialfair.datasets") == found
+    assert plugins.names("reproduction.datasets") == found
 
 
 def test_a_name_is_imported_when_it_is_asked_for():

@@ -1,7 +1,7 @@
 """The report inside this site: home, papers, exhibits, a gallery and two explorers; from committed results.
 
 ``{home}``, ``{paper} NAME``, ``{exhibit} NAME``, ``{gallery}`` and ``{explorer} NAME`` write what
-:mod:`partialfair.reporting.site` makes of ``reports/``. Nothing is trained and nothing is drawn.
+:mod:`reproduction.site` makes of ``reports/``. Nothing is trained and nothing is drawn.
 """
 
 import shutil
@@ -14,10 +14,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from partialfair.pages import cells, palette
-from partialfair.reporting import canvas
-from partialfair.reporting.site import exhibits, explorers, home, papers
-from partialfair.reporting.site.project import FORMATS, Project
 from partialfair.tables.files import atomic_path
+from reproduction.exhibits import canvas
+from reproduction.site import exhibits, explorers, home, papers
+from reproduction.site.project import FORMATS, Project
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -39,7 +39,7 @@ def explorer(name: str, root: str) -> str:
 
 def gallery(root: str) -> str:
     """Return all exhibits by paper, as pictures."""
-    from partialfair.reporting.site.card import TONES
+    from reproduction.site.card import TONES
 
     own = project()
     sections = [(name, paper.title, papers.exhibits(own, name)) for name, paper in own.papers.items()]
@@ -79,7 +79,7 @@ def standing() -> str:
     """
     import pandas as pd
 
-    from partialfair.grid import fingerprint
+    from reproduction.grid import fingerprint
 
     key = ["dataset", "algorithm", "kappa", "seed"]
     config, wanted, here, current = project().config, 0, 0, 0

@@ -29,7 +29,7 @@ MARKERS = {
     "algorithms": "ALGORITHM",
     "constraints": "VIOLATION",
     "constraints/losses": "LOSS",
-    "reporting/kinds": "KIND",
+    "exhibits": "KIND",
 }
 """Top-level name that makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
 

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
+from reproduction.commands.scaffold import KINDS, create
 from tests.workflow.project import ROOT, TINY, make_project, share_kernels
 
 PLUGINS = ("dataset", "algorithm", "metric", "constraint", "exhibit")
@@ -162,8 +162,8 @@ def test_the_test_of_a_skeleton_can_fail(checkout: Path) -> None:
 
 HASHES = """
 import json
-from partialfair.grid import fingerprint, paths
-from partialfair.grid.config import load_config
+from reproduction.grid import fingerprint, paths
+from reproduction.grid.config import load_config
 config = load_config("params.yaml")
 found = {}
 for name in config.experiments:
@@ -209,7 +209,7 @@ def test_a_metric_beside_the_common_ones_is_refused(checkout: Path) -> None:
 def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -> None:
     """It stands in docs/exhibit-kinds.md, and is refused by neither `make lint` nor the grid."""
     text = (ROOT / "docs/exhibit-kinds.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
-    module = checkout / "src/partialfair/reporting/kinds/seed_spread.py"
+    module = checkout / "src/reproduction/exhibits/kinds/seed_spread.py"
     module.write_text(text, encoding="utf-8")
     try:
         for words in (["ruff", "check", "--no-cache"], ["mypy", "--no-incremental"]):

@@ -10,12 +10,12 @@ import pytest
 
 from partialfair import plugins
 from partialfair.errors import PluginError
-from partialfair.grid import closure
+from reproduction.grid import closure
 
 HASHES = """
 import sys
-from partialfair.grid.config import load_config
-from partialfair.grid.fingerprint import dataset_hash, evaluation_hash, exhibit, scorecard, training_hash
+from reproduction.grid.config import load_config
+from reproduction.grid.fingerprint import dataset_hash, evaluation_hash, exhibit, scorecard, training_hash
 grid = load_config(sys.argv[1])
 constraint = "partial_statistical_parity"
 print(dataset_hash("a9a"), dataset_hash("bank"), training_hash("idca", constraint), training_hash("alm", constraint),
@@ -170,11 +170,11 @@ def test_importing_the_same_name_from_another_module_changes_the_closures_that_h
     train = package / "jobs" / "train.py"
     text = train.read_text()
     train.write_text(
-        f"{text}\nfrom partialfair.jobs.one import VALUE\nfrom partialfair.jobs.two import VALUE as OTHER\n"
+        f"{text}\nfrom reproduction.jobs.one import VALUE\nfrom reproduction.jobs.two import VALUE as OTHER\n"
     )
     first = hashes(source)
     train.write_text(
-        f"{text}\nfrom partialfair.jobs.two import VALUE\nfrom partialfair.jobs.one import VALUE as OTHER\n"
+        f"{text}\nfrom reproduction.jobs.two import VALUE\nfrom reproduction.jobs.one import VALUE as OTHER\n"
     )
     swapped = hashes(source)
     assert {name for name in first if first[name] != swapped[name]} == {"idca", "alm", "alm_pdp"}
@@ -281,14 +281,14 @@ def test_the_solver_of_idca_is_part_of_no_other_algorithm(module: str):
         name
         for name in plugins.names("algorithms")
         if f"partialfair.algorithms.linear.{module}"
-        in closure.closure("partialfair.jobs.train", plugins.module_of("algorithms", name), constraint)
+        in closure.closure("reproduction.jobs.train", plugins.module_of("algorithms", name), constraint)
     ]
     assert holding == ["idca"]
 
 
 def test_no_training_closure_holds_reporting_or_the_workflow():
     reached = closure.closure(
-        "partialfair.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
+        "reproduction.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
     )
     assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
     assert "partialfair.models.rows" in reached

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.commands import checking
 from partialfair.errors import ConfigError
-from partialfair.grid import closure, memo
-from partialfair.grid.config import Config, load_config
-from partialfair.provenance import verify
+from reproduction.commands import checking
+from reproduction.grid import closure, memo
+from reproduction.grid.config import Config, load_config
+from reproduction.verify import verify
 
 GRID = """
 seeds: [0]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from partialfair.grid import agreement, fingerprint
-from partialfair.grid.agreement import Agreement
-from partialfair.grid.config import Config, load_config
-from partialfair.grid.workflow import Grid
 from partialfair.tables.files import read_json, sealed, write_json
+from reproduction.grid import agreement, fingerprint
+from reproduction.grid.agreement import Agreement
+from reproduction.grid.config import Config, load_config
+from reproduction.grid.workflow import Grid
 from tests.workflow.project import ROOT, TINY, Project, make_project
 
 

@@ -14,12 +14,12 @@ import yaml
 
 from partialfair import __version__
 from partialfair.commands.cli import main
-from partialfair.datasets.sources import MIRROR_VARIABLE
-from partialfair.grid.config import load_config
-from partialfair.grid.params import ParamsModel
-from partialfair.grid.workflow import Grid
-from partialfair.reporting.exhibit import kind_of
-from tests import conftest, needs
+from reproduction.datasets.sources import MIRROR_VARIABLE
+from reproduction.exhibits.exhibit import kind_of
+from reproduction.grid.config import load_config
+from reproduction.grid.params import ParamsModel
+from reproduction.grid.workflow import Grid
+from tests import fixtures, needs
 from tests.browser import chromium
 from tests.workflow.project import ROOT
 
@@ -201,11 +201,11 @@ def test_what_ci_demands_is_not_skipped(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for words, ending in (("", pytest.skip.Exception), (" ".join(demanded), pytest.fail.Exception)):
         monkeypatch.setenv(needs.DEMANDED, words)
         with pytest.raises(ending, match="no real data"):
-            conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+            fixtures.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
         with pytest.raises(ending, match="no Chromium"), chromium(tmp_path):
             pass
     monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path))
-    conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+    fixtures.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
 
 
 def test_the_version_is_that_of_the_project():

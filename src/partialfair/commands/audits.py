@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from partialfair.commands.common import SCORES
 from partialfair.commands.options import OnceCommand, PairCommand
+from reproduction.commands.common import SCORES
 
 app = typer.Typer()
 

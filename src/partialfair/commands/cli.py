@@ -1,4 +1,4 @@
-"""The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
+"""The command line: each verb is one function call into :mod:`reproduction.jobs`, imported when it is used."""
 
 import os
 import signal
@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands import audits, data, project, reproduce, results, runs
-from partialfair.commands.common import STEPS
+from partialfair.commands import audits
 from partialfair.commands.options import Verbs
 from partialfair.errors import PartialFairError
 from partialfair.tables import processor
+from reproduction.commands import data, project, reproduce, results, runs
+from reproduction.commands.common import STEPS
 
 EXAMPLES = """\b
 Examples:
@@ -80,7 +81,7 @@ def main() -> None:
     try:
         app()
     except PartialFairError as error:
-        from partialfair.commands.masking import masked
+        from reproduction.commands.masking import masked
 
         print(f"partialfair: {masked(error)}", file=sys.stderr)
         sys.exit(2)

@@ -5,8 +5,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from partialfair.commands.common import PROJECT, RESULTS, SCORES, STEPS
 from partialfair.errors import ConfigError
+from reproduction.commands.common import PROJECT, RESULTS, SCORES, STEPS
 
 PAIRED = "--interval"
 
