@@ -5,6 +5,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from sphinx_gallery.sorting import ExplicitOrder
+
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 from partialfair import __version__
@@ -31,6 +33,9 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.typer",
     "docstrings",
     "mathml",
     "facts",
@@ -38,7 +43,10 @@ extensions = [
     "pictures",
     "report",
 ]
-source_suffix = {".md": "markdown"}
+source_suffix = {
+    ".md": "markdown",
+    ".rst": "restructuredtext",
+}  # the latter for pages of examples
 exclude_patterns = ["generated/*.md", "extensions"]
 nitpicky = False
 
@@ -54,6 +62,35 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 napoleon_attr_annotations = True
+
+# Every example is run; a page whose example fails is an error of the build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": ExplicitOrder(
+        [
+            "audit_scores.py",
+            "gates.py",
+            "fit_classifier.py",
+            "tradeoff_curve.py",
+            "post_process.py",
+            "fit_regressor.py",
+            "constrain_a_network.py",
+            "redraw_a_figure.py",
+        ]
+    ),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1_000_000,  # seconds: times differ from build to build
+    "nested_sections": False,
+}
+
+# A command is copied without its prompt and without what it printed.
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 
 html_theme = "furo"
 html_title = f"partialfair {__version__}"

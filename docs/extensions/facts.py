@@ -1,7 +1,7 @@
 """Facts written into pages from the code that they are about, so that they cannot drift.
 
 ``{dataset} NAME`` writes what a dataset module declares, ``{settings} NAME`` the settings of an algorithm with their
-defaults, ``{verbs}`` the command line, ``{metrics}`` the metrics, ``{kinds}`` the kinds of exhibit with their options.
+defaults, ``{metrics}`` the metrics, ``{kinds}`` the kinds of exhibit with their options.
 """
 
 import inspect
@@ -21,7 +21,7 @@ class Facts(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the parsed content."""
-        writers = {"dataset": dataset, "settings": settings, "verbs": verbs, "metrics": metrics, "kinds": kinds}
+        writers = {"dataset": dataset, "settings": settings, "metrics": metrics, "kinds": kinds}
         return self.parse_text_to_nodes(writers[self.name](*self.arguments))
 
 
@@ -114,14 +114,14 @@ def _pictures() -> dict[tuple[str, str], str]:
     """Return a committed figure by kind and source: that of the first exhibit of the shipped grid that has one."""
     from pathlib import Path
 
-    from reproduction.exhibits.exhibit import kind, kind_of
+    from reproduction.exhibits.exhibit import kind_by_source, kind_of
     from reproduction.grid.config import load_config
 
     root = Path(__file__).parents[2]
     config = load_config(root / "params.yaml")
     found: dict[tuple[str, str], str] = {}
     for name, entry in config.params.exhibits.items():
-        source = next(source for source, own in kind(entry.kind).items() if own is kind_of(config, name))
+        source = next(source for source, own in kind_by_source(entry.kind).items() if own is kind_of(config, name))
         if (root / "reports" / name / f"{name}.png").is_file():
             found.setdefault((entry.kind, source), f"../reports/{name}/{name}.png")
     return found
@@ -144,35 +144,8 @@ def _option(name: str, field: Any) -> list[tuple[str, ...]]:
     return rows
 
 
-def verbs() -> str:
-    """Return every verb of the command line with its arguments and options."""
-    import typer
-
-    from partialfair.commands.cli import app
-
-    return "\n".join(_verb(command, path) for path, command in _commands(typer.main.get_command(app), "partialfair"))
-
-
-def _commands(command: Any, path: str) -> list[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        return [(path, command)]
-    return [found for name, inner in command.commands.items() for found in _commands(inner, f"{path} {name}")]
-
-
-def _verb(command: Any, path: str) -> str:
-    lines = [f"## `{path}`", "", inspect.cleandoc(command.help or ""), ""]
-    rows = []
-    for parameter in command.params:
-        option = parameter.param_type_name == "option"
-        name = ", ".join(f"`{text}`" for text in parameter.opts) if option else f"`{parameter.name.upper()}`"
-        default = "" if parameter.default in (None, False, ()) or callable(parameter.default) else parameter.default
-        needed = "needed" if parameter.required else (f"`{default}`" if default != "" else "")
-        rows.append((name, (getattr(parameter, "help", None) or "").replace("\n", " "), needed))
-    return "\n".join(lines) + (table(("argument or option", "meaning", "default"), rows) if rows else "") + "\n"
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
-    for name in ("dataset", "settings", "verbs", "metrics", "kinds"):
+    for name in ("dataset", "settings", "metrics", "kinds"):
         app.add_directive(name, Facts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

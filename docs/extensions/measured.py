@@ -1,6 +1,7 @@
 """Tables of the long benchmarks, made from their committed rows when the site is built: no number of them is typed.
 
-``{measured} tables``, ``{measured} parity SIDE``, ``{measured} verdict SIDE`` and ``{measured} rows`` write them.
+``{measured} tables``, ``{measured} parity SIDE``, ``{measured} verdict SIDE``, ``{measured} rows`` and ``{measured}
+training TASK`` write them.
 """
 
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from facts import table
+from numpy.typing import NDArray
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -17,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from tests.benchmarks import bench_tables, bench_ten_million, parity_cells  # noqa: E402
+from tests.benchmarks import bench_tables, bench_ten_million, parity_cells, training_cells  # noqa: E402
 from tests.benchmarks.kept import Kept  # noqa: E402
 
 NOTHING = "Not measured yet.\n"
@@ -29,10 +31,11 @@ class Measured(SphinxDirective):
 
     required_arguments = 1
     optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
         """Return the parsed content."""
-        writers = {"tables": tables, "parity": parity, "verdict": verdict, "rows": rows}
+        writers = {"tables": tables, "parity": parity, "verdict": verdict, "rows": rows, "training": training}
         return self.parse_text_to_nodes(writers[self.arguments[0]](*self.arguments[1:]))
 
 
@@ -152,6 +155,49 @@ def rows(file: Path = bench_ten_million.FILE) -> str:
     left = [f"{size:,}" for (size,) in kept.missing([(size,) for size in bench_ten_million.SIZES])]
     missing = f"\nNot measured yet: {', '.join(left)} rows.\n" if left else ""
     return table(header, lines) + growth + missing + _older(kept)
+
+
+def training(task: str, file: Path = training_cells.FILE) -> str:
+    """Return a sentence and one line per method of a task, the smallest loss among those that keep the gap first."""
+    kept = Kept(file, training_cells.COLUMNS, training_cells.KEYS, training_cells.MEASURED)
+    cells = training_cells.cells(kept, task)
+    if not cells:
+        return NOTHING
+    header = ("method", "kept", "test loss", "gap, training rows", "gap, test rows", "ms a step")
+    lines = [
+        (
+            cell.method, "yes" if cell.inside else "no", _interval(cell.loss), _interval(cell.train_gap),
+            _interval(cell.test_gap), f"{cell.milliseconds:.2f}",
+        )
+        for cell in cells
+    ]  # fmt: skip
+    return _ahead(cells) + "\n" + table(header, lines) + _older(kept, lambda row: row["task"] == task)
+
+
+def _interval(values: NDArray[np.float64]) -> str:
+    middle, half = training_cells.interval(values)
+    return f"{middle:.4f} ± {half:.4f}"
+
+
+def _ahead(cells: list[training_cells.Cell]) -> str:
+    """Who has the smallest loss, and by how much ours is behind or ahead of the best of the others."""
+    inside = [cell for cell in cells if cell.inside and not cell.unconstrained]
+    ours = [cell for cell in inside if cell.ours]
+    others = [cell for cell in inside if not cell.ours]
+    if not ours or not others:
+        return f"{len(inside)} methods keep the constraint.\n"
+    middle, half = training_cells.interval(ours[0].loss - others[0].loss)
+    word = "less" if middle + half < 0 else "more" if middle - half > 0 else "level"
+    said = {
+        "less": f"is smaller by {-middle:.4f}",
+        "more": f"is larger by {middle:.4f}",
+        "level": f"differs by {middle:+.4f}, which {len(ours[0].loss)} seeds do not tell from 0,",
+    }[word]
+    return (
+        f"Of the methods that keep the constraint, {ours[0].method} has the smallest loss among ours and "
+        f"{others[0].method} among the others. Ours {said} (95% interval {middle - half:+.4f} to {middle + half:+.4f}, "
+        "paired by seed).\n"
+    )
 
 
 def _older(kept: Kept, chosen: Callable[[dict[str, str]], bool] = lambda row: True) -> str:

@@ -13,9 +13,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from partialfair.pages import cells, palette
+from partialfair.pages import palette
 from partialfair.tables.files import atomic_path
-from reproduction.exhibits import canvas
+from reproduction.exhibits import canvas, document
 from reproduction.site import exhibits, explorers, home, papers
 from reproduction.site.project import FORMATS, Project
 
@@ -34,7 +34,7 @@ def project() -> Project:
 def explorer(name: str, root: str) -> str:
     """Return the frame of an explorer, which its script fills."""
     file = {"scorecard": "scorecard.csv", "runs": "runs.js"}[name]
-    return str(cells.environment().get_template("site/explorer.html.j2").render(name=name, root=root, file=file))
+    return str(document.environment().get_template("site/explorer.html.j2").render(name=name, root=root, file=file))
 
 
 def gallery(root: str) -> str:
@@ -44,14 +44,8 @@ def gallery(root: str) -> str:
     own = project()
     sections = [(name, paper.title, papers.exhibits(own, name)) for name, paper in own.papers.items()]
     sections.append(("own", "Beyond the papers", papers.beyond(own)))
-    template = cells.environment().get_template("site/gallery.html.j2")
+    template = document.environment().get_template("site/gallery.html.j2")
     return str(template.render(root=root, sections=sections, tones=TONES))
-
-
-def verdicts() -> str:
-    """Return the sentence of every paper's verdict."""
-    template = cells.environment().get_template("site/verdicts.html.j2")
-    return str(template.render(verdicts=list(project().verdicts.values())))
 
 
 def costs() -> str:
@@ -67,7 +61,7 @@ def costs() -> str:
             paper = own.short(experiment.paper)
             rows.append((paper, name, len(runs), runs["cpu_seconds"].sum() / 60, runs["peak_memory_mib"].max()))
     table = pd.DataFrame(rows, columns=["paper", "experiment", "runs", "minutes", "memory"])
-    template = cells.environment().get_template("site/costs.html.j2")
+    template = document.environment().get_template("site/costs.html.j2")
     return str(template.render(papers=list(table.groupby("paper", sort=False)), table=table))
 
 
@@ -101,7 +95,7 @@ def standing() -> str:
     older, missing = here - current, wanted - here
     words = [f"{older:,} of the {wanted:,} runs were trained by earlier revisions of the code"] if older else []
     words += [f"{missing:,} {'more ' if older else f'of the {wanted:,} runs '}were not trained"] if missing else []
-    more = '<a href="results.html#one-command">What was compared</a>'
+    more = '<a href="history.html#the-whole-grid-in-one-command">What was compared</a>'
     return f"{', '.join(words)}; <code>make paper</code> trains them. {more}."
 
 
@@ -119,7 +113,6 @@ class Report(SphinxDirective):
             "exhibit": lambda: exhibits.html(project(), self.arguments[0], root),
             "gallery": lambda: gallery(root),
             "costs": costs,
-            "verdicts": verdicts,
             "explorer": lambda: explorer(self.arguments[0], root),
         }
         return [nodes.raw("", writers[self.name](), format="html")]
@@ -202,7 +195,7 @@ def thumbnail(png: Path) -> bytes:
 
     with Image.open(png) as image:
         width = image.size[0]
-    return canvas.shrunk(png, min(1.0, THUMBNAIL / width))
+    return canvas.shrink_image(png, min(1.0, THUMBNAIL / width))
 
 
 def tones() -> str:
@@ -220,7 +213,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     static = DOCS / "generated" / "static"
     static.mkdir(parents=True, exist_ok=True)
     (static / "tones.css").write_text(tones(), encoding="utf-8")
-    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs", "verdicts"):
+    for name in ("home", "paper", "exhibit", "gallery", "explorer", "costs"):
         app.add_directive(name, Report)
     app.connect("builder-inited", pages)
     app.connect("source-read", first_page)

@@ -15,22 +15,8 @@
     return element;
   }
 
-  /* ---- copying ---- */
+  /* ---- buttons that copy a command; those of code blocks are sphinx-copybutton's ---- */
   function copying() {
-    document.querySelectorAll("div.highlight").forEach(function (block) {
-      var button = make("button", { type: "button", class: "pf-copy" }, "Copy");
-      var text = block.querySelector("pre").textContent;
-      var lines = text.split("\n");
-      if (lines.some(function (line) { return line.startsWith("$ "); })) {
-        lines = lines.filter(function (line, at) {
-          var goesOn = at > 0 && lines[at - 1].endsWith("\\");
-          return line.startsWith("$ ") || goesOn;
-        });
-        text = lines.map(function (line) { return line.replace(/^\$ /, "").replace(/\s+#.*$/, ""); }).join("\n");
-      }
-      button.dataset.copy = text;
-      block.append(button);
-    });
     document.addEventListener("click", function (event) {
       var button = event.target.closest("[data-copy]");
       if (!button || !navigator.clipboard) return;

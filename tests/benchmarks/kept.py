@@ -11,9 +11,9 @@ CODE = "code"
 MEASURED = "partialfair.estimators.classifier"
 
 
-def code() -> str:
-    """Digits that change with the code of the classifier."""
-    return closure_hash(MEASURED)
+def code(module: str = MEASURED) -> str:
+    """Digits that change with the code of a module, by default of the classifier."""
+    return closure_hash(module)
 
 
 class Kept:
@@ -26,9 +26,11 @@ class Kept:
         path: the file; it need not exist.
         columns: of the file, ``code`` excepted.
         keys: those that tell rows apart.
+        measured: module whose code the column ``code`` is of.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str], keys: Sequence[str]) -> None:
+    def __init__(self, path: Path, columns: Sequence[str], keys: Sequence[str], measured: str = MEASURED) -> None:
+        self.measured = measured
         self.path, self.columns, self.keys = path, (*columns, CODE), tuple(keys)
         self.rows: list[dict[str, str]] = []
         if path.is_file():
@@ -42,7 +44,7 @@ class Kept:
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row to the file."""
-        text = {name: _text(row[name]) if name != CODE else code() for name in self.columns}
+        text = {name: _text(row[name]) if name != CODE else code(self.measured) for name in self.columns}
         new = not self.path.is_file()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", newline="", encoding="utf-8") as stream:
@@ -58,10 +60,11 @@ class Kept:
         return [row for row in self.rows if chosen(row)]
 
     def older(self, chosen: Callable[[dict[str, str]], bool] = lambda row: True) -> str:
-        """Says how many rows, of those of the classifier, are of other code than the present one; empty if none."""
+        """Says how many rows are of other code than the present one; empty if none."""
         rows = self.where(chosen)
-        count = sum(row[CODE] != code() for row in rows)
-        return f"{count} of {len(rows)} fits were measured with earlier code of the classifier" if count else ""
+        count = sum(row[CODE] != code(self.measured) for row in rows)
+        what = "classifier" if self.measured == MEASURED else "library"
+        return f"{count} of {len(rows)} fits were measured with earlier code of the {what}" if count else ""
 
     def _key(self, row: dict[str, str]) -> tuple[str, ...]:
         return tuple(row[name] for name in self.keys)

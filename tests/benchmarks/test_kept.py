@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partialfair.metrics import evaluate_all
-from tests.benchmarks import bench_tables, bench_ten_million, parity_cells
+from tests.benchmarks import bench_tables, bench_ten_million, parity_cells, training_cells
 from tests.benchmarks.kept import Kept
 from tests.benchmarks.parity_cells import BOUNDS, EG, KAPPAS, OURS, PATH
 
@@ -89,3 +89,21 @@ def test_growth_and_the_largest_file_are_told_apart(tmp_path):
     kept.add(row | {"rows": 10_000_000, "seconds": 300.0, "gib": 5.0, "status": "ok"})
     minutes, memory, _ = bench_ten_million.figures(kept)
     assert minutes.value == pytest.approx(5.0) and memory.value == pytest.approx(5.0)
+
+
+def test_seeds_of_a_method_make_an_interval_and_keep_the_gap_or_not(tmp_path):
+    kept = Kept(tmp_path / "t.csv", training_cells.COLUMNS, training_cells.KEYS, training_cells.MEASURED)
+    row = dict.fromkeys(training_cells.COLUMNS, 0.0) | {"task": "coloured digits"}
+    for method, gap, loss in (("partialfair a", 0.0999, 0.5), ("peer", 0.099, 0.4), ("far", 0.11, 0.1)):
+        kept.add(row | {"method": method, "kind": "trial", "number": 0, "milliseconds": 9.0, "test_loss": 7.0})
+        for seed, off in enumerate((-0.01, 0.0, 0.01)):
+            run = {"method": method, "kind": "seed", "number": seed, "milliseconds": 1.0 + seed}
+            kept.add(row | run | {"test_loss": loss + off, "train_gap": gap})
+    kept.add(row | {"method": "unfinished", "kind": "seed", "number": 0})
+    cells = training_cells.cells(kept, "coloured digits")
+    assert [cell.method for cell in cells] == ["peer", "partialfair a", "far"]
+    assert [cell.inside for cell in cells] == [True, True, False]
+    assert [cell.ours for cell in cells] == [False, True, False]
+    assert cells[0].milliseconds == 2.5
+    middle, half = training_cells.interval(cells[0].loss)
+    assert middle == pytest.approx(0.4) and half == pytest.approx(4.3026527 * 0.01 / np.sqrt(3))

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 from reproduction.datasets.stratified_splits import stratified_split
 
 

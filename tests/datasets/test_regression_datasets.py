@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 from partialfair.errors import ConfigError, DataError
 from partialfair.tables.dataset import Dataset
 from reproduction.datasets import csv_table

@@ -76,14 +76,13 @@ LANGUAGES = {
     "{dataset}",
     "{measured}",
     "{settings}",
-    "{verbs}",
+    "{typer}",
     "{metrics}",
     "{kinds}",
     "{home}",
     "{gallery}",
     "{explorer}",
     "{costs}",
-    "{verdicts}",
     "{eval-rst}",
 }
 

@@ -8,7 +8,7 @@ from partialfair.tables import processor
 from reproduction.grid import paths
 from reproduction.grid.config import load_config
 from reproduction.verify import Chain, Fault
-from reproduction.verify.recorded import Recorded
+from reproduction.verify.recorded import RecordedFiles
 from reproduction.verify.reports import MEASURED, Reports
 from tests.faults.lab import ROOT
 
@@ -34,7 +34,7 @@ def test_committed_exhibits_are_what_the_present_code_makes_of_the_collected_tab
     """Those of their runs' own files are left out; a file that is not committed yet is nobody's result so far."""
     monkeypatch.chdir(ROOT)
     config, chain = load_config("params.yaml"), Chain()
-    Reports(config, config.jobs(), Recorded.read()).check(chain)
+    Reports(config, config.jobs(), RecordedFiles.read()).check(chain)
     assert sum(link.stage == "exhibit" for link in chain.links) > 20
     lines, summary = (link.tie for link in chain.links if link.stage == "scorecard")
     assert int(lines.split()[0]) > 1000
@@ -49,7 +49,7 @@ def test_part_of_the_runs_decides_no_line_of_the_scorecard_anew(
     """Where a setting has some of its seeds, its lines would be decided by fewer than the committed ones."""
     monkeypatch.chdir(ROOT)
     config, chain = load_config("params.yaml"), Chain()
-    some = Reports(config, config.jobs()[1:], Recorded.read())
+    some = Reports(config, config.jobs()[1:], RecordedFiles.read())
     some.scratch = tmp_path
     for source in ("data", "src", "papers", "params.yaml", "reports"):
         (tmp_path / source).symlink_to(ROOT / source)

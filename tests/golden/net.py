@@ -112,7 +112,7 @@ def draw(root: Path, out: Path, only: set[str]) -> None:
         print(name, flush=True)
     if not only:
         try:
-            scorecard.write(answers.lines(config, root), out / "scorecard.csv")
+            scorecard.write(answers.scorecard_lines(config, root), out / "scorecard.csv")
         except PartialFairError as error:
             (out / "scorecard.csv").write_text(f"refused: {error}\n", encoding="utf-8")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reproduction.grid.checkout import git
-from reproduction.verify.recorded import Recorded
+from reproduction.verify.recorded import RecordedFiles
 from tests.workflow.project import ROOT
 
 
@@ -16,4 +16,4 @@ def test_git_says_nothing_where_it_is_not_installed_or_there_is_no_repository(
     assert git("ls-files", folder=tmp_path) is None and git("no-such-command", folder=ROOT) is None
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git("ls-files", folder=ROOT) is None
-    assert not Recorded()._committed
+    assert not RecordedFiles()._committed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 from reproduction.jobs.split import split
 
 

@@ -12,7 +12,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from reproduction.statistics.effect import mean_effect
 from reproduction.statistics.paired import increasing_trend, paired_difference
 from reproduction.verdicts.claim_tests import TESTS
-from reproduction.verdicts.sample import Sample
+from reproduction.verdicts.sample import MeasuredEffects
 
 values = st.lists(st.integers(-999, 999).map(lambda x: x / 1000), min_size=3, max_size=8)  # as accuracies are
 
@@ -36,7 +36,7 @@ def test_difference_is_that_of_scipy(samples):
 def test_equivalence_is_that_of_statsmodels(samples):
     for first, second in zip(*samples, strict=True):
         expected = ttost_paired(first, second, -0.005, 0.005)[0]
-        found, _ = TESTS["similar"].decide(Sample((mean_effect(first - second),)), 0.005)
+        found, _ = TESTS["similar"].decide(MeasuredEffects((mean_effect(first - second),)), 0.005)
         assert found == pytest.approx(expected)
 
 

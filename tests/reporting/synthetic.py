@@ -128,7 +128,7 @@ def invented(job, metric):
 def table3(dataset, interval, setting, metric):
     rows: list[Published] = [
         row
-        for row in published.of_exhibit("partial_fairness", "table3", ROOT)
+        for row in published.exhibit_numbers("partial_fairness", "table3", ROOT)
         if (row.dataset, row.interval, row.setting, row.metric) == (dataset, interval, setting, metric)
     ]
     return rows[0].value if rows else math.nan

@@ -55,7 +55,7 @@ def context(tmp_path, monkeypatch):
 
 
 def test_points_have_means_and_standard_errors(context):
-    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.lines(context("auc_figure1"))}
+    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.csv_lines(context("auc_figure1"))}
     line, pairs = lines["sfls", 0.1], np.array(MODELS["sfls", 0.1])
     assert line["n_seeds"] == 3
     assert (line["gap"], line["auc"]) == pytest.approx(pairs.mean(axis=0), abs=1e-6)
@@ -64,8 +64,8 @@ def test_points_have_means_and_standard_errors(context):
 
 def test_figure_and_table_are_written(context):
     for name, kind in (
-        ("auc_figure1", exhibit.kind("scatter")["auc_gap"]),
-        ("auc_targets", exhibit.kind("auc_targets")[""]),
+        ("auc_figure1", exhibit.kind_by_source("scatter")["auc_gap"]),
+        ("auc_targets", exhibit.kind_by_source("auc_targets")[""]),
     ):
         paths = kind.render(context(name))
         assert all(path.stat().st_size > 100 for path in paths)
@@ -123,7 +123,7 @@ def test_a_long_bar_does_not_flatten_the_panel(context):
     """The scale is that of the points; a bar of a tenth on a panel of a fiftieth is cut."""
     models = MODELS | {("sfls", 0.03): [(0.03, 0.80), (0.04, 0.88), (0.03, 0.95)]}
     made = context("auc_figure1", models)
-    panel = auc_points._panel(made, "a9a", EXPERIMENT, first=True)
+    panel = auc_points._panel(made, "a9a", EXPERIMENT, is_first=True)
     figure, axis = plt.subplots()
     panel.finish(axis)
     low, high = axis.get_ylim()
@@ -133,7 +133,7 @@ def test_a_long_bar_does_not_flatten_the_panel(context):
 
 def panel_of(made):
     """The one panel of the exhibit, drawn."""
-    figure = auc_points.draw(made, list(auc_points.lines(made)))
+    figure = auc_points.draw(made, list(auc_points.csv_lines(made)))
     plt.close(figure)
     return figure, next(axis for axis in figure.axes if axis.has_data())
 
@@ -142,7 +142,7 @@ def test_bars_are_those_of_paired_differences(context):
     """Splits move all models of a seed alike: bars of the mean AUC would hide what differs."""
     shift = (0.0, 0.05, -0.05)
     models = {key: [(gap, auc + shift[s]) for s, (gap, auc) in enumerate(found)] for key, found in MODELS.items()}
-    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.lines(context("auc_figure1", models))}
+    lines = {(line["algorithm"], line["kappa"]): line for line in auc_points.csv_lines(context("auc_figure1", models))}
     line, apart = lines["sfls", 0.01], np.array([0.870 - 0.90, 0.873 - 0.902, 0.868 - 0.899])
     assert line["auc_paired_se"] == pytest.approx(apart.std(ddof=1) / np.sqrt(3), abs=1e-6) and line["auc_se"] > 0.02
     assert lines["auc_unconstrained", np.inf]["auc_paired_se"] == 0

@@ -16,7 +16,7 @@ LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
 def page(project, tmp_path_factory):
     root, config = project
     target = tmp_path_factory.mktemp("page") / "index.html"
-    return page_of.write(config, target, root, answers.lines(config, root))
+    return page_of.write(config, target, root, answers.scorecard_lines(config, root))
 
 
 @pytest.fixture(scope="module")

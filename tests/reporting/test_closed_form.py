@@ -88,7 +88,7 @@ def test_population_values_equal_those_of_a_large_sample():
 def test_lines_and_claims(project):
     root, config = project
     context = exhibit.context(config, "check", root)
-    lines = closed_form.model_lines(context)
+    lines = closed_form.csv_lines(context)
     assert [(line["seed"], line["metric"]) for line in lines] == [
         (seed, metric) for seed in (0, 1) for metric in ("accuracy", "sp", "rank_gap", "dp")
     ]
@@ -140,4 +140,4 @@ def test_files(project, tmp_path):
 def test_runs_that_are_missing_have_no_lines(project, tmp_path):
     _, config = project
     context = exhibit.context(config, "check", tmp_path)
-    assert closed_form.model_lines(context) == [] and not math.isnan(len(closed_form.claims(context)))
+    assert closed_form.csv_lines(context) == [] and not math.isnan(len(closed_form.claims(context)))

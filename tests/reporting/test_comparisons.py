@@ -1,8 +1,8 @@
 """The comparisons of a claim as a table: one row per place, one column per other side."""
 
 from reproduction.site.card import entry
-from reproduction.site.comparisons import arranged
-from reproduction.site.exhibits import Claim
+from reproduction.site.comparisons import arrange
+from reproduction.site.exhibits import TestedClaim
 
 
 def line(verdict, **more):
@@ -15,7 +15,7 @@ def test_rows_are_named_by_what_differs_and_sides_by_the_titles_of_their_experim
         line("fails", dataset="a9a", setting="psp", against="SSG"),
         line("undecided", dataset="a9a", setting="pdp", against="SSG"),
     ]
-    found = arranged(Claim("It is ahead.", lines), {"psp": "Partial statistical parity", "other": "Fewer labels"})
+    found = arrange(TestedClaim("It is ahead.", lines), {"psp": "Partial statistical parity", "other": "Fewer labels"})
     assert found.columns == ["ALM: Fewer labels", "SSG"]
     assert [place for place, _ in found.rows] == ["Partial statistical parity", "pdp"]
     outcomes = [[[one.outcome for one in cell] for cell in cells] for _, cells in found.rows]
@@ -23,5 +23,5 @@ def test_rows_are_named_by_what_differs_and_sides_by_the_titles_of_their_experim
 
 
 def test_a_single_place_is_its_dataset():
-    found = arranged(Claim("It converges.", [line("holds", dataset="law_school")]), {})
+    found = arrange(TestedClaim("It converges.", [line("holds", dataset="law_school")]), {})
     assert [place for place, _ in found.rows] == ["law school"] and found.columns == [""]

@@ -106,7 +106,7 @@ def test_ranks_and_their_interval_count_the_same_persons_once(context):
 
 
 def test_csv_has_a_line_for_every_method_and_one_for_all_datasets(context):
-    lines = cross_paper.lines(context)
+    lines = cross_paper.csv_lines(context)
     assert len(lines) == 2 * (3 + 3 * 4)
     overall = next(e for e in lines if (e["dataset"], e["algorithm"], e["tolerance"]) == ("all datasets", "alm", 0.02))
     assert (overall["exceeds"], overall["n_seeds"]) == (5, 5)
@@ -114,7 +114,7 @@ def test_csv_has_a_line_for_every_method_and_one_for_all_datasets(context):
 
 
 def test_page_answers_lists_our_losses_and_names_what_does_not_apply_once(context):
-    text = cross_paper.body(context, cross_paper.lines(context))
+    text = cross_paper.body(context, cross_paper.csv_lines(context))
     assert "IDCA has the smallest mean rank, 1.0" in text and "ours exceeds the tolerance" in text
     assert text.count("it constrains &lt;AUCs&gt;") == 1
     assert "KKT residual" in text and "gradient mapping" not in text, "a column for every kind that there is"
@@ -130,7 +130,7 @@ def test_lines_of_the_shipped_table_are_told_apart_by_label_and_paper():
     shown = exhibit.context(config, "cross_paper", ROOT)
     runs = [run for e in shown.experiments for run in config.experiment(e).runs.values()]
     algorithms = sorted({algorithm for run in runs for algorithm in run.algorithms})
-    named = [(style.look(name).label, cross_paper.paper_of(shown, name)) for name in algorithms]
+    named = [(style.plot_style(name).label, cross_paper.paper_of(shown, name)) for name in algorithms]
     assert len(set(named)) == len(named) and all(paper for _, paper in named)
 
 
@@ -148,7 +148,7 @@ def test_a_model_whose_violation_is_not_known_is_not_within_the_tolerance(contex
 
 
 def test_intervals_of_ranks_end_at_the_first_and_the_last_in_the_table_too(context):
-    every = [line for line in cross_paper.lines(context) if line["dataset"] == cross_paper.ALL]
+    every = [line for line in cross_paper.csv_lines(context) if line["dataset"] == cross_paper.ALL]
     wide = [line | {"rank_low": -3.0, "rank_high": 99.0} for line in every]
     last = float(len(cross_paper.order(every)))
     rows = cross_paper.overview(context, every[0]["experiment"], wide).rows
@@ -159,9 +159,11 @@ def test_intervals_of_ranks_end_at_the_first_and_the_last_in_the_table_too(conte
 def test_a_violation_that_cannot_be_estimated_is_the_largest() -> None:
     """A method whose violation is unknown at one seed loses that seed, whatever order the methods come in."""
 
-    def of(*models: tuple[float, float, bool]) -> benchmark.Method:
+    def of(*models: tuple[float, float, bool]) -> benchmark.BenchmarkedMethod:
         setting = Setting("dp", "a9a", "alm", 0.1)
-        return benchmark.Method({k: benchmark.Picked(setting, *one) for k, one in enumerate(models)}, pd.DataFrame())
+        return benchmark.BenchmarkedMethod(
+            {k: benchmark.Picked(setting, *one) for k, one in enumerate(models)}, pd.DataFrame()
+        )
 
     methods = {
         "unknown": of((0.9, 0.01, False), (0.9, math.nan, True)), "exceeds": of((0.8, 0.9, True), (0.8, 0.9, True)),

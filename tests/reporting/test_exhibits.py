@@ -84,7 +84,7 @@ class TestFigure:
 
         monkeypatch.setattr(Axes, "errorbar", errorbar)
         monkeypatch.setattr(Axes, "plot", plot)
-        exhibit.kind("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
+        exhibit.kind_by_source("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
         written, published = set(), set()
         for row in read(next(path for path in files if path.suffix == ".csv")):
             if row["source"] == "published":
@@ -121,7 +121,7 @@ class TestFigure:
             return lines(axis, x, y, *args, **options)
 
         monkeypatch.setattr(Axes, "plot", plot)
-        exhibit.kind("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
+        exhibit.kind_by_source("scatter")["fairness"].render(replace(context("figure1"), out_dir=tmp_path))
         long = [path for path in paths if len(path) > 1]
         assert all(np.all(np.diff(path) > 0) for path in long)
         ends = {path[-1] for path in long}
@@ -138,7 +138,7 @@ class TestFigure:
 
 def test_every_algorithm_that_is_shown_declares_its_look():
     shown = {name for names in shown_together() for name in names}
-    assert shown and all(style.look(name, ["a", name]) == style.look(name, [name, "z"]) for name in shown)
+    assert shown and all(style.plot_style(name, ["a", name]) == style.plot_style(name, [name, "z"]) for name in shown)
 
 
 def shown_together() -> dict[tuple[str, ...], str]:
@@ -156,8 +156,8 @@ def shown_together() -> dict[tuple[str, ...], str]:
 @pytest.mark.parametrize(("algorithms", "shown_by"), shown_together().items(), ids=shown_together().values())
 def test_looks_of_algorithms_shown_together_differ(algorithms: tuple[str, ...], shown_by: str):
     others = ["new_one", "other_one", "third_one"]
-    own = [style.look(name) for name in algorithms]
-    looks = [*own, *(style.look(name, others) for name in others)]
+    own = [style.plot_style(name) for name in algorithms]
+    looks = [*own, *(style.plot_style(name, others) for name in others)]
     for a, b in itertools.combinations(looks, 2):
         assert a.label != b.label and a.marker != b.marker, shown_by
         assert (a.colour, a.dash) != (b.colour, b.dash), shown_by
@@ -166,7 +166,7 @@ def test_looks_of_algorithms_shown_together_differ(algorithms: tuple[str, ...], 
 
 class TestTables:
     def test_table3_sets_full_beside_partial(self, context):
-        lines = pairs.lines(context("table3"))
+        lines = pairs.csv_lines(context("table3"))
         table = pairs.table(context("table3"), lines)
         assert [title for title, _ in table.groups] == ["", "constraint on [0, 1]", "constraint on I"]
         row = next(row for row in table.rows if row[1].text == "level 2")
@@ -178,7 +178,7 @@ class TestTables:
         assert {line["side"] for line in lines} == {"full", "partial"}
 
     def test_table4_orders_by_kappa_and_grid(self, context):
-        table = pairs.table(context("table4"), pairs.lines(context("table4")))
+        table = pairs.table(context("table4"), pairs.csv_lines(context("table4")))
         assert [title for title, _ in table.groups] == ["", "grid of 10 ranks", "grid of 20 ranks"]
         labels = [row[1].text for row in table.rows]
         assert labels[:6] == ["unconstrained", "κ = 0.28", "κ = 0.2", "κ = 0.1", "κ = 0.05", "κ = 0.01"]
@@ -209,7 +209,7 @@ class TestTables:
         np.savez(table, shape=np.array([20798, 9]))
         (tmp_path / "papers").symlink_to(root / "papers")
         context = exhibit.context(config, "table1", tmp_path)
-        table = dataset_statistics.table(context, dataset_statistics.lines(context))
+        table = dataset_statistics.table(context, dataset_statistics.csv_lines(context))
         cells = {row[0].text: row[1:] for row in table.rows}
         assert [(c.text, c.kind) for c in cells["law school"][1::2]] == [("20798", "good"), ("11", "bad")]
         assert cells["bank"][1].text == "not prepared"
@@ -217,7 +217,7 @@ class TestTables:
 
 class TestScaleOfKappa:
     def test_convention_nearer_to_the_published_number(self, context):
-        lines = kappa_scale.model_lines(context("kappa_scale"))
+        lines = kappa_scale.csv_lines(context("kappa_scale"))
         assert len(lines) == 2 * 2 * 11
         compared = [line for line in lines if line["nearer"]]
         assert compared and {line["nearer"] for line in compared} == {"absolute"}
@@ -230,13 +230,13 @@ class TestScaleOfKappa:
 
     def test_the_nearer_number_is_bold_and_not_marked_as_near(self, context):
         shown = context("kappa_scale")
-        text = kappa_scale.table(shown, kappa_scale.model_lines(shown))
+        text = kappa_scale.table(shown, kappa_scale.csv_lines(shown))
         assert '<td class="best"' in text and '<td class="near"' not in text
         for sheet in ("src/partialfair/pages/templates/style.css.j2", "docs/static/site.css"):
             assert "td.best { font-weight: 650; }" in (ROOT / sheet).read_text(encoding="utf-8")
 
     def test_other_numbers_give_the_other_answer(self, context):
-        lines = kappa_scale.model_lines(context("kappa_scale"))
+        lines = kappa_scale.csv_lines(context("kappa_scale"))
         swapped = [
             line
             | {
@@ -251,7 +251,8 @@ class TestScaleOfKappa:
 
 
 def test_training_does_not_load_the_reporting():
-    code = "import sys, reproduction.jobs.train; print([m for m in ('pandas', 'matplotlib', 'jinja2') if m in sys.modules])"
+    heavy = ("pandas", "matplotlib", "jinja2")
+    code = f"import sys, reproduction.jobs.train; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

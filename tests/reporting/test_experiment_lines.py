@@ -44,7 +44,7 @@ def test_lines_are_named_by_what_is_constrained(drawn):
     from reproduction.exhibits import fairness_points
 
     found, kind = drawn
-    figure = fairness_points.draw(found, fairness_points.lines(found))
+    figure = fairness_points.draw(found, fairness_points.csv_lines(found))
     (axis,) = figure.axes
     labels = axis.get_legend_handles_labels()[1]
     assert labels == [
@@ -53,7 +53,7 @@ def test_lines_are_named_by_what_is_constrained(drawn):
         "constraint on [0.05, 0.3] at 20 ranks",
         "no constraint",
     ]
-    (start,) = [p for p in fairness_points.lines(found) if p["algorithm"] == "unconstrained"]
+    (start,) = [p for p in fairness_points.csv_lines(found) if p["algorithm"] == "unconstrained"]
     lines = [line.get_xydata() for line in axis.get_lines() if line.get_linestyle() != "None"]
     assert [len(line) for line in lines] == [2] * (5 + 4 + 5), "a start and five settings, of which one has no value"
     assert all(lines[k][0].tolist() == [start["fairness"], start["accuracy"]] for k in (0, 5, 9))
@@ -86,9 +86,9 @@ def test_a_model_that_misses_its_tolerance_has_a_white_centre_and_is_listed(draw
     for number, place in enumerate(runs.index[own][:2]):
         reason = f"rank_gap is 0.3{number} on the training rows, kappa asks for 0.28; ask for a smaller kappa"
         runs.loc[place, ["status", "reason"]] = ["tolerance missed", reason]
-    (point,) = [p for p in fairness_points.lines(found) if p["missed"]]
+    (point,) = [p for p in fairness_points.csv_lines(found) if p["missed"]]
     assert (point["experiment"], point["kappa"], point["missed"]) == ("psp", 0.28, 2)
-    (axis,) = fairness_points.draw(found, fairness_points.lines(found)).axes
+    (axis,) = fairness_points.draw(found, fairness_points.csv_lines(found)).axes
     white = [line.get_xydata().tolist() for line in axis.get_lines() if line.get_color() == "white"]
     assert white == [[[point["fairness"], point["accuracy"]]]]
     listed = [one for one in run_tables.problems(runs) if one["status"] == "tolerance missed"]
@@ -108,7 +108,7 @@ def two_seeds(tmp_path):
 def drawn_in(found):
     from reproduction.exhibits import fairness_points
 
-    return fairness_points.draw(found, fairness_points.lines(found))
+    return fairness_points.draw(found, fairness_points.csv_lines(found))
 
 
 def test_only_a_named_algorithm_is_said_not_to_be_in_the_paper(two_seeds):
@@ -123,7 +123,7 @@ def test_two_seeds_are_drawn_as_points_and_not_as_an_interval(two_seeds):
 
     from reproduction.exhibits import fairness_points
 
-    figure, lines = drawn_in(two_seeds), fairness_points.lines(two_seeds)
+    figure, lines = drawn_in(two_seeds), fairness_points.csv_lines(two_seeds)
     axis = figure.axes[0]
     bars = [path for one in axis.collections if isinstance(one, LineCollection) for path in one.get_paths()]
     assert bars and all((path.vertices == path.vertices[0]).all() for path in bars), "bars without a length"

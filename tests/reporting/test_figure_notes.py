@@ -4,13 +4,13 @@ import pytest
 from matplotlib import pyplot as plt
 
 from reproduction.exhibits import canvas
-from reproduction.exhibits.canvas import Curve, Panel
+from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 
 LINE = {"ls": "-", "lw": 1.5, "color": "#0072B2", "zorder": 2}
 
 
-def note_of(*curves: Curve) -> str:
-    figure = canvas.figure([[Panel(curves, {})]], (4, 3), {}, note="Bars: intervals.")
+def note_of(*curves: PlotCurve) -> str:
+    figure = canvas.draw_panels([[PlotPanel(curves, {})]], (4, 3), {}, note="Bars: intervals.")
     try:
         return " ".join(" ".join(text.get_text().split()) for text in figure.texts)
     finally:
@@ -25,14 +25,14 @@ def test_dots_are_explained_where_there_are_some(ends: tuple[float, float], dott
 
 def test_what_curves_mean_is_said_once() -> None:
     chords = canvas.chords([(0.1, 0.8), (0.4, 0.8), (0.9, 0.8)], LINE)
-    assert note_of(*chords, Curve([0.1], [0.8], LINE, means="White: missed.")).count("Thin dots") == 1
-    assert note_of(Curve([0.1], [0.8], LINE, means="White: missed.")) == "Bars: intervals. White: missed."
+    assert note_of(*chords, PlotCurve([0.1], [0.8], LINE, meaning="White: missed.")).count("Thin dots") == 1
+    assert note_of(PlotCurve([0.1], [0.8], LINE, meaning="White: missed.")) == "Bars: intervals. White: missed."
 
 
 @pytest.mark.parametrize("letters", [4, 30, 45])
 def test_legends_lie_within_the_figure_and_panels_keep_their_size(letters: int) -> None:
-    curves = [Curve([0.0, 1.0], [0.0, 1.0], LINE | {"label": f"{i}{'w' * letters}"}) for i in range(6)]
-    figure = canvas.figure([[Panel(curves, {})]], (6, 4), {}, note="Bars: intervals.")
+    curves = [PlotCurve([0.0, 1.0], [0.0, 1.0], LINE | {"label": f"{i}{'w' * letters}"}) for i in range(6)]
+    figure = canvas.draw_panels([[PlotPanel(curves, {})]], (6, 4), {}, note="Bars: intervals.")
     try:
         legend, (panel,) = figure.legends[0].get_window_extent(), figure.axes
         assert legend.width <= figure.bbox.width

@@ -158,7 +158,7 @@ def test_what_is_more_accurate_and_fairer_bounds_the_fairness_at_equal_accuracy(
 
 def test_what_has_models_on_either_side_has_a_value_however_fair_it_is():
     models = [{"fairness": 0.95, "accuracy": 0.798}, {"fairness": 0.92, "accuracy": 0.804}]
-    assert bars._met(models, {"fairness": 0.9, "accuracy": 0.8}) == (pytest.approx(0.94), False)
+    assert bars._fairness_at_accuracy(models, {"fairness": 0.9, "accuracy": 0.8}) == (pytest.approx(0.94), False)
 
 
 def test_an_interval_counts_if_four_of_five_seeds_have_models_around_the_accuracy(context, monkeypatch):

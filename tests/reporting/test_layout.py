@@ -5,13 +5,13 @@ import math
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell
 from reproduction.exhibits import canvas
-from reproduction.exhibits.canvas import Panel
+from reproduction.exhibits.canvas import PlotPanel
 
 
 def test_labels_stand_at_the_edges_of_a_grid_of_panels() -> None:
     names = {"loss": "loss $F$", "gap": "gap"}
-    panels = canvas.grid(
-        names, {"a9a": "a9a", "bank": "Bank"}, lambda row, column: Panel([], {}, row + column), "steps"
+    panels = canvas.panel_grid(
+        names, {"a9a": "a9a", "bank": "Bank"}, lambda row, column: PlotPanel([], {}, row + column), "steps"
     )
     assert [[panel.reason for panel in row] for row in panels] == [["lossa9a", "lossbank"], ["gapa9a", "gapbank"]]
     labels = [[tuple(panel.labels[name] for name in ("title", "xlabel", "ylabel")) for panel in row] for row in panels]

@@ -70,7 +70,7 @@ def context(tmp_path_factory):
 
 
 def row(algorithm, setting, metric="psp_fairness"):
-    rows = published.of_exhibit("partial_fairness", "table2", ROOT)
+    rows = published.exhibit_numbers("partial_fairness", "table2", ROOT)
     return next(r for r in rows if (r.algorithm, r.setting, r.metric) == (algorithm, setting, metric))
 
 
@@ -103,11 +103,11 @@ class TestMatching:
         assert [(s.algorithm, s.kappa) for s in found] == [("idca", k) for k in (0.15, 0.1, 0.07, 0.03)]
 
     def test_a_number_of_training_rows_takes_no_run(self, context, monkeypatch):
-        rows = published.of_exhibit("partial_fairness", "table2", ROOT)
+        rows = published.exhibit_numbers("partial_fairness", "table2", ROOT)
         of_training = replace(row("idca", "row=1"), split="train", setting="row=9", value=0.91)
-        monkeypatch.setattr(published, "of_exhibit", lambda *_: (of_training, *rows))
+        monkeypatch.setattr(published, "exhibit_numbers", lambda *_: (of_training, *rows))
         assert levels.setting_of(context, row("idca", "row=2")).kappa == 0.1
-        lines = list(levels.lines(context))
+        lines = list(levels.csv_lines(context))
         assert (
             lines[0]["verdict"] == "not run"
             and "train rows" in lines[0]["note"]
@@ -133,9 +133,9 @@ class TestMatching:
 
 class TestScorecard:
     def test_every_published_number_has_a_line(self, context):
-        lines = [line for line in answers.lines(context.config, context.root) if line["exhibit"] == "table2"]
+        lines = [line for line in answers.scorecard_lines(context.config, context.root) if line["exhibit"] == "table2"]
         lines = [line for line in lines if line["kind"] == "number"]
-        assert len(lines) == len(published.of_exhibit("partial_fairness", "table2", ROOT)) == 34
+        assert len(lines) == len(published.exhibit_numbers("partial_fairness", "table2", ROOT)) == 34
         verdicts = {(line["algorithm"], line["setting"], line["metric"]): line for line in lines}
         line = verdicts["idca", "row=2", "psp_fairness"]
         assert line["verdict"] == "agrees" and line["reproduced"] == pytest.approx(0.91, abs=1e-3)
@@ -143,7 +143,7 @@ class TestScorecard:
         assert verdicts["group_auc", "row=4", "accuracy"]["verdict"] == "differs"  # .69 against .6667
 
     def test_too_few_runs_and_no_runs_are_said(self, context):
-        lines = {(e["algorithm"], e["setting"]): e for e in levels.lines(context) if e["metric"] == "accuracy"}
+        lines = {(e["algorithm"], e["setting"]): e for e in levels.csv_lines(context) if e["metric"] == "accuracy"}
         assert lines["intra_group", "row=1"]["note"] == "no run of intra_group on acs_income in acs has a result"
         missing = [e for (name, _), e in lines.items() if name == "inter_group" and e["verdict"] == "not run"]
         assert len(missing) == 2 and "fewer runs of inter_group" in missing[0]["note"]
@@ -151,7 +151,7 @@ class TestScorecard:
 
 class TestTable:
     def test_layout(self, context):
-        table = levels.table(context, list(levels.lines(context)))
+        table = levels.table(context, list(levels.csv_lines(context)))
         texts = [[cell.text for cell in line] for line in table.rows]
         assert len(texts) == 17 and len({len(line) for line in texts}) == 1
         assert texts[1][:5] == ["IDCA", "level 1", "IDCA", "0.15", "0.8660"]

@@ -33,7 +33,7 @@ def shown(tmp_path_factory):
 
 
 def test_metrics_are_those_of_the_runs(shown):
-    found = pd.DataFrame(mean_std_table.lines(shown))
+    found = pd.DataFrame(mean_std_table.csv_lines(shown))
     found = found[found["split"] == "test"]
     assert set(found["metric"]) == set(METRICS)
     tidy = shown.results.metrics[shown.results.metrics["split"] == "test"]
@@ -48,8 +48,8 @@ def test_every_dataset_has_lines_and_stars_of_its_own(shown, monkeypatch):
         for dataset, mean in (("a9a", 0.9), ("law_school", 0.1))
         for what, value in (("mean", mean), ("std", 0.01))
     ]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(numbers))
-    lines = [line for line in mean_std_table.lines(shown) if line["split"] == "test"]
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(numbers))
+    lines = [line for line in mean_std_table.csv_lines(shown) if line["split"] == "test"]
     found = {(e["dataset"], e["algorithm"], e["metric"]): e for e in lines}
     assert found["a9a", "idca", "accuracy"]["published_mean"] == 0.9
     assert found["law_school", "idca", "accuracy"]["published_mean"] == 0.1
@@ -109,7 +109,7 @@ def test_a_metric_that_is_not_computed_leaves_the_other_numbers_their_lines(seve
         number(several, "split=test;statistic=mean;kappa=0.1", metric=name) for name in ("accuracy", "f1", "rank_gap")
     ]
     monkeypatch.setattr(published, "load", lambda *_: tuple(rows))
-    found = [line for line in answers.lines(several.config, root) if line["kind"] == "number"]
+    found = [line for line in answers.scorecard_lines(several.config, root) if line["kind"] == "number"]
     assert [line["metric"] for line in found] == ["accuracy", "f1", "rank_gap"]
     assert [line["verdict"] == "not run" for line in found] == [False, True, False]
     assert found[1]["note"] == "no metric 'f1' is computed here"
@@ -121,8 +121,8 @@ def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several,
         for kappa, mean in ((0.1, 0.8), (0.02, 0.7))
         for what, value in (("std", kappa), ("mean", mean))
     ]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
-    lines = mean_std_table.lines(several)
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(rows))
+    lines = mean_std_table.csv_lines(several)
     found = {e["kappa"]: e for e in lines if (e["split"], e["metric"]) == ("test", "accuracy")}
     assert [found[kappa].get("published_mean") for kappa in (0.1, 0.05, 0.02, float("inf"))] == [0.8, None, 0.7, None]
     assert [found[kappa]["published_std"] for kappa in (0.1, 0.02)] == [0.1, 0.02]
@@ -133,7 +133,7 @@ def test_a_number_stands_on_the_line_of_its_kappa_and_lines_show_theirs(several,
 
 def test_bars_mark_a_number_at_its_own_kappa(several, monkeypatch):
     rows = [number(several, "statistic=mean;split=test;kappa=0.05", 0.8)]
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(rows))
     options = bars.MetricBars(kind="bars", source="metrics", metrics=["accuracy"], experiments=several.experiments)
     lines = list(bars.metric_lines(replace(several, options=options)))
     assert [line["kappa"] for line in lines if line["published"] == 0.8 and line["split"] == "test"] == [0.05]
@@ -141,7 +141,7 @@ def test_bars_mark_a_number_at_its_own_kappa(several, monkeypatch):
 
 
 def test_one_tolerance_for_each_algorithm_needs_no_column(shown):
-    _, table = mean_std_table.tables(shown, mean_std_table.lines(shown))
+    _, table = mean_std_table.tables(shown, mean_std_table.csv_lines(shown))
     assert table.columns[:3] == ["runs of", "method", "runs"]
 
 

@@ -43,7 +43,7 @@ class Reader(HTMLParser):
 def text(project, tmp_path_factory):
     root, config = project
     target = tmp_path_factory.mktemp("page") / "index.html"
-    return page.write(config, target, root, answers.lines(config, root)).read_text(encoding="utf-8")
+    return page.write(config, target, root, answers.scorecard_lines(config, root)).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -98,17 +98,19 @@ def test_page_is_small_and_in_the_order_of_params(text):
 def test_of_many_exhibits_it_is_a_list(project, tmp_path, monkeypatch):
     root, config = project
     monkeypatch.setattr(page, "MANY", 1)
-    listed = page.write(config, tmp_path / "index.html", root, answers.lines(config, root)).read_text(encoding="utf-8")
+    listed = page.write(config, tmp_path / "index.html", root, answers.scorecard_lines(config, root)).read_text(
+        encoding="utf-8"
+    )
     assert "<svg" not in listed and '<section id="figure1">' in listed
 
 
 def test_counts_are_those_of_the_scorecard(project, text):
     root, config = project
-    lines = [e for e in map(card.entry, answers.lines(config, root)) if e.exhibit == "table3"]
+    lines = [e for e in map(card.entry, answers.scorecard_lines(config, root)) if e.exhibit == "table3"]
     section = text[text.index('<section id="table3">') :].split("</section>")[0]
     shown = {word: int(n) for n, word in re.findall(r'<span class="pf-chip [a-z]+">(\d+) ([a-z, ]+)</span>', section)}
     plural = {"agrees": "agree", "differs": "differ", "question of ours": "questions of ours"}
-    wanted = {plural.get(word, word) if n > 1 else word: n for word, n in card.chips(lines).items()}
+    wanted = {plural.get(word, word) if n > 1 else word: n for word, n in card.count_verdicts(lines).items()}
     assert shown == wanted and sum(shown.values()) == len(lines) > 0
 
 
@@ -125,7 +127,7 @@ def test_runs_have_times_memory_and_certificate(text):
 def test_without_results_there_are_no_empty_sections(tmp_path):
     config = synthetic.project(tmp_path)
     shutil.rmtree(tmp_path / "reports")
-    target = page.write(config, tmp_path / "out/index.html", tmp_path, answers.lines(config, tmp_path))
+    target = page.write(config, tmp_path / "out/index.html", tmp_path, answers.scorecard_lines(config, tmp_path))
     text = target.read_text(encoding="utf-8")
     assert "Not run: there are no results of psp, pdp yet." in text
     assert 'id="runs"' not in text and "<dl" not in text

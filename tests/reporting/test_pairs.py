@@ -40,9 +40,9 @@ def test_a_number_other_than_accuracy_and_fairness_is_not_run(context, metric):
 
 
 def test_a_number_alone_in_its_row_is_shown(context, monkeypatch):
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: (number(metric="accuracy"),))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: (number(metric="accuracy"),))
     table3 = context("table3")
-    (line,) = pairs.lines(table3)
+    (line,) = pairs.csv_lines(table3)
     (shown,) = pairs.table(table3, [line]).rows
     texts = [cell.text for cell in shown]
     assert texts[11].startswith(f"{line['reproduced']:.4f}") and texts[8:10] == ["–", "–"]
@@ -57,8 +57,8 @@ def test_a_number_that_is_not_compared_has_a_line_and_takes_no_place_in_the_tabl
     table3 = context("table3")
     rows = [number(metric=name) for name in ("auc", "psp_fairness", "accuracy")]
     rows.append(number(metric="psp_fairness", split="train", value=0.1))
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: tuple(rows))
-    lines = pairs.lines(table3)
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: tuple(rows))
+    lines = pairs.csv_lines(table3)
     assert [line["verdict"] == "not run" for line in lines] == [True, False, False, True]
     assert all(line["note"] for line in lines) and math.isnan(lines[0]["half_width"])
     (shown,) = pairs.table(table3, lines).rows
@@ -98,6 +98,6 @@ def test_a_setting_that_cannot_be_read_is_named_with_file_and_line(context, sett
 
 @pytest.mark.parametrize(("setting", "key"), [("kappa=0.1", "grid"), ("row=1;grid=20", "kappa")])
 def test_a_table_by_grid_needs_grid_and_kappa(context, monkeypatch, setting, key):
-    monkeypatch.setattr(published, "of_exhibit", lambda *_: (number(setting),))
+    monkeypatch.setattr(published, "exhibit_numbers", lambda *_: (number(setting),))
     with pytest.raises(DataError, match=rf"line 5: setting '{setting}': {key} is missing; write kappa=0\.1;grid=20"):
-        pairs.lines(context("table4"))
+        pairs.csv_lines(context("table4"))

@@ -69,7 +69,7 @@ def test_tones_can_be_seen_and_told_apart(scheme):
 
 def test_every_algorithm_is_drawn_in_a_tone():
     known = {tone.light for tone in palette.TONES.values()}
-    assert {style.look(name).colour.lower() for name in plugins.names("algorithms")} <= known
+    assert {style.plot_style(name).colour.lower() for name in plugins.names("algorithms")} <= known
 
 
 def test_a_figure_takes_the_colours_of_the_page():
@@ -84,4 +84,4 @@ def test_a_look_that_cannot_be_drawn_is_refused_in_a_sentence(monkeypatch, look)
     monkeypatch.setattr(style.plugins, "names", lambda _: ["mine"])
     monkeypatch.setattr(style.plugins, "load", lambda *_: SimpleNamespace(ALGORITHM=plugin))
     with pytest.raises(PluginError, match=r"algorithms/mine\.py: look is .*; write Look"):
-        style.look("mine")
+        style.plot_style("mine")

@@ -52,7 +52,7 @@ def test_every_exhibit_of_every_paper_has_a_row():
     project = Project(ROOT)
     assert len(project.exhibits) > 20
     for shown in project.exhibits.values():
-        found = rows.of(project, shown)
+        found = rows.exhibit_row(project, shown)
         assert "_" not in re.sub(r"\w+_\w+", "", found.published)
         assert bool(found.tally) == (found.published != rows.NOTHING)
 
@@ -86,7 +86,7 @@ def test_chips_count_what_counts_and_the_rest_by_what_it_is():
         entry(kind="question", verdict="holds", counts="no"), entry(kind="question", verdict="fails", counts="no"),
         entry(kind="setting", verdict="as stated", counts="no"), entry(kind="claim", verdict="undecided"),
     ]  # fmt: skip
-    assert card.chips(lines) == {
+    assert card.count_verdicts(lines) == {
         "agrees": 1, "cannot tell": 1, "differs": 1, "repeated": 1,
         "question of ours": 2, "setting": 1, "true of other models, too": 1,
     }  # fmt: skip

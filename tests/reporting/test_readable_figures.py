@@ -14,7 +14,7 @@ from papers.partial_fairness.exhibits import interval_choice
 from partialfair.pages import palette
 from reproduction.exhibits import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
 from reproduction.exhibits import regression_points as points
-from reproduction.exhibits.canvas import Curve
+from reproduction.exhibits.canvas import PlotCurve
 from reproduction.exhibits.kinds import bars
 from reproduction.grid.config import load_config
 from tests.workflow.project import ROOT
@@ -41,7 +41,7 @@ class TestLinesUponEachOther:
     def test_of_two_lines_that_agree_both_are_seen(self):
         context = SimpleNamespace(options=SimpleNamespace(labels={}))
         found = [{"candidate": name, "iteration": k, "lam": 1.0} for name in "abc" for k in (1, 2)]
-        first, second, third = (curve.look for curve in dual_curves._curves(context, found, "lam"))
+        first, second, third = (curve.style for curve in dual_curves._curves(context, found, "lam"))
         assert first["lw"] > 2 * third["lw"] and first["zorder"] < third["zorder"]
         assert len({one["color"] for one in (first, second, third)}) == 3
         assert first["ls"] == "-" != third["ls"]
@@ -57,7 +57,7 @@ class TestLinesUponEachOther:
         ],
     )
     def test_lines_that_coincide_say_so(self, second, logarithmic, words):
-        one, other = (Curve([1, 2], values, {}) for values in ([1.0, 0.5], second))
+        one, other = (PlotCurve([1, 2], values, {}) for values in ([1.0, 0.5], second))
         assert trace_curves.agreement([one, other], logarithmic) == words
         assert trace_curves.agreement([one], logarithmic) == ""
 
@@ -65,9 +65,9 @@ class TestLinesUponEachOther:
 class TestCutBars:
     def test_intervals_of_ranks_end_at_the_first_and_the_last(self):
         line = {"rank": 2.0, "rank_low": -1.5, "rank_high": 9.0}
-        assert canvas.lengths(cross_paper._inside(line, 4), "rank") == [[1.0], [2.0]]
-        alone = cross_paper._inside({"rank": 2.0, "rank_low": math.nan, "rank_high": math.nan}, 4)
-        assert canvas.lengths(alone, "rank") == [[0.0], [0.0]]
+        assert canvas.bar_lengths(cross_paper._cut_interval(line, 4), "rank") == [[1.0], [2.0]]
+        alone = cross_paper._cut_interval({"rank": 2.0, "rank_low": math.nan, "rank_high": math.nan}, 4)
+        assert canvas.bar_lengths(alone, "rank") == [[0.0], [0.0]]
 
 
 class TestLabels:
@@ -81,7 +81,7 @@ class TestLabels:
             for x, y in spots
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
-        found = [at for _, at in fairness_points._free_places(axis, made)]
+        found = [at for _, at in fairness_points._place_labels(axis, made)]
         panel = size_of(axis)
         place = {spot: (np.array(spot) - (0.55, 0.57)) / (0.38, 0.3) * panel for spot in spots}
         size = fairness_points.label_size(made[:1])
@@ -90,13 +90,13 @@ class TestLabels:
             across, up = np.array([0.05, 0.03]) / (0.38, 0.3) * panel
             assert not (low[1] < y < high[1] and low[0] < x + across and high[0] > x - across)
             assert not (low[0] < x < high[0] and low[1] < y + up and high[1] > y - up)
-        assert not any(fairness_points._cover(*pair) for pair in itertools.combinations(boxes, 2))
+        assert not any(fairness_points._overlap(*pair) for pair in itertools.combinations(boxes, 2))
 
     @pytest.mark.parametrize("name", ["figure12", "penalty_weight_psp", "penalty_weight_pdp"])
     def test_no_label_of_a_shipped_figure_lies_on_a_mark_or_on_another(self, shipped, name):
         """As printed: the letters are measured, and the marks are where the figure has them."""
         found = exhibit.context(shipped, name, ROOT)
-        figure = fairness_points.draw(found, fairness_points.lines(found))
+        figure = fairness_points.draw(found, fairness_points.csv_lines(found))
         figure.canvas.draw()
         for axis in figure.axes:
             labels = {text: Text.get_window_extent(text) for text in axis.texts}
@@ -117,12 +117,12 @@ class TestLabels:
         mark = {"fairness": 0.56, "accuracy": 0.8, "experiment": "one", "kappa": 0.2, "algorithm": "idca"} | bars
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
         blocked = [mark | {"fairness": 0.57 + 0.01 * k, "accuracy": 0.8, "experiment": f"{k}"} for k in range(8)]
-        (_, at), *_ = fairness_points._free_places(axis, [mark, *blocked])
+        (_, at), *_ = fairness_points._place_labels(axis, [mark, *blocked])
         left = 0.01 / 0.38 * size_of(axis)[0] + at[0]
         assert left >= 0
-        (_, free), *_ = fairness_points._free_places(axis, [mark])
+        (_, free), *_ = fairness_points._place_labels(axis, [mark])
         start = {"fairness": 0.7, "accuracy": 0.85, "experiment": "start"} | bars
-        (_, beside), *_ = fairness_points._free_places(axis, [mark], [start])
+        (_, beside), *_ = fairness_points._place_labels(axis, [mark], [start])
         assert free[1] > 0 > beside[1]  # the line rises to the right, where the label stood
 
     def test_marks_of_one_experiment_that_touch_share_a_label(self, axis):
@@ -132,10 +132,10 @@ class TestLabels:
             for experiment, x, kappa in (("a", 0.6, 0.4), ("a", 0.605, 0.405), ("a", 0.8, 1.5), ("b", 0.8, 2.0))
         ]
         axis.set(xlim=(0.55, 0.93), ylim=(0.57, 0.87))
-        found = fairness_points._free_places(axis, made)
-        assert [fairness_points._name(named) for named, _ in found] == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
+        found = fairness_points._place_labels(axis, made)
+        assert [fairness_points._label_text(named) for named, _ in found] == ["λ 0.4 to 0.405", "λ 1.5", "λ 2"]
         boxes = [(np.array(at), at + fairness_points.label_size(named)) for named, at in found[1:]]  # at one place
-        assert not fairness_points._cover(*boxes)
+        assert not fairness_points._overlap(*boxes)
 
     def test_bars_are_thinner_than_lines_and_can_be_seen(self, axis):
         line = {"fairness": 0.7, "accuracy": 0.8, "n_seeds": 5}
@@ -143,7 +143,7 @@ class TestLabels:
             f"{name}_{end}": 0.1 + 0.9 * k for name in ("fairness", "accuracy") for k, end in enumerate(("low", "high"))
         }
         curve = fairness_points._marks([line], "#0072b2", "o", "IDCA")
-        axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
+        axis.errorbar(curve.x, curve.y, **curve.bars, **curve.style)
         assert all(one.get_linewidth()[0] < 1 for one in axis.collections)
         assert all(one.get_colors()[0][3] == pytest.approx(palette.faint("#0072b2")) for one in axis.collections)
 
@@ -153,7 +153,7 @@ class TestLabels:
 
     def test_panels_of_one_dataset_have_titles_of_their_own(self, shipped, monkeypatch):
         shown = exhibit.context(shipped, "figure9", ROOT)
-        monkeypatch.setattr(bars.canvas, "figure", lambda rows, *_, **__: rows)
+        monkeypatch.setattr(bars.canvas, "draw_panels", lambda rows, *_, **__: rows)
         ((first, second, *_),) = bars.draw_intervals(shown, [])
         assert (first.labels["title"], second.labels["title"]) == ("a9a: accuracy", "a9a: fairness")
 

@@ -40,7 +40,7 @@ def context(root: Path, sums: dict[str, Any]) -> Any:
 
 
 def test_a_sum_adds_times_of_the_same_repetition_and_ratios_are_to_it(tmp_path: Path) -> None:
-    shown = {(one["series"], one["dataset"]): one for one in regression_times.lines(context(tmp_path, SUMS))}
+    shown = {(one["series"], one["dataset"]): one for one in regression_times.csv_lines(context(tmp_path, SUMS))}
     whole, steps, fits = (shown[name, "adult"] for name in ("whole", "steps", "fits"))
     assert (whole["seconds"], whole["n"], whole["median"]) == (14.0, 2, 14.0)  # of seed 2, which both have
     assert whole["std"] == pytest.approx(1.0)
@@ -51,11 +51,11 @@ def test_a_sum_adds_times_of_the_same_repetition_and_ratios_are_to_it(tmp_path: 
 
 def test_datasets_have_the_names_and_the_order_that_the_paper_states_and_others_follow(tmp_path: Path) -> None:
     own = context(tmp_path, SUMS)
-    assert [one["dataset"] for one in regression_times.lines(own)][::3] == ["law_school", "adult"]
+    assert [one["dataset"] for one in regression_times.csv_lines(own)][::3] == ["law_school", "adult"]
     (tmp_path / "papers/p").mkdir(parents=True)
     about = "title: P\ndatasets: {grown: {title: Grown-ups, here: adu}}\n"
     (tmp_path / "papers/p/paper.yaml").write_text(about)
-    found = regression_times.lines(own)
+    found = regression_times.csv_lines(own)
     assert [one["dataset"] for one in found][::3] == ["grown", "law_school", "adult"]  # a time is printed of "adult"
     assert found[0]["seconds"] == 14.0
     assert regression_points.titles(own, ["law_school", "grown"]) == {"grown": "Grown-ups", "law_school": "law school"}
@@ -70,4 +70,4 @@ def test_the_published_time_is_compared_with_the_sum(tmp_path: Path) -> None:
 
 def test_a_sum_of_an_unknown_series_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"times: sums name hours; the series are steps, fits"):
-        regression_times.lines(context(tmp_path, {"whole": {"of": ["steps", "hours"], "label": "both"}}))
+        regression_times.csv_lines(context(tmp_path, {"whole": {"of": ["steps", "hours"], "label": "both"}}))

@@ -200,7 +200,7 @@ class TestPanels:
 
     @pytest.mark.parametrize(("name", "low", "high"), [("figure3", 0.05, 0.3), ("figure8", 0.7, 1.0)])
     def test_filled_part_of_the_file_has_the_mass_of_the_interval(self, whole, name, low, high):
-        points = score_densities.lines(context_of(whole, name))
+        points = score_densities.csv_lines(context_of(whole, name))
         frame = pd.DataFrame(points)
         assert set(frame["group"]) == {0, 1}
         for _, panel in frame.groupby(["kappa", "group"]):
@@ -246,7 +246,7 @@ class TestConvergence:
 
 class TestMissingRuns:
     def test_reason_in_the_file_and_the_others_are_drawn(self, damaged, monkeypatch):
-        points = rank_curves.curve_points(context_of(damaged, "figure2"))
+        points = rank_curves.csv_lines(context_of(damaged, "figure2"))
         notes = [p for p in points if "note" in p]
         assert [(p["dataset"], p["kappa"], p["seed"]) for p in notes] == [("a9a", 0.01, 0)]
         assert notes[0]["note"] == "infeasible: no feasible point"
@@ -258,7 +258,7 @@ class TestMissingRuns:
         assert texts == ["infeasible: no feasible point"] * 3  # two groups, and both in one panel
 
     def test_absent_run(self, damaged):
-        points = history_curves.lines(context_of(damaged, "figure10"))
+        points = history_curves.csv_lines(context_of(damaged, "figure10"))
         assert [(p["algorithm"], p["seed"], p["note"]) for p in points if "note" in p] == [("ssg", 1, "not run")]
 
     def test_kappa_that_the_grid_does_not_have(self, whole):

@@ -11,7 +11,7 @@ from reproduction.exhibits import run_tables
 
 def rows(runs: pd.DataFrame) -> list[list[str]]:
     """Texts of the cells of the table's rows, without the two that name experiment and dataset."""
-    html = cells.html(run_tables.by_setting(runs))
+    html = cells.html(run_tables.table_by_setting(runs))
     found = [re.findall(r"<td[^>]*>(.*?)</td>", row, flags=re.DOTALL) for row in html.split("<tr")]
     return [row[2:] for row in found if row]
 
@@ -37,5 +37,5 @@ def test_a_row_is_of_all_seeds_of_a_setting():
         ["Regularization", "λ 0.2", "1 of 2", "1.5", "–", "101", "0.25000", "1.0e-02", "1.0e-03"],
         ["Unconstrained", "∞", "0 of 1", "1.0", "–", "100", "0.25000", "1.0e-02", "–"],
     ]
-    marked = re.findall(r'<td class="bad"[^>]*>(.*?)</td>', cells.html(run_tables.by_setting(runs)))
+    marked = re.findall(r'<td class="bad"[^>]*>(.*?)</td>', cells.html(run_tables.table_by_setting(runs)))
     assert marked == ["1 of 2", "0 of 1"], "a tolerance that was missed is no failure"

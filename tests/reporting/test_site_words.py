@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from partialfair.pages.cells import environment
+from reproduction.exhibits.document import environment
 from reproduction.grid.papers import FirstFigure, Paper, paper
 from reproduction.site import exhibits, explorers, home, papers
 from reproduction.site.project import Project
@@ -40,7 +40,7 @@ def test_counted_outcomes_agree_with_their_number():
 
 def test_a_paper_that_is_not_in_the_verdicts_says_how_it_gets_there():
     project = SimpleNamespace(papers={"p": None}, verdicts={"q": {}}, short=str.upper)
-    assert papers.Verdict.of(project, "p").because == (
+    assert papers.Verdict.of_paper(project, "p").because == (
         "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
     )
 

@@ -11,7 +11,7 @@ from partialfair.metrics.uncertainty import t_interval
 from reproduction.exhibits import loss_curves
 from reproduction.exhibits.kinds import bars, mean_std_table
 from reproduction.verdicts import numbers, run_scores
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.line import counts
 from reproduction.verdicts.published import Published, load
 from reproduction.verdicts.results import Setting
@@ -49,7 +49,9 @@ def test_numbers_of_the_code_that_the_paper_does_not_print_are_questions(release
         tolerance=lambda *_: None, tolerance_later=lambda *_: "", results=SimpleNamespace(level=0.95),
     )  # fmt: skip
     row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 0.5)
-    found = numbers.line(row, Outcome(t_interval([0.49, 0.5, 0.51]), nulls={"other": 0.9}, kind=kind), evidence)
+    found = numbers.line(
+        row, ReproducedNumber(t_interval([0.49, 0.5, 0.51]), nulls={"other": 0.9}, kind=kind), evidence
+    )
     assert (found.verdict, found.power) == ("agrees", "yes")
     assert (found.kind, counts(found.row())) == ("number" if counted else "question", counted)
 
@@ -79,7 +81,7 @@ def test_a_spread_is_judged_alike_whether_it_is_too_large_or_too_small(spread, e
     row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 1.0, seeds=10)
     limits = {"band": (1 / 2.56, 2.56), "explained": run_scores.ratio_range(10, 10, 0.95)}
     nulls = {"other": 1 / spread}
-    found = numbers.line(row, Outcome(run_scores.spread_interval(spread, 10, 0.95), nulls=nulls, **limits))
+    found = numbers.line(row, ReproducedNumber(run_scores.spread_interval(spread, 10, 0.95), nulls=nulls, **limits))
     assert found.verdict == expected and expected in found.nulls
     side = max if spread > 1 else min
     assert found.noise == pytest.approx(abs(side(limits["explained"]) - 1))
@@ -89,7 +91,7 @@ def test_a_spread_is_judged_alike_whether_it_is_too_large_or_too_small(spread, e
 @pytest.mark.parametrize(("value", "expected"), [(0.95, "near"), (0.97, "differs"), (0.89, "differs"), (1.0, "agrees")])
 def test_near_is_what_lies_in_a_band_that_does_not_hold_the_published_number(value, expected):
     row = Published("p", "e", "acs", "ssw", "", "", "", "auc", 1.0)
-    outcome = Outcome(t_interval([value] * 3), band=(0.9, 0.96), noise=0.001, nulls={"other": value})
+    outcome = ReproducedNumber(t_interval([value] * 3), band=(0.9, 0.96), noise=0.001, nulls={"other": value})
     found = numbers.line(row, outcome)
     assert found.verdict == expected and expected in found.nulls
 
@@ -104,7 +106,7 @@ def loss_lines(quantity):
 
 
 def test_losses_are_drawn_as_median_and_band(monkeypatch):
-    monkeypatch.setattr(loss_curves, "_shown", lambda _: [(SETTING, "train"), (SETTING, "test")])
+    monkeypatch.setattr(loss_curves, "_settings_and_splits", lambda _: [(SETTING, "train"), (SETTING, "test")])
     monkeypatch.setattr(loss_curves.runs, "group_names", lambda *_: ["white", "other"])
     options = SimpleNamespace(axis="step", splits=["train", "test"], loss_range=None, difference_range=None)
     found = [

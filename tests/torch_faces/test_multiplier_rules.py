@@ -16,7 +16,10 @@ from papers.plada.algorithms.network_plada import NetworkPlada  # noqa: E402
 from papers.plada.algorithms.plada_solver import Parameters  # noqa: E402
 from papers.plada.algorithms.plada_solver import Plada as PladaRun  # noqa: E402
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
-from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
+from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noqa: E402
+    StochasticSwitchingSettings,
+    SwitchingSteps,
+)
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.torch.rules import (  # noqa: E402
     Ascent,

@@ -54,12 +54,12 @@ def test_a_place_without_a_common_range_is_empty(config, tmp_path):
         experiments=["psp"], title="Lead", algorithm="idca",
     )  # fmt: skip
     planted = Context(config, "lead", planted.options, planted.results, tmp_path, tmp_path)
-    figure = accuracy_difference.draw(planted, accuracy_difference.lines(planted))
+    figure = accuracy_difference.draw(planted, accuracy_difference.csv_lines(planted))
     assert [axis.has_data() for axis in figure.axes] == [False, False, True, True]
     assert not any(text.get_text() for axis in figure.axes for text in axis.texts)
     assert not any(spine.get_visible() for axis in figure.axes[:2] for spine in axis.spines.values())
     assert accuracy_difference.EMPTY in [text.get_text() for text in figure.texts]
-    notes = {line.get("note") for line in accuracy_difference.lines(planted) if line["other"] == "group_auc"}
+    notes = {line.get("note") for line in accuracy_difference.csv_lines(planted) if line["other"] == "group_auc"}
     assert "no level of fairness reached by both (0.77 to 0.89 and 0.65 to 0.65)" in notes
 
 
@@ -84,6 +84,6 @@ def test_hypervolume_table(config, tmp_path):
     assert "Friedman" in hypervolume.summary(planted)
     chosen = options.model_copy(update={"algorithms": ["idca", "group_auc"]})
     of_two = Context(config, "volumes", chosen, planted.results, tmp_path, tmp_path)
-    assert {line["algorithm"] for line in hypervolume.lines(of_two)} == {"idca", "group_auc"}
-    kinds = [cell.kind for row in hypervolume.table(planted, list(hypervolume.lines(planted))).rows for cell in row]
+    assert {line["algorithm"] for line in hypervolume.csv_lines(of_two)} == {"idca", "group_auc"}
+    kinds = [cell.kind for row in hypervolume.table(planted, list(hypervolume.csv_lines(planted))).rows for cell in row]
     assert kinds.count("best") >= 2 * 2 * 2 and "near" not in kinds  # of each experiment, dataset and scale

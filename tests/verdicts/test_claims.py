@@ -38,9 +38,11 @@ class TestBetter:
     def test_one_level_behind_is_enough_to_fail(self, config):
         crossing = context(config, lambda job, fair: (0.8 - fair) / 20 if job.algorithm == "idca" else 0.0)
         assert words(crossing, self.claim) == {"fails"}
-        ahead_on_average = self.claim.model_copy(update={"at_equal": claim.Equal(levels=10, every=False)})
+        ahead_on_average = self.claim.model_copy(update={"at_equal": claim.EqualFairness(levels=10, every=False)})
         assert words(crossing, ahead_on_average) <= {"holds", "undecided"}
-        only_the_fair_part = self.claim.model_copy(update={"at_equal": claim.Equal(levels=5, less_fair_than=0.75)})
+        only_the_fair_part = self.claim.model_copy(
+            update={"at_equal": claim.EqualFairness(levels=5, less_fair_than=0.75)}
+        )
         assert words(crossing, only_the_fair_part) == {"holds"}
 
     def test_undecided_says_what_could_have_been_seen(self, config):

@@ -64,7 +64,7 @@ def test_of_worse_at_every_level_the_level_that_is_least_so_is_shown(config):
 def test_a_method_without_a_model_at_every_seed_is_not_the_best():
     def method(*accuracies):
         picked = (benchmark.Picked(Setting("dp", "a9a", "idca", 0.1), right, 0.0, False) for right in accuracies)
-        return benchmark.Method(dict(enumerate(picked)), pd.DataFrame())
+        return benchmark.BenchmarkedMethod(dict(enumerate(picked)), pd.DataFrame())
 
     assert benchmark.best({"idca": method(0.8, 0.8), "alm": method(0.9)}, ["idca", "alm"]) == "idca"
 

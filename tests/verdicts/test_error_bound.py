@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from reproduction.verdicts.error_bound import deviation_bound, distance, needed_slack, parts, slack_at, surrogate_bound
+from reproduction.verdicts.error_bound import (
+    deviation_bound,
+    distance,
+    error_parts,
+    needed_slack,
+    slack_at,
+    surrogate_bound,
+)
 
 INTERVAL = [[0.2, 0.6]]
 
@@ -49,7 +56,7 @@ def test_parts_of_a_model_whose_thresholds_suit_it() -> None:
     train, test = groups(2), groups(3)
     ranks = np.arange(0.2, 0.6, 0.1)
     aux = np.array([np.quantile(np.concatenate(train), 1 - p - 0.1) for p in ranks])
-    found = parts(train, test, aux, ranks, INTERVAL, slack=0.2, vc=2)
+    found = error_parts(train, test, aux, ranks, INTERVAL, slack=0.2, vc=2)
     assert found.discretisation_bound == pytest.approx(0.1)
     assert 0 <= found.discretisation <= 0.1
     assert 0 < found.surrogate < found.surrogate_bound < 1
@@ -61,6 +68,6 @@ def test_parts_of_a_model_whose_thresholds_suit_it() -> None:
 def test_a_violated_constraint_is_excess() -> None:
     train = groups(4, shift=2.0)
     ranks = np.array([0.2, 0.4])
-    found = parts(train, train, np.array([1.0, 0.5]), ranks, INTERVAL, slack=0.05, vc=2)
+    found = error_parts(train, train, np.array([1.0, 0.5]), ranks, INTERVAL, slack=0.05, vc=2)
     smoothed = [np.clip(scores - 1.0 + 0.5, 0, 1).mean() for scores in train]
     assert found.excess >= max(smoothed) - 0.25 - 1e-12 > 0 and found.sampling == 0

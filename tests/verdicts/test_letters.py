@@ -86,4 +86,4 @@ def test_each_option_is_read_with_the_other_choices_as_they_are_in_the_main_read
     names = {"cut": ["small", "large"], "levels": ["mean", "each"]}
     said = letters.by_option(["F", "-", "H", "x"], names)
     assert said == "cut: small fails; large holds | levels: mean fails; each open"
-    assert letters.written(["F", "-", "H", "x"], 2) == "F- Hx"
+    assert letters.grouped_letters(["F", "-", "H", "x"], 2) == "F- Hx"

@@ -13,7 +13,7 @@ def test_numbers_of_the_main_paper():
     assert {row.exhibit for row in rows} == {"table1", "table2", "table3", "table4"}
     table3 = {
         (row.dataset, row.interval, row.setting, row.metric): row.value
-        for row in published.of_exhibit("partial_fairness", "table3", ROOT)
+        for row in published.exhibit_numbers("partial_fairness", "table3", ROOT)
     }
     assert table3["a9a", "0.05-0.3", "row=1", "psp_fairness"] == 0.7017
     assert table3["bank", "0-0.25", "unconstrained", "accuracy"] == 0.9015
@@ -21,7 +21,7 @@ def test_numbers_of_the_main_paper():
 
 
 def test_options_of_a_setting():
-    rows = {row.setting: row for row in published.of_exhibit("partial_fairness", "table4", ROOT)}
+    rows = {row.setting: row for row in published.exhibit_numbers("partial_fairness", "table4", ROOT)}
     assert rows["kappa=0.28;grid=20"].options == {"kappa": "0.28", "grid": "20"}
     assert rows["grid=10"].unconstrained
 

@@ -10,7 +10,7 @@ from partialfair.errors import PluginError
 from partialfair.metrics import get
 from reproduction.jobs.scorecard import headline
 from reproduction.verdicts.results import Convention, convention
-from reproduction.verdicts.run_scores import Rows, _measured
+from reproduction.verdicts.run_scores import RunScores, _measured
 
 
 @pytest.mark.parametrize("name", plugins.names("constraints"))
@@ -52,7 +52,7 @@ def test_headline_names_the_metric_of_the_constraint(project):
 
 def test_rows_without_one_of_the_groups_of_a_run_have_no_violation():
     random = np.random.default_rng(0)
-    rows = Rows(np.repeat([0, 1], 50), random.choice([-1.0, 1.0], 100), random.normal(size=100))
+    rows = RunScores(np.repeat([0, 1], 50), random.choice([-1.0, 1.0], 100), random.normal(size=100))
     assert np.isfinite(_measured(rows, 2, "sp", [[0.1, 0.6]]))
     assert np.isnan(_measured(rows, 3, "sp", [[0.1, 0.6]]))
     assert np.isnan(_measured(rows, 3, "sp", [[[0.1, 0.6]]] * 3))

@@ -14,7 +14,7 @@ from reproduction.verdicts.claim_tests import TESTS
 from reproduction.verdicts.numbers import Constructed, noise_of, word
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
-from reproduction.verdicts.sample import Sample, weakest
+from reproduction.verdicts.sample import MeasuredEffects, weakest
 
 ONE = [0.012, 0.018, 0.025, 0.009, 0.02]
 TWO = [-0.004, 0.011, 0.003, 0.007, 0.001]
@@ -51,7 +51,7 @@ def either(*p):
     ],
 )
 def test_p_values_of_a_claim_and_of_its_opposite(test, holds, fails, effects):
-    found = TESTS[test].decide(Sample(tuple(mean_effect(one) for one in effects)), MARGIN)
+    found = TESTS[test].decide(MeasuredEffects(tuple(mean_effect(one) for one in effects)), MARGIN)
     expected = max(map(holds, effects)), either(*map(fails, effects))
     assert found == pytest.approx(expected, rel=1e-9)
 
@@ -59,12 +59,12 @@ def test_p_values_of_a_claim_and_of_its_opposite(test, holds, fails, effects):
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_an_effect_that_cannot_be_tested_makes_no_claim_hold_whatever_the_order(order):
     effects = [mean_effect(ONE), mean_effect([-8.0])]
-    sample = Sample(tuple(effects[k] for k in order))
+    sample = MeasuredEffects(tuple(effects[k] for k in order))
     for test in ("better", "at_least"):
         holds, fails = TESTS[test].decide(sample, MARGIN)
         assert holds == 1.0 and fails > 0.5
     assert weakest(sample.effects) is effects[1] and weakest(sample.effects, -1) is effects[1]
-    assert all(math.isnan(p) for p in TESTS["better"].decide(Sample((effects[1],)), MARGIN)[1:])
+    assert all(math.isnan(p) for p in TESTS["better"].decide(MeasuredEffects((effects[1],)), MARGIN)[1:])
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_an_effect_that_cannot_be_tested_makes_no_claim_hold_whatever_the_order(
     ],
 )  # fmt: skip
 def test_deterministic_runs_by_the_margin(test, difference, holds):
-    assert TESTS[test].single(difference, MARGIN) is holds
+    assert TESTS[test].by_margin(difference, MARGIN) is holds
 
 
 def test_a_trend_is_that_of_page_over_seeds():
     rng = np.random.default_rng(0)
     scores = np.arange(4) * 0.3 + rng.normal(size=(6, 4))
-    found = TESTS["monotone"].decide(Sample(scores=scores), 0.0)
+    found = TESTS["monotone"].decide(MeasuredEffects(scores=scores), 0.0)
     assert found == pytest.approx([stats.page_trend_test(s).pvalue for s in (scores, -scores)])
-    two = Sample((mean_effect(ONE),), scores=scores[:, :2])
+    two = MeasuredEffects((mean_effect(ONE),), scores=scores[:, :2])
     assert TESTS["monotone"].decide(two, 0.0) == TESTS["better"].decide(two, 0.0)
 
 

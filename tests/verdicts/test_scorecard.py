@@ -14,7 +14,7 @@ from reproduction.exhibits import answers, exhibit
 from reproduction.grid import config as configuration
 from reproduction.jobs import report
 from reproduction.verdicts import numbers, published, scorecard
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.line import COLUMNS, WORDS, Line, counts
 from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
@@ -27,7 +27,7 @@ KEYS = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "s
 def lines(project):
     """Lines of published numbers; claims in words are tested in test_claims.py."""
     root, config = project
-    return [line for line in answers.lines(config, root) if not line.get("claim")]
+    return [line for line in answers.scorecard_lines(config, root) if not line.get("claim")]
 
 
 def find(lines, **values):
@@ -62,8 +62,8 @@ class TestVerdict:
 
 def judged(value=0.85, here=(0.849, 0.850, 0.851), **more):
     """The line of a number, with an exhibit's options and an outcome's fields."""
-    names = {field.name for field in dataclasses.fields(Outcome)}
-    outcome = Outcome(t_interval(here), **{name: v for name, v in more.items() if name in names})
+    names = {field.name for field in dataclasses.fields(ReproducedNumber)}
+    outcome = ReproducedNumber(t_interval(here), **{name: v for name, v in more.items() if name in names})
     options = {"tolerance": {"accuracy": 0.02}} | {name: v for name, v in more.items() if name not in names}
     row = published.Published("p", "t", "d", "a", "", "", "row=1", "accuracy", value)
     return numbers.line(row, outcome, Evidence(None, "t", options, EMPTY, None)).row()
@@ -100,7 +100,7 @@ class TestWhatIsRefusedFromTheCount:
 
     def test_times_are_measured(self):
         row = published.Published("p", "t", "d", "a", "", "", "", "train_time_s", 0.78)
-        assert numbers.line(row, Outcome(t_interval([1.0, 2.0]))).verdict == "measured"
+        assert numbers.line(row, ReproducedNumber(t_interval([1.0, 2.0]))).verdict == "measured"
 
     def test_declared_noise_decides_and_is_named(self):
         noise = numbers.Noise(source="six optimiser seeds", of={"accuracy": 0.004})
@@ -108,7 +108,7 @@ class TestWhatIsRefusedFromTheCount:
         assert line["verdict"] == "near"
         options = Evidence(None, "t", {"noise": noise}, EMPTY, None)
         row = published.Published("p", "t", "d", "a", "", "", "", "accuracy", 0.86)
-        found = numbers.line(row, Outcome(t_interval([0.849, 0.85, 0.851])), options)
+        found = numbers.line(row, ReproducedNumber(t_interval([0.849, 0.85, 0.851])), options)
         assert found.verdict == "agrees" and "six optimiser seeds" in found.note
 
     def test_declared_noise_decides_where_seeds_vary_more(self):
@@ -205,18 +205,18 @@ class TestLines:
 def test_verdict_changes_with_the_number(tmp_path):
     config = synthetic.project(tmp_path)
     place = {"exhibit": "table3", "dataset": "a9a", "interval": "0.05-0.3", "setting": "row=1", "metric": "accuracy"}
-    assert find(answers.lines(config, tmp_path), **place)["verdict"] in ("agrees", "near")
+    assert find(answers.scorecard_lines(config, tmp_path), **place)["verdict"] in ("agrees", "near")
     path = tmp_path / "reports/psp/metrics.parquet"
     table = pd.read_parquet(path)
     chosen = (table["dataset"] == "a9a") & (table["algorithm"] == "idca") & (table["kappa"] == 0.28)
     table.loc[chosen & (table["metric"] == "accuracy"), "value"] -= 0.2
     table.to_parquet(path)
-    assert find(answers.lines(config, tmp_path), **place)["verdict"] == "differs"
+    assert find(answers.scorecard_lines(config, tmp_path), **place)["verdict"] == "differs"
 
 
 def test_written_file_has_the_contract_columns(project, tmp_path):
     root, config = project
-    lines = answers.lines(config, root)
+    lines = answers.scorecard_lines(config, root)
     path = scorecard.write(lines, tmp_path / "scorecard.csv")
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -250,7 +250,7 @@ def test_exhibits_of_the_shipped_grid_have_known_kinds_titles_and_captions():
     config = configuration.load_config(path)
     assert {"figure1", "table1", "table3", "table4"} <= set(config.params.exhibits)
     for name, entry in config.params.exhibits.items():
-        assert exhibit.kind_of(config, name) in exhibit.kind(entry.kind).values()
+        assert exhibit.kind_of(config, name) in exhibit.kind_by_source(entry.kind).values()
         assert entry.title and entry.model_dump()["caption"]
     # The tolerances stated with the published bands.
     context = exhibit.context(config, "table3", path.parent)

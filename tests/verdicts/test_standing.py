@@ -197,7 +197,7 @@ def test_an_exhibit_of_claims_keeps_what_lacks_its_runs_if_it_is_told_to(before,
     ]
     scorecard.write(own, tmp_path / "plada_claims.csv")
     context = exhibit.context(load_config(ROOT / "params.yaml"), "plada_claims", ROOT, tmp_path, keep=keep)
-    monkeypatch.setattr(claims.scorecard, "of_claims", lambda *_: found)
-    lines = list(claims.lines(context))
+    monkeypatch.setattr(claims.scorecard, "claim_lines", lambda *_: found)
+    lines = list(claims.csv_lines(context))
     kept = [line["note"] == stood["note"] for line, stood in zip(lines, own, strict=True)]
     assert kept == [keep and first for first in of_first]

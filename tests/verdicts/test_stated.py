@@ -48,7 +48,7 @@ def shown(tmp_path):
 def found(shown, published, parts=None, **source):
     name = f"{published.algorithm}.{published.metric}" if published.algorithm else published.metric
     extra = {"parts": parts} if parts else {}
-    return stated.reproduce(shown, published, stated.Places(sources={name: source}, **extra))
+    return stated.reproduce(shown, published, stated.StatedSources(sources={name: source}, **extra))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
     config = SimpleNamespace(dataset_options=lambda name: {"module": "adult_age"})
     evidence = SimpleNamespace(root=tmp_path, config=config)
     row = Published("p", "e", "adult", "", "", "", "", "n_instances_raw", 3.0)
-    places = stated.Places.model_validate(
+    places = stated.StatedSources.model_validate(
         {"sources": {"n_instances_raw": {"lines_of": ["adult.data", "adult.test"]}}, "tables": {"adult": "dp_adult"}}
     )
     assert stated.reproduce(evidence, row, places).estimate is None  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_what_holds_by_construction_is_said_so_and_not_compared() -> None:
-    places = stated.Places.model_validate(
+    places = stated.StatedSources.model_validate(
         {"sources": {"n_layers": {"by_construction": "one hidden layer and the output"}}}
     )
     row = Published("p", "e", "", "", "", "", "", "n_layers", 2.0)
@@ -162,7 +162,7 @@ def test_what_holds_by_construction_is_said_so_and_not_compared() -> None:
 def test_of_several_sources_the_most_particular_counts() -> None:
     names = ["bank", "x", "bank.x", "idca.x"]  # the most particular comes last
     for count in range(1, len(names) + 1):
-        places = stated.Places.model_validate({"sources": {name: {"absent": name} for name in names[:count]}})
+        places = stated.StatedSources.model_validate({"sources": {name: {"absent": name} for name in names[:count]}})
         outcome = stated.reproduce(None, row("x", 1.0, algorithm="idca"), places)  # type: ignore[arg-type]
         assert outcome.note == names[count - 1]
 
@@ -171,7 +171,7 @@ def test_every_experiment_is_decided_by_itself() -> None:
     """Its page stands alone: what an exhibit takes from other experiments, too, is not run there, and no mistake."""
     config = load_config(ROOT / "params.yaml")
     for name in config.experiments:
-        answers.lines(config.restricted(name), ROOT)
+        answers.scorecard_lines(config.restricted(name), ROOT)
 
 
 def test_a_setting_of_an_experiment_that_is_left_out_has_no_answer() -> None:

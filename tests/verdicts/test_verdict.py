@@ -60,22 +60,22 @@ class TestState:
     def test_of_a_claim_and_of_the_paper(self, outcomes, state, answer):
         own = lines(**outcomes)
         assert verdict.state(own) == state
-        assert verdict.of_paper("p", own, ["x"])["verdict"] == answer
+        assert verdict.summarise_paper("p", own, ["x"])["verdict"] == answer
 
     def test_only_central_claims_decide(self):
         own = lines(holds=3) + lines(claim="y", fails=1)
-        assert verdict.of_paper("p", own, ["x"])["verdict"] == "holds"
-        assert verdict.of_paper("p", own, ["y"])["verdict"] == "does not hold"
-        assert verdict.of_paper("p", own, ["x", "y"])["verdict"] == "mixed"
-        assert verdict.of_paper("p", own, [])["verdict"] == "cannot tell"
+        assert verdict.summarise_paper("p", own, ["x"])["verdict"] == "holds"
+        assert verdict.summarise_paper("p", own, ["y"])["verdict"] == "does not hold"
+        assert verdict.summarise_paper("p", own, ["x", "y"])["verdict"] == "mixed"
+        assert verdict.summarise_paper("p", own, [])["verdict"] == "cannot tell"
 
     def test_questions_decide_nothing(self):
-        found = verdict.of_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
+        found = verdict.summarise_paper("p", lines(undecided=1) + lines("question", "x", holds=9), ["x"])
         assert found["verdict"] == "cannot tell" and found["claims"]["total"] == 1 and found["questions"] == 1
 
     def test_numbers_that_are_asked_by_us_are_one_question_for_an_exhibit(self):
         own = [Line("p", "f", published=0.1 * k, kind="question", verdict="agrees").row() for k in range(5)]
-        assert verdict.of_paper("p", lines(holds=1) + own, ["x"])["questions"] == 1
+        assert verdict.summarise_paper("p", lines(holds=1) + own, ["x"])["questions"] == 1
 
     @pytest.mark.parametrize("power", ["", "no", "yes"])
     def test_a_number_that_differs_counts_whatever_null_models_get(self, power):
@@ -98,7 +98,7 @@ class TestState:
         powerless = [line | {"power": "no", "verdict": "dominated", "kind": "claim"} for line in lines(dominated=2)]
         own = [line | {"kind": "claim"} for line in lines(fails=3)]
         central = {line["claim"] for line in (*own, *powerless)}
-        paper = verdict.of_paper("partial_fairness", [*own, *powerless], central, ROOT)
+        paper = verdict.summarise_paper("partial_fairness", [*own, *powerless], central, ROOT)
         assert paper["verdict"] == "does not hold" and paper["central_comparisons"]["holds"] == 0
         assert paper["central_comparisons"]["true of another model"] == 2
 
@@ -132,7 +132,7 @@ class TestState:
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]
         mixed = [*lines(claim="z", fails=1), lines(claim="z", holds=1)[0] | {"power": "no"}]
-        found = verdict.of_paper("p", [*lines(holds=1), *powerless, *mixed], ["x"])
+        found = verdict.summarise_paper("p", [*lines(holds=1), *powerless, *mixed], ["x"])
         assert [entry["verdict"] for entry in found["claim_list"]] == ["holds", "no power", "fails"]
         assert (found["claims"]["total"], found["claims"]["holds"], found["claims"]["no power"]) == (2, 1, 1)
         assert [counts(line) for line in (*powerless, *mixed)] == [False, False, True, False]
@@ -141,7 +141,7 @@ class TestState:
         found = [line | {"power": "no"} for line in lines(claim="y", holds=2, undecided=1)]
         assert [counts(line) for line in found] == [line["verdict"] == "undecided" for line in found]
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2, fails=1)]
-        found = verdict.of_paper("p", powerless, ["y"])
+        found = verdict.summarise_paper("p", powerless, ["y"])
         assert [entry["verdict"] for entry in found["claim_list"]] == ["fails"]
         assert found["verdict"] == "does not hold" and found["central_comparisons"]["fails"] == 1
         assert [counts(line) for line in powerless] == [line["verdict"] == "fails" for line in powerless]
@@ -155,7 +155,7 @@ class TestSentence:
     def test_names_every_count(self):
         own = [*lines(holds=2, undecided=1), *lines(claim="y", holds=1), number(), number("differs"), number("near")]
         own += [number(power="no"), number(power=""), number("by construction"), number("not run")]
-        found = verdict.of_paper("p", own, ["x"])
+        found = verdict.summarise_paper("p", own, ["x"])
         assert found["sentence"] == (
             "The central claim holds here in part, and fails nowhere: of 3 comparisons 2 hold, 0 are alike, 0 depend, "
             "1 cannot be told, 0 fail. Of 2 sentences 1 holds, 1 holds in part, 0 hold in places and fail in others, "
@@ -166,18 +166,18 @@ class TestSentence:
 
     def test_claims_that_were_not_run_are_counted_apart(self):
         own = [*lines(holds=1), *lines(claim="y", **{"not run": 2}), *lines(claim="z", fails=1)]
-        found = verdict.of_paper("p", own, ["x"])
+        found = verdict.summarise_paper("p", own, ["x"])
         assert (found["claims"]["total"], found["claims"]["not run"]) == (2, 1)
         assert "Of 2 sentences 1 holds" in found["sentence"] and "; 1 more was not tested" in found["sentence"]
 
     def test_parts_of_a_sentence_are_counted_once(self):
         own = [*lines(holds=1), *lines(claim="y", fails=1), *lines(claim="z", holds=1)]
-        found = verdict.of_paper("p", own, ["x"], parts={"x": "s", "y": "s", "z": "z"})
+        found = verdict.summarise_paper("p", own, ["x"], sentence_ids={"x": "s", "y": "s", "z": "z"})
         assert (found["claims"]["total"], found["claims"]["mixed"], found["claims"]["holds"]) == (2, 1, 1)
 
     def test_a_concession_counts_neither_for_the_paper_nor_against_it(self):
         own = [*lines(holds=1), *lines("concession", "y", fails=3)]
-        found = verdict.of_paper("p", own, ["x"])
+        found = verdict.summarise_paper("p", own, ["x"])
         assert found["verdict"] == "holds" and found["claims"]["total"] == 1
         assert [entry["id"] for entry in found["conceded"]] == ["y"]
 
@@ -186,19 +186,19 @@ class TestSentence:
             line | {"lead": lead, "unit": "points of accuracy"}
             for line, lead in zip(lines(holds=2, fails=1), (0.5, 1.5, -0.2), strict=True)
         ]
-        said = verdict.of_paper("p", own, ["x"])["because"]
+        said = verdict.summarise_paper("p", own, ["x"])["because"]
         assert "2 hold (ahead by 0.5 to 1.5 points of accuracy)" in said
         assert "1 fails (behind by 0.2 points of accuracy)" in said
 
     def test_says_where_it_fails(self):
-        assert "it fails on data0" in verdict.of_paper("p", lines(fails=1), ["x"])["because"]
+        assert "it fails on data0" in verdict.summarise_paper("p", lines(fails=1), ["x"])["because"]
 
     def test_an_explanation_is_printed_only_while_it_explains_the_verdict(self, tmp_path):
         (tmp_path / "papers/p").mkdir(parents=True)
         about = {"title": "P", "expects": "holds", "verdict": "The data are the paper's own."}
         (tmp_path / "papers/p/paper.yaml").write_text(json.dumps(about))
-        assert verdict.of_paper("p", lines(holds=1), ["x"], tmp_path)["explanation"] == about["verdict"]
-        assert verdict.of_paper("p", lines(fails=1), ["x"], tmp_path)["explanation"] == ""
+        assert verdict.summarise_paper("p", lines(holds=1), ["x"], tmp_path)["explanation"] == about["verdict"]
+        assert verdict.summarise_paper("p", lines(fails=1), ["x"], tmp_path)["explanation"] == ""
 
 
 def check(found, own, claims):
@@ -209,7 +209,7 @@ def check(found, own, claims):
 
 def test_what_is_said_of_a_small_project_is_what_its_lines_say(project):
     root, config = project
-    own = answers.lines(config, root)
+    own = answers.scorecard_lines(config, root)
     (found,) = scorecard.verdicts(config, own, root)
     check(found, [line for line in own if line["paper"] == found["paper"]], load(found["paper"], root))
 

@@ -83,6 +83,7 @@ def another_constraint_grid(experiment: Any) -> dict[str, Any]:
     return {"grid": 977, "runs": {name: run.model_copy(update={"grid": 977}) for name, run in experiment.runs.items()}}
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.parametrize("change", [more_seeds, fewer_seeds, another_kappa, another_setting, another_constraint_grid])
 def test_no_target_is_up_to_date_once_a_setting_of_its_experiments_has_changed(
     inside: Path, change: Callable[[Any], dict[str, Any]]

@@ -13,7 +13,7 @@ from reproduction.verify.torn_lock import RWLOCK, remove_torn_lock
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the list stands in an empty project."""
-    monkeypatch.setattr(torn_lock, "PATIENCE", 0.0)
+    monkeypatch.setattr(torn_lock, "_PATIENCE", 0.0)
     path = tmp_path / RWLOCK
     path.parent.mkdir(parents=True)
     return path

@@ -1,6 +1,7 @@
 """Adult (1994 US census, UCI): does a person earn more than 50,000 dollars a year?
 
-The persons of :mod:`papers.cross_paper.datasets.a9a`, row by row, with the numeric columns that its encoding bins. Categorical
+The persons of :mod:`papers.cross_paper.datasets.a9a`, row by row, with the numeric columns that its encoding bins.
+Categorical
 columns become drop-first indicators; "?" is a level like any other. The group leaves the features.
 """
 

@@ -2,7 +2,8 @@
 
 The 11,757 rows of ``compas-scores.csv``. 14 attributes = age, four counts of earlier offences, indicators of sex, three
 age ranges, two degrees of the charge and three races, of which Caucasian is the group. Neither the rows nor the
-encoding are settled in the literature: the reading with 6,172 rows is :mod:`papers.cross_paper.datasets.compas_two_years`.
+encoding are settled in the literature: the reading with 6,172 rows is
+:mod:`papers.cross_paper.datasets.compas_two_years`.
 """
 
 from collections.abc import Sequence

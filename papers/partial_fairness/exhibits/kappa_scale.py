@@ -1,5 +1,6 @@
 """The finding on the scale of kappa: every model in both conventions, beside the published numbers."""
 
+import itertools
 from dataclasses import replace
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
-from reproduction.exhibits.exhibit import Context, Kind, Line, Options
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts.results import Setting, is_estimated
 
 COLUMNS = (
@@ -25,35 +26,40 @@ class KappaScale(Options):
     compare: list[str] = Field([], description="exhibits whose published fairness is held against the definition")
 
 
-Shown = Context[KappaScale]
+KappaScaleContext = Context[KappaScale]
 
 
-def model_lines(context: Shown) -> list[Line]:
-    """One line per trained setting, with 1 - violation by both conventions."""
-    known = _published_by_setting(context)
+def csv_lines(context: KappaScaleContext) -> list[Line]:
+    """Return one line per trained setting, with 1 - violation by both conventions."""
+    published_fairness = _published_by_setting(context)
     lines = []
-    for setting in (one for name in context.experiments for one in context.results.settings(name)):
-        shown = context.convention(setting.experiment)
+    for setting in itertools.chain.from_iterable(map(context.results.settings, context.experiments)):
+        convention = context.convention(setting.experiment)
         accuracy, absolute, relative = (
-            context.results.estimate(setting, metric) for metric in ("accuracy", shown.absolute, shown.relative)
+            context.results.estimate(setting, metric)
+            for metric in ("accuracy", convention.absolute, convention.relative)
         )
         line: Line = setting._asdict() | {"n_seeds": absolute.n, "note": context.results.reason(setting)}
-        line |= {"absolute_metric": shown.absolute, "relative_metric": shown.relative, "published": known.get(setting)}
+        line |= {
+            "absolute_metric": convention.absolute,
+            "relative_metric": convention.relative,
+            "published": published_fairness.get(setting),
+        }
         for name, estimate in (("accuracy", accuracy), ("absolute", absolute), ("relative", relative)):
             line |= {name: estimate.mean, f"{name}_half_width": estimate.half_width}
         lines.append(line | {"nearer": _nearer(line["published"], absolute, relative)})
     return lines
 
 
-def _published_by_setting(context: Shown) -> dict[Setting, float]:
-    """Published fairness of the settings, from the exhibits the option ``compare`` names."""
-    found: dict[Setting, float] = {}
+def _published_by_setting(context: KappaScaleContext) -> dict[Setting, float]:
+    """Return published fairness of the settings, from the exhibits the option ``compare`` names."""
+    fairness: dict[Setting, float] = {}
     for name in context.options.compare:
         for row in context.published_of(name):
             setting = setting_of(context, row) if row.metric.endswith("_fairness") else None
             if setting is not None:
-                found.setdefault(setting, row.value)
-    return found
+                fairness.setdefault(setting, row.value)
+    return fairness
 
 
 def _nearer(value: float | None, absolute: Estimate, relative: Estimate) -> str:
@@ -82,20 +88,23 @@ def summary(lines: list[Line]) -> str:
 def _table(lines: list[Line]) -> Table:
     rows = []
     for line in lines:
-        own = [cells.text(style.look(line["algorithm"]).label), Cell(style.parameter(line["algorithm"], line["kappa"]))]
+        row_cells = [
+            cells.text(style.plot_style(line["algorithm"]).label),
+            Cell(style.parameter(line["algorithm"], line["kappa"])),
+        ]
         for name in ("accuracy", "absolute", "relative"):
             cell = cells.mean(line, name)
-            own.append(replace(cell, kind="best") if line["nearer"] == name else cell)
+            row_cells.append(replace(cell, kind="best") if line["nearer"] == name else cell)
         head = [cells.text(line["experiment"]), cells.text(style.dataset_title(line["dataset"]))]
-        rows.append((head, [*own, cells.published(line["published"])]))
+        rows.append((head, [*row_cells, cells.published(line["published"])]))
     columns = ["experiment", "dataset", "algorithm", "κ", "accuracy", "1 − gap", "1 − SP or DP", "published"]
     groups = [("", 5), ("absolute", 1), ("by the definition", 1), ("fairness", 1)]
     return cells.blocks(groups, columns, rows)
 
 
-def table(_: Shown, lines: list[Line]) -> str:
-    """A sentence that sums the finding up, and the table below it."""
+def table(_: KappaScaleContext, lines: list[Line]) -> str:
+    """Return a sentence that sums the result up, and the table below it, as HTML."""
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 
-KIND = Kind.of(KappaScale, COLUMNS, model_lines, table=table)
+KIND = ExhibitKind.from_lines(KappaScale, COLUMNS, csv_lines, table=table)

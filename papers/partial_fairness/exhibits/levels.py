@@ -13,21 +13,21 @@ from papers.partial_fairness.exhibits.pairs import COLUMNS, not_in_pair, outcome
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from reproduction.exhibits import style
-from reproduction.exhibits.exhibit import Context, Kind, Line, Options
-from reproduction.verdicts.evidence import Outcome
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting, is_estimated
 
 
-class Levels(Options):
+class LevelPairs(Options):
     """Published levels of fairness, each beside the run that comes nearest."""
 
 
-Shown = Context[Levels]
-MATCH_ON = "validation"  # test rows do not choose what is shown
+LevelPairsContext = Context[LevelPairs]
+_MATCH_ON = "validation"  # test rows do not choose what is shown
 
 
-def assign(published: Sequence[float], found: Sequence[float]) -> list[int | None]:
+def assign(published: Sequence[float], measured: Sequence[float]) -> list[int | None]:
     """Return for each published value the place of the found one that stands for it, each used once.
 
     The sum of the distances is as small as possible; where there are fewer found values than published
@@ -35,16 +35,16 @@ def assign(published: Sequence[float], found: Sequence[float]) -> list[int | Non
     """
     from scipy.optimize import linear_sum_assignment
 
-    places: list[int | None] = [None] * len(published)
-    if len(published) and len(found):
-        distance = np.abs(np.subtract.outer(np.asarray(published, float), np.asarray(found, float)))
+    positions: list[int | None] = [None] * len(published)
+    if len(published) and len(measured):
+        distance = np.abs(np.subtract.outer(np.asarray(published, float), np.asarray(measured, float)))
         for row, column in zip(*linear_sum_assignment(distance), strict=True):
-            places[row] = int(column)
-    return places
+            positions[row] = int(column)
+    return positions
 
 
-def candidates(context: Shown, row: Published) -> list[Setting]:
-    """Settings with results that may stand for a published number: those of the first experiment that has any."""
+def candidates(context: LevelPairsContext, row: Published) -> list[Setting]:
+    """Return the settings that may stand for a published number: those of the first experiment with results."""
     for name in context.experiments:
         run = context.config.experiment(name).runs.get(row.dataset)
         kappas = {} if run is None else run.algorithms
@@ -55,63 +55,67 @@ def candidates(context: Shown, row: Published) -> list[Setting]:
     return []
 
 
-def setting_of(context: Shown, row: Published) -> Setting | None:
+def setting_of(context: LevelPairsContext, row: Published) -> Setting | None:
     """Return the run that stands for a published number: that of the nearest fairness on validation rows."""
-    found = candidates(context, row)
-    if row.unconstrained or not found:
-        return found[0] if found else None
+    settings = candidates(context, row)
+    if row.unconstrained or not settings:
+        return settings[0] if settings else None
     levels = [
-        one
-        for one in context.published
-        if (one.dataset, one.algorithm) == (row.dataset, row.algorithm)
-        and one.metric.endswith("_fairness")
-        and not not_in_pair(context, one, found[0])
+        level_row
+        for level_row in context.published
+        if (level_row.dataset, level_row.algorithm) == (row.dataset, row.algorithm)
+        and level_row.metric.endswith("_fairness")
+        and not not_in_pair(context, level_row, settings[0])
     ]
-    metric = context.convention(found[0].experiment).absolute
-    measured = [context.results.estimate(setting, metric, MATCH_ON).mean for setting in found]
-    usable = [place for place, value in enumerate(measured) if not math.isnan(value)]
-    places = assign([one.value for one in levels], [measured[place] for place in usable])
-    place = next((p for one, p in zip(levels, places, strict=True) if one.setting == row.setting), None)
-    return None if place is None else found[usable[place]]
+    metric = context.convention(settings[0].experiment).absolute
+    measured = [context.results.estimate(setting, metric, _MATCH_ON).mean for setting in settings]
+    estimated = [position for position, value in enumerate(measured) if not math.isnan(value)]
+    positions = assign([level_row.value for level_row in levels], [measured[position] for position in estimated])
+    by_setting = {level.setting: position for level, position in reversed([*zip(levels, positions, strict=True)])}
+    position = by_setting.get(row.setting)
+    return None if position is None else settings[estimated[position]]
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
+def reproduce(context: LevelPairsContext, row: Published) -> ReproducedNumber:
+    """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting = setting_of(context, row)
     if setting is None:
-        return Outcome(None, not_in_pair(context, row, None) or _why_none(context, row))
-    found = outcome_of(context, row, setting)
+        return ReproducedNumber(None, not_in_pair(context, row, None) or _why_none(context, row))
+    outcome = outcome_of(context, row, setting)
     nearest = "" if math.isinf(setting.kappa) else " (the nearest fairness on validation rows)"
-    return replace(found, source=found.source + nearest)
+    return replace(outcome, source=outcome.source + nearest)
 
 
-def _why_none(context: Shown, row: Published) -> str:
+def _why_none(context: LevelPairsContext, row: Published) -> str:
     where = ", ".join(context.experiments)
     if candidates(context, row):
         return f"{where} has fewer runs of {row.algorithm} on {row.dataset} than there are published levels"
     return f"no run of {row.algorithm} on {row.dataset} in {where} has a result"
 
 
-def lines(context: Shown) -> Iterator[Line]:
-    """One line per published number: the columns of the other tables of pairs, and whose run stands for it."""
+def csv_lines(context: LevelPairsContext) -> Iterator[Line]:
+    """Yield one line per published number: the columns of other tables of pairs, and the algorithm of its run."""
     for row in context.published:
         setting = setting_of(context, row)
-        own = "" if setting is None else setting.algorithm
-        yield pair_line(context, row, setting, reproduce) | {"run_algorithm": own}
+        algorithm = "" if setting is None else setting.algorithm
+        yield pair_line(context, row, setting, reproduce) | {"run_algorithm": algorithm}
 
 
-def table(_: Shown, found: list[Line]) -> Table:
+def table(_: LevelPairsContext, lines: list[Line]) -> Table:
     """Lay the pairs out with one line per method and level."""
-    rows, found = [], [line for line in found if line["in_pair"]]
-    for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in found):
-        own = [e for e in found if (e["algorithm"], e["setting"]) == (algorithm, setting)]
-        pair = [next((e for e in own if (e["metric"] == "accuracy") == right), None) for right in (False, True)]
+    rows, lines = [], [line for line in lines if line["in_pair"]]
+    for algorithm, setting in dict.fromkeys((e["algorithm"], e["setting"]) for e in lines):
+        level_lines = [e for e in lines if (e["algorithm"], e["setting"]) == (algorithm, setting)]
+        pair = [
+            next((e for e in level_lines if (e["metric"] == "accuracy") == is_accuracy), None)
+            for is_accuracy in (False, True)
+        ]
         level = {"unconstrained": "–"}.get(setting, setting.replace("row=", "level "))
-        run_of = own[0]["run_algorithm"] and style.look(own[0]["run_algorithm"]).label
-        head = [cells.text(style.look(algorithm).label)]
+        run_of = level_lines[0]["run_algorithm"] and style.plot_style(level_lines[0]["run_algorithm"]).label
+        head = [cells.text(style.plot_style(algorithm).label)]
         rows.append((head, [cells.text(level), cells.text(run_of), *side_cells(*pair)]))
     inner = ["κ", "fairness published", "fairness ours", "accuracy published", "accuracy ours"]
     return cells.blocks([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows)
 
 
-KIND = Kind.of(Levels, (*COLUMNS, "run_algorithm"), lines, table=table, reproduce=reproduce)
+KIND = ExhibitKind.from_lines(LevelPairs, (*COLUMNS, "run_algorithm"), csv_lines, table=table, reproduce=reproduce)

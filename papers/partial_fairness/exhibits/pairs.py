@@ -9,9 +9,9 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import style
-from reproduction.exhibits.exhibit import Context, Kind, Line, Options
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import nulls, scorecard, setting_parts
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -35,18 +35,18 @@ class Pairs(Options):
 
 
 def stated(row: Published) -> tuple[int | None, int | None, float | None]:
-    """Size of the grid, place and tolerance in a number's setting: ``row=2``, or ``kappa=0.1;grid=20``.
+    """Return grid size, level and tolerance in a number's setting: ``row=2``, or ``kappa=0.1;grid=20``.
 
     Raises:
         DataError: the setting says something else, or a constrained model has not one of place and tolerance.
     """
-    given = setting_parts.parts(row, KEYS)
-    grid, place = (setting_parts.whole(row, given, key) for key in ("grid", "row"))
-    kappa = setting_parts.kappa(row, given)
-    if not row.unconstrained and (place is None) == (kappa is None):
-        what = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
-        raise setting_parts.refused(row, f"{what}; write row=1 for the loosest tolerance, or kappa=0.1")
-    return grid, place, kappa
+    parts = setting_parts.key_values(row, KEYS)
+    grid, level = (setting_parts.whole_number(row, parts, key) for key in ("grid", "row"))
+    kappa = setting_parts.kappa(row, parts)
+    if not row.unconstrained and (level is None) == (kappa is None):
+        missing = "neither row nor kappa is given" if kappa is None else "row and kappa are given"
+        raise setting_parts.refused(row, f"{missing}; write row=1 for the loosest tolerance, or kappa=0.1")
+    return grid, level, kappa
 
 
 def setting_of(context: Context[Any], row: Published) -> Setting | None:
@@ -60,7 +60,7 @@ def setting_of(context: Context[Any], row: Published) -> Setting | None:
 
 
 def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
-    grid, place, kappa = stated(row)
+    grid, level, kappa = stated(row)
     for name in context.experiments:
         experiment = context.config.experiment(name)
         run = experiment.runs.get(row.dataset)
@@ -71,48 +71,48 @@ def _setting_or_reason(context: Context[Any], row: Published) -> tuple[Setting |
         if format_interval(run.interval) != row.interval or (grid and grid != (run.grid or experiment.grid)):
             continue
         kappas = sorted(run.algorithms[row.algorithm], reverse=True)
-        if place is not None:
-            kappa = kappas[place - 1] if place <= len(kappas) else None
+        if level is not None:
+            kappa = kappas[level - 1] if level <= len(kappas) else None
         if kappa in kappas:
             return Setting(name, row.dataset, row.algorithm, kappa), ""
-        shown = ", ".join(f"{one:g}" for one in kappas)
-        return None, f"{name} runs {row.algorithm} on {row.dataset} at kappa {shown}, which is no {row.setting}"
-    where = f"I = {row.interval}" + (f" and {grid} ranks" if grid else "")
-    return None, f"no run of {row.algorithm} on {row.dataset} with {where} in {', '.join(context.experiments)}"
+        kappas_text = ", ".join(f"{k:g}" for k in kappas)
+        return None, f"{name} runs {row.algorithm} on {row.dataset} at kappa {kappas_text}, which is no {row.setting}"
+    interval_text = f"I = {row.interval}" + (f" and {grid} ranks" if grid else "")
+    return None, f"no run of {row.algorithm} on {row.dataset} with {interval_text} in {', '.join(context.experiments)}"
 
 
-def reproduce(context: Context[Any], row: Published) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
+def reproduce(context: Context[Any], row: Published) -> ReproducedNumber:
+    """Return accuracy, or fairness in the absolute convention, of the run that stands for a published number."""
     setting, reason = _setting_or_reason(context, row)
-    return Outcome(None, reason) if setting is None else outcome_of(context, row, setting)
+    return ReproducedNumber(None, reason) if setting is None else outcome_of(context, row, setting)
 
 
 def not_in_pair(context: Context[Any], row: Published, setting: Setting | None) -> str:
-    """Why a number is no part of a pair of accuracy and fairness on test rows; empty if it is one."""
+    """Say why a number is no part of a pair of accuracy and fairness on test rows; empty if it is one."""
     if row.split not in ("", TEST):
         return f"pairs are of {TEST} rows, and this number is of {row.split} rows"
     experiments = context.experiments if setting is None else [setting.experiment]
-    shown = {convention.fairness: convention.absolute for convention in map(context.convention, experiments)}
-    if row.metric == ACCURACY or row.metric in shown:
+    violations = {convention.fairness: convention.absolute for convention in map(context.convention, experiments)}
+    if row.metric == ACCURACY or row.metric in violations:
         return ""
-    names = ", ".join(f"{name} (1 - {violation})" for name, violation in shown.items())
+    names = ", ".join(f"{name} (1 - {violation})" for name, violation in violations.items())
     return f"{row.metric} is not compared here: pairs are of {ACCURACY} and {names}"
 
 
-def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Outcome:
-    """Accuracy, or fairness in the absolute convention, of a run."""
+def outcome_of(context: Context[Any], row: Published, setting: Setting) -> ReproducedNumber:
+    """Return accuracy, or fairness in the absolute convention, of a run."""
     reason = not_in_pair(context, row, setting)
     if reason:
-        return Outcome(None, reason)
-    metric = _metric(context, row, setting)
+        return ReproducedNumber(None, reason)
+    metric = _compared_metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
-    at = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    source, found = f"{label} of {setting.experiment}{at}", nulls.of_setting(context, setting, metric)
+    kappa_text = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
+    source, null_values = f"{label} of {setting.experiment}{kappa_text}", nulls.null_values(context, setting, metric)
     estimate = context.results.estimate(setting, metric)
-    return Outcome(estimate, context.results.reason(setting, metric), source, nulls=found)
+    return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=null_values)
 
 
-def _metric(context: Context[Any], row: Published, setting: Setting) -> str:
+def _compared_metric(context: Context[Any], row: Published, setting: Setting) -> str:
     return ACCURACY if row.metric == ACCURACY else context.convention(setting.experiment).absolute
 
 
@@ -135,7 +135,7 @@ def pair_line(context: Context[Any], row: Published, setting: Setting | None, re
     }
     if setting is None or not line["in_pair"]:
         return line
-    metric = _metric(context, row, setting)
+    metric = _compared_metric(context, row, setting)
     estimate = context.results.estimate(setting, metric)
     line |= {"experiment": setting.experiment, "kappa": setting.kappa}
     line |= {"half_width": estimate.half_width, "n_seeds": estimate.n}
@@ -145,7 +145,7 @@ def pair_line(context: Context[Any], row: Published, setting: Setting | None, re
     return line
 
 
-def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
+def _pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool = True) -> Table:
     """Lay pairs out with one block of columns per side.
 
     Args:
@@ -154,52 +154,54 @@ def pair_table(lines: list[Line], sides: list[tuple[str, str]], show_kappa: bool
         show_kappa: whether each block begins with its kappa.
     """
     lines = [line for line in lines if line["in_pair"]]
-    found = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
+    line_of = {(e["dataset"], e["label"], e["side"], e["metric"]): e for e in lines}
     labels = list(dict.fromkeys((e["dataset"], e["label"]) for e in lines))
     fairness = next((e["metric"] for e in lines if e["metric"] != "accuracy"), "psp_fairness")
     rows = []
     for dataset, label in labels:
-        own = [cells.text(label)]
+        row_cells = [cells.text(label)]
         for side, _ in sides:
-            fair, right = (found.get((dataset, label, side, metric)) for metric in (fairness, "accuracy"))
-            own += side_cells(fair, right)[0 if show_kappa else 1 :]
-        rows.append(([cells.text(style.dataset_title(dataset))], own))
+            fairness_line, accuracy_line = (
+                line_of.get((dataset, label, side, metric)) for metric in (fairness, "accuracy")
+            )
+            row_cells += side_cells(fairness_line, accuracy_line)[0 if show_kappa else 1 :]
+        rows.append(([cells.text(style.dataset_title(dataset))], row_cells))
     inner = ["κ"] if show_kappa else []
     inner += ["fairness published", "fairness ours", "accuracy published", "accuracy ours"]
     groups = [("", 2), *((title, len(inner)) for _, title in sides)]
     return cells.blocks(groups, ["dataset", "setting", *inner * len(sides)], rows)
 
 
-def side_cells(fair: Line | None, right: Line | None) -> list[Cell]:
-    """Cells of one block: kappa, then fairness and accuracy, published and ours."""
+def side_cells(fairness_line: Line | None, accuracy_line: Line | None) -> list[Cell]:
+    """Return cells of one block: kappa, then fairness and accuracy, published and ours."""
     numbers = [
-        (cells.published(one["published"]), _reproduced(one)) if one else (Cell("–", "none"),) * 2
-        for one in (fair, right)
+        (cells.published(line["published"]), _reproduced(line)) if line else (Cell("–", "none"),) * 2
+        for line in (fairness_line, accuracy_line)
     ]
-    some = fair or right
-    return [Cell(style.kappa_symbol(some["kappa"]) if some else "–"), *numbers[0], *numbers[1]]
+    any_line = fairness_line or accuracy_line
+    return [Cell(style.kappa_symbol(any_line["kappa"]) if any_line else "–"), *numbers[0], *numbers[1]]
 
 
 def _reproduced(line: Line) -> Cell:
     return cells.mean(line, "reproduced", "half_width", line["verdict"])
 
 
-def lines(context: Context[Pairs]) -> list[Line]:
-    """Lines with their ``side`` and ``label``, in the table's order."""
-    found, order = [], {}
+def csv_lines(context: Context[Pairs]) -> list[Line]:
+    """Return lines with their ``side`` and ``label``, in the table's order."""
+    lines, order = [], {}
     datasets = list(dict.fromkeys(row.dataset for row in context.published))
     for row in context.published:
         setting = setting_of(context, row)
         side, label = _side_and_label(context.options.sides, row)
-        found.append(pair_line(context, row, setting, reproduce) | {"side": side, "label": label})
+        lines.append(pair_line(context, row, setting, reproduce) | {"side": side, "label": label})
         order[row.dataset, row.setting] = (datasets.index(row.dataset), -(stated(row)[2] or math.inf))
     if context.options.sides == "range":
-        return found
-    return sorted(found, key=lambda line: order[line["dataset"], line["setting"]])
+        return lines
+    return sorted(lines, key=lambda line: order[line["dataset"], line["setting"]])
 
 
 def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
-    """The block that a number stands in, and what it has in common with the number beside it.
+    """Return the block that a number stands in, and what it has in common with the number beside it.
 
     Raises:
         DataError: the setting does not say it.
@@ -210,15 +212,15 @@ def _side_and_label(sides: str, row: Published) -> tuple[str, str]:
     if grid is None or (kappa is None and not row.unconstrained):
         missing = "grid" if grid is None else "kappa"
         raise setting_parts.refused(row, f"{missing} is missing; write kappa=0.1;grid=20, as `sides: grid` needs")
-    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.parts(row, KEYS)['kappa']}"
+    return str(grid), "unconstrained" if row.unconstrained else f"κ = {setting_parts.key_values(row, KEYS)['kappa']}"
 
 
-def table(context: Context[Pairs], found: list[Line]) -> Table:
-    """One block of columns per range, or per size of the grid."""
+def table(context: Context[Pairs], lines: list[Line]) -> Table:
+    """Return one block of columns per range, or per size of the grid."""
     if context.options.sides == "range":
-        return pair_table(found, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
-    sizes = sorted({line["side"] for line in found}, key=int)
-    return pair_table(found, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
+        return _pair_table(lines, [("full", "constraint on [0, 1]"), ("partial", "constraint on I")])
+    sizes = sorted({line["side"] for line in lines}, key=int)
+    return _pair_table(lines, [(size, f"grid of {size} ranks") for size in sizes], show_kappa=False)
 
 
 def refuse(evidence: Evidence[Pairs], row: Published) -> None:
@@ -231,4 +233,4 @@ def refuse(evidence: Evidence[Pairs], row: Published) -> None:
     _side_and_label(evidence.options.sides, row)
 
 
-KIND = Kind.of(Pairs, COLUMNS, lines, table=table, reproduce=reproduce, refuse=refuse)
+KIND = ExhibitKind.from_lines(Pairs, COLUMNS, csv_lines, table=table, reproduce=reproduce, refuse=refuse)

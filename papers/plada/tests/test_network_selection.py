@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 from partialfair import plugins
 from tests.algorithms.test_algorithm_contract import make_task
 

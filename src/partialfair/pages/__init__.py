@@ -1,1 +1,1 @@
-"""What pages of exhibits and of audits are made of: tables, templates, ink. Knows neither."""
+"""Building blocks of the pages of exhibits and of audits: tables, templates, colours."""

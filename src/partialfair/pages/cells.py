@@ -1,7 +1,6 @@
 """Tables as data and as HTML: one row type for CSV, one template for all pages."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,15 +9,13 @@ from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import palette
-from partialfair.tables.files import atomic_path
 
-VERDICT_KINDS = {
+_VERDICT_KINDS = {
     "agrees": "good", "holds": "good", "dominated": "good", "as stated": "good", "near": "near", "differs": "bad",
     "fails": "bad", "differs from the paper": "bad", "does not hold": "bad", "partly": "near",
     "mixed": "near", "depends": "near",
 }  # fmt: skip
-_MARKED = re.compile(r'<td class="(?:good|near|bad)\b')
-TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -26,11 +23,11 @@ class Cell:
     """One cell of an HTML table.
 
     Attributes:
-        text: what it says.
+        text: its content.
         kind: class names: ``text``, ``number``, ``published``, ``good``, ``bad``, ``near``, ``best``, ``none``,
             ``ahead``, ``behind``, ``wrap``, ``hash``; ``best`` is bold and says nothing of a verdict.
         note: shown on hovering.
-        again: what the cell above says for this one as well, where this one is empty; shown where a row is a card.
+        again: content of the cell above, which this empty cell repeats; shown where a row is a card.
     """
 
     text: str
@@ -57,7 +54,7 @@ class Table:
 
     @property
     def labels(self) -> list[str]:
-        """What stands beside each cell where a row is a card: its title, with the upper one where two are alike."""
+        """Return the label of each cell where a row is a card: its title, with the upper title where two are alike."""
         if len({*self.columns}) == len(self.columns):
             return list(self.columns)
         upper = [title for title, width in self.groups for _ in range(width)] or [""] * len(self.columns)
@@ -67,36 +64,39 @@ class Table:
 def blocks(
     groups: Sequence[tuple[str, int]], columns: Sequence[str], lines: Iterable[tuple[Sequence[Cell], Sequence[Cell]]]
 ) -> Table:
-    """A table in blocks: what a row shares with the one above is left empty, and a rule stands before other rows.
+    """Return a table in blocks: cells equal to those of the row above are empty, and a rule begins each block.
 
     Args:
         groups, columns: see :class:`Table`.
-        lines: of every row the cells that its block shares, and its own.
+        lines: for every row the cells that its block shares, and its further cells.
     """
     rows: list[list[Cell]] = []
     breaks, above = set(), None
-    for shared, own in lines:
+    for shared, further in lines:
         if shared != above:
             breaks.add(len(rows))
         rows.append(
-            [*(replace(cell, text="", note="", again=cell.text) if shared == above else cell for cell in shared), *own]
+            [
+                *(replace(cell, text="", note="", again=cell.text) if shared == above else cell for cell in shared),
+                *further,
+            ]
         )
         above = shared
     return Table(groups, columns, rows, frozenset(breaks))
 
 
 def text(value: str, note: str = "") -> Cell:
-    """A left-aligned cell."""
+    """Return a left-aligned cell."""
     return Cell(value, "text", note)
 
 
 def published(value: float | None, digits: int = 4) -> Cell:
-    """A number that a paper prints, marked as such; a dash if it prints none."""
+    """Return the cell of a number that a paper prints, marked as such; a dash if it prints none."""
     return Cell("–", "none") if value is None else Cell(f"{value:.{digits}f}", "published")
 
 
 def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Cell:
-    """A mean over seeds with the half-width of its interval, coloured by verdict."""
+    """Return the cell of a mean over seeds with the half-width of its interval, coloured by verdict."""
     if estimate is None or math.isnan(estimate.mean):
         return Cell("no value" if "without a value" in note else "not run", "none", note)
     half = "" if math.isnan(estimate.half_width) else f" ± {estimate.half_width:.4f}"
@@ -104,14 +104,14 @@ def measured(estimate: Estimate | None, verdict: str = "", note: str = "") -> Ce
 
 
 def mean(line: Mapping[str, Any], name: str, half: str = "", verdict: str = "") -> Cell:
-    """A mean that stands in a line with its half-width, by default ``{name}_half_width``; see :func:`measured`."""
+    """Return the cell of a line's mean and half-width, by default ``{name}_half_width``; see :func:`measured`."""
     value, width = line.get(name), line.get(half or f"{name}_half_width", math.nan)
-    known = None if value is None else Estimate(value, value - width, value + width, width, 1)
-    return measured(known, verdict, line["note"])
+    estimate = None if value is None else Estimate(value, value - width, value + width, width, 1)
+    return measured(estimate, verdict, line["note"])
 
 
 def signed(line: Mapping[str, Any], note: str = "") -> Cell:
-    """What a line of the scorecard measured, with its sign and the ends of its interval.
+    """Return the cell of a scorecard line's measured value, with its sign and the ends of its interval.
 
     Four decimals, or as many as show the first digit of a smaller value, but no more than the six that are stored, nor
     than show the first digit of the interval's half-width.
@@ -125,46 +125,22 @@ def signed(line: Mapping[str, Any], note: str = "") -> Cell:
     return Cell(f"{value:+z.{digits}f}{interval}", "number", note)
 
 
-def verdict_kind(verdict: str, other: str = "none") -> str:
-    """Class name of a cell that shows what a verdict is about; ``other`` for verdicts that are neither good nor bad."""
-    return VERDICT_KINDS.get(verdict, other)
+def verdict_kind(verdict: str, default: str = "none") -> str:
+    """Return the class name of a cell with a verdict; ``default`` for verdicts that are neither good nor bad."""
+    return _VERDICT_KINDS.get(verdict, default)
 
 
 @cache
 def environment() -> Any:
-    """The template environment; everything inserted is escaped unless marked as HTML."""
+    """Return the template environment, which escapes every insertion that is not marked as HTML."""
     import jinja2
 
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.globals["figure_colours"] = palette.variables
-    return made
+    loader = jinja2.FileSystemLoader(_TEMPLATES)
+    templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates.globals["figure_colours"] = palette.variables
+    return templates
 
 
 def html(table: Table) -> str:
     """Return the table as a piece of HTML."""
     return str(environment().get_template("table.html.j2").render(table=table))
-
-
-def legend(body: str) -> str:
-    """What the marks in a piece of HTML mean, those of them that occur there; empty if there are none."""
-    compared = 'class="published' in body
-    parts = [
-        ("Grey numbers are published.", compared),
-        (
-            "✓ agrees with the published number, ≈ is near it, ✗ differs from it.",
-            compared and bool(_MARKED.search(body)),
-        ),
-        ("± half the width of the 95% t-interval of a mean over seeds.", "±" in body and "deviation" not in body),
-        ("Hover over a number for its source.", 'title="' in body),
-    ]
-    return " ".join(words for words, said in parts if said)
-
-
-def write_html(target: Path, title: str, caption: str, body: str) -> Path:
-    """Write a self-contained page with one exhibit."""
-    template = environment().get_template("exhibit.html.j2")
-    page = template.render(title=title, caption=caption, body=body, legend=legend(body))
-    with atomic_path(target) as path:
-        path.write_text(page, encoding="utf-8")
-    return target

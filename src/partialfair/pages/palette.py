@@ -14,7 +14,7 @@ from typing import NamedTuple
 INK = "#262626"
 GRID = "#dcdcdc"
 DPI = 200  # of figures as images
-SEEN = 3.05  # contrast with the page that a mark needs: 3, and what rounding takes
+_VISIBLE = 3.05  # contrast with the page that a mark needs: 3, and a reserve for rounding
 
 
 class Tone(NamedTuple):
@@ -36,14 +36,14 @@ TONES = {
     "red": Tone("#b3123b", "#ff5c77"),
     "ink": Tone(INK, "#e4e7eb"),
 }
-"""What methods, groups and marks are drawn in."""
+"""Colours of methods, groups and marks."""
 
 PAGES = Tone("#ffffff", "#14171b")
 _DECLARED = {
     "#d55e00": "vermilion", "#009e73": "green", "#cc79a7": "pink", "#e69f00": "amber", "#56b4e9": "violet",
     "#7a6a00": "olive", "#6b6b6b": "grey", "#8a8f98": "grey", "#c8102e": "red", "#c1121f": "red",
 }  # fmt: skip
-"""Colours that plug-ins declare, by the tone that they are drawn in."""
+"""The tone in which a colour that a plug-in declares is drawn."""
 
 _FURNITURE = {"#ffffff": "var(--page)", GRID: "var(--rule)"}
 _HEX = re.compile(r"#[0-9a-f]{6}\b")
@@ -55,64 +55,68 @@ def tone(colour: str) -> str:
     return colour if name is None else TONES[name].light
 
 
-def contrast(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the contrast of two colours as WCAG defines it; each is red, green and blue from 0 to 255."""
-    low, high = sorted(_luminance(*colour) for colour in (one, other))
+def contrast(foreground: Sequence[float], background: Sequence[float]) -> float:
+    """Return the contrast of two colours, each red, green and blue from 0 to 255; it is symmetric."""
+    # WCAG 2.1: (L_1 + 0.05) / (L_2 + 0.05) with the larger relative luminance L_1.
+    low, high = sorted(_luminance(*colour) for colour in (foreground, background))
     return (high + 0.05) / (low + 0.05)
 
 
 def _luminance(*colour: float) -> float:
-    parts = (part / 255 for part in colour)
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    # WCAG 2.1: L = 0.2126 R + 0.7152 G + 0.0722 B of the linear shares of sRGB.
+    shares = (share / 255 for share in colour)
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def faint(colour: str) -> float:
     """Return the opacity of a line that stands behind others: the least at which both pages show its colour."""
-    own = next((tone for tone in TONES.values() if tone.light == colour.lower()), Tone(colour, colour))
-    pairs = list(zip(own, PAGES, strict=True))
-    return next((k / 100 for k in range(100) if all(_over(*pair, k / 100) >= SEEN for pair in pairs)), 1.0)
+    declared = next((tone for tone in TONES.values() if tone.light == colour.lower()), Tone(colour, colour))
+    pairs = list(zip(declared, PAGES, strict=True))
+    return next((k / 100 for k in range(100) if all(_over(*pair, k / 100) >= _VISIBLE for pair in pairs)), 1.0)
 
 
 def _over(colour: str, page: str, opacity: float) -> float:
     """Return the contrast of a colour of some opacity with the page that it lies on."""
-    ground = _parts(page)
-    mixed = [opacity * part + (1 - opacity) * behind for part, behind in zip(_parts(colour), ground, strict=True)]
+    ground = _channels(page)
+    mixed = [
+        opacity * channel + (1 - opacity) * behind for channel, behind in zip(_channels(colour), ground, strict=True)
+    ]
     return contrast(mixed, ground)
 
 
-def _parts(colour: str) -> list[int]:
-    return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+def _channels(colour: str) -> list[int]:
+    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
 
 
 def on_page(svg: str) -> str:
     """Return a figure whose colours follow the page: tones, ink, grid and white become variables."""
-    known = {light: f"var(--tone-{name},{light})" for name, (light, _) in TONES.items()} | _FURNITURE
-    return _HEX.sub(lambda found: known.get(found[0], found[0]), svg)
+    replacements = {light: f"var(--tone-{name},{light})" for name, (light, _) in TONES.items()} | _FURNITURE
+    return _HEX.sub(lambda match: replacements.get(match[0], match[0]), svg)
 
 
-def themed(svg: str, name: str, words: str, title: str = "") -> str:
+def themed(svg: str, name: str, description: str, title: str = "") -> str:
     """Return an SVG in the page's colours, described, with identifiers that differ from other figures'.
 
     Args:
         svg: the figure.
         name: prefix of its identifiers.
-        words: what it shows.
+        description: what the figure shows.
         title: its name; none where a heading names it.
     """
     svg = svg[svg.index("<svg") :]
     for mark in ('id="', 'href="#', "url(#"):
         svg = svg.replace(mark, f"{mark}{name}-")
-    head, rest = svg.split(">", 1)
-    texts = {tag: text for tag, text in (("title", title), ("desc", words)) if text}
+    head, body = svg.split(">", 1)
+    texts = {tag: text for tag, text in (("title", title), ("desc", description)) if text}
     about = "".join(f"<{tag} id='{name}-{tag}'>{escape(text)}</{tag}>" for tag, text in texts.items())
     label = " ".join(f"{name}-{tag}" for tag in texts)
-    return f"{head} role='img' aria-labelledby='{label}'>{about}{on_page(rest)}"
+    return f"{head} role='img' aria-labelledby='{label}'>{about}{on_page(body)}"
 
 
 def variables(dark: bool) -> str:
     """Return the declarations that a style sheet needs for :func:`on_page`, without ``--page`` and ``--rule``."""
-    return " ".join(f"--tone-{name}: {own.dark if dark else own.light};" for name, own in TONES.items())
+    return " ".join(f"--tone-{name}: {pair.dark if dark else pair.light};" for name, pair in TONES.items())
 
 
 RC = {

@@ -1,5 +1,8 @@
 """Fairness constraints for a training loop of your own in PyTorch, and the methods that keep them."""
 
+from typing import TYPE_CHECKING, Any
+
+from partialfair.errors import ConfigError
 from partialfair.torch.constraints import BatchConstraint
 from partialfair.torch.ghost import GhostDecay, StochasticGhost
 from partialfair.torch.lagrangian import Lagrangian
@@ -11,6 +14,9 @@ from partialfair.torch.sampler import BalancedBatches
 from partialfair.torch.smoothing import smoothed
 from partialfair.torch.stochastic_idca import StochasticIDCA
 
+if TYPE_CHECKING:
+    from partialfair.torch.module import PartialFairModule
+
 __all__ = [
     "Ascent",
     "BalancedBatches",
@@ -19,6 +25,7 @@ __all__ = [
     "Lagrangian",
     "MultiplierModel",
     "Multipliers",
+    "PartialFairModule",
     "Plada",
     "Slacks",
     "StochasticGhost",
@@ -31,3 +38,16 @@ __all__ = [
     "ssl_alm",
     "switching_subgradient",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import skorch when its class is asked for: a training loop of one's own needs none."""
+    if name != "PartialFairModule":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from partialfair.torch.module import PartialFairModule
+    except ModuleNotFoundError as error:
+        if error.name != "skorch":
+            raise
+        raise ConfigError("PartialFairModule needs skorch; run: pip install 'partialfair[torch]'") from error
+    return PartialFairModule

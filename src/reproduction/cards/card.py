@@ -1,4 +1,4 @@
-"""Model cards: what a trained model is, what it was measured to do, and what must not be concluded from it.
+"""Model cards: what a trained model is, what was measured of it, and what must not be concluded from it.
 
 The sections follow Mitchell et al., *Model Cards for Model Reporting* (2019). The Markdown card is written by every
 evaluation; the page, with a picture of the interval, is made when it is asked for.
@@ -22,8 +22,8 @@ from reproduction.cards.rows import scored_rows
 from reproduction.grid import paths
 
 NAME = "model_card.md"
-TABLES = ("group_table", "metric_table", "split_table")
-TEMPLATES = Path(__file__).parent / "templates"
+_TABLES = ("group_table", "metric_table", "split_table")
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write(folder: str | Path, model_path: str | Path | None = None, fit_json: str | Path | None = None) -> Path:
@@ -60,28 +60,29 @@ def page(folder: str | Path) -> str:
     content = read(Path(folder))
     if content.group_table is None:
         raise DataError(f"{folder}: there is no picture of a run without decisions; leave --page out")
-    template = environment(TEMPLATES).get_template("model_card.html.j2")
+    template = environment(_TEMPLATES).get_template("model_card.html.j2")
     fields = _fields(content) | {
-        name: _grid(name, *getattr(content, name)) for name in TABLES if getattr(content, name)
+        name: _grid(name, *getattr(content, name)) for name in _TABLES if getattr(content, name)
     }
     facts = _grid("measured on the training rows", ["on the training rows", "value"], content.facts)
     return str(template.render(fields, facts=facts, curve=_curve(Path(folder), content), plain=_plain))
 
 
 def _grid(name: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
-    """A table of a page: what stands in brackets after a number or a name is small print below it."""
-    found = []
+    """Return a table of a page; text in brackets after a number or a name is small print below it."""
+    cells = []
     for row in rows:
-        first, *others = map(_plain, row)
-        title = Item(first) if name == "group_table" else _item(first)  # a group's own name may have brackets
-        found.append([dataclasses.replace(title, kind="text"), *map(_item, others)])
-    return Grid(name.replace("_", " "), [(title, "") for title in header], found)
+        heading, *details = map(_plain, row)
+        title = Item(heading) if name == "group_table" else _item(heading)  # a group's own name may have brackets
+        cells.append([dataclasses.replace(title, kind="text"), *map(_item, details)])
+    return Grid(name.replace("_", " "), [(title, "") for title in header], cells)
 
 
 def _item(cell: str) -> Item:
-    text, bracket, small = cell.partition(" (")
+    text, bracket, bracketed = cell.partition(" (")
     return Item(
-        text, (small.removesuffix(")").replace(" to ", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"),) if bracket else ()
+        text,
+        (bracketed.removesuffix(")").replace(" to ", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"),) if bracket else (),
     )
 
 
@@ -91,7 +92,7 @@ def _plain(text: str) -> str:
 
 
 def is_sealed(text: str) -> bool:
-    """Whether the text of a card is as :func:`render` returned it: its last line has the checksum of the rest."""
+    """Whether the text of a card is as :func:`render` returned it: its last line has the checksum of the text above."""
     body, _, last = text.rpartition("\n<!-- seal: ")
     return last == f"{_seal(body)} -->\n"
 
@@ -106,12 +107,12 @@ def _fields(content: Content) -> dict[str, Any]:
 
 @cache
 def _markdown() -> Any:
-    """The environment of Markdown templates, in which nothing is escaped."""
-    return environment(TEMPLATES).overlay(autoescape=False)
+    """Return the environment of Markdown templates, in which nothing is escaped."""
+    return environment(_TEMPLATES).overlay(autoescape=False)
 
 
 def _curve(folder: Path, content: Content) -> str:
-    """Inline SVG: share of a group above a threshold against that of another, on the test rows."""
+    """Return an inline SVG: share of one group above a threshold against that of another, on the test rows."""
     from partialfair.audit import audit_scores, pictures
 
     rows, metrics = scored_rows(folder / paths.SCORES, len(content.groups)), read_json(folder / paths.METRICS)
@@ -120,7 +121,7 @@ def _curve(folder: Path, content: Content) -> str:
     if interval.n_groups:  # in the order of the audit's groups: those that have rows, by name
         present = sorted(np.unique(rows.group), key=lambda code: content.groups[code])
         interval = [interval.for_groups(len(content.groups))[code] for code in present]
-    found = audit_scores(
+    audit = audit_scores(
         rows.scores, names, rows.y, interval=interval, threshold=0.0, min_group_size=2, confidence_intervals=False
     )
-    return pictures.curve(found)
+    return pictures.curve(audit)

@@ -1,4 +1,4 @@
-"""What a model card says, read from the files of a run and from nothing else."""
+"""The content of a model card, read from the files of a run alone."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,16 +22,16 @@ from reproduction.grid import paths
 from reproduction.grid.config import kappa_text
 
 _SCALES = {"rank_gap": "sp", "rank_gap_full": "sp"}
-"""Metrics that are one number on the whole range, where their names do not say so."""
-FEW_ROWS = 30
+"""Metrics that are one number on the whole range, by the stem of their names."""
+_FEW_ROWS = 30
 """Rows of a group inside the interval below which the card warns."""
-LIMITS = (
+_LIMITS = (
     "A satisfied constraint is a statement about the scores of the training rows within the interval. It does not say "
     "that scores outside the interval agree, that other rows satisfy it to the same tolerance, that subgroups agree, "
     "that similar persons are treated alike, or that the label is free of bias.",
     "Confidence intervals cover the sampling of test rows, not the choice of data, labels, split or seed.",
 )
-NOT_FOR = (
+_NOT_FOR = (
     "decisions about people: purpose, population and legal basis have not been reviewed",
     "rows of another population, time or coding than those of this card",
     "groups other than those of this card, or groups inside them",
@@ -43,21 +43,21 @@ WHOLE_RANGE = "No interval was chosen: the whole range of ranks, from 0 to 1, is
 
 @dataclass(frozen=True)
 class Content:
-    """A card's facts, in words; tables are header and rows.
+    """The facts of a card, in words; tables are header and rows.
 
     Attributes:
         groups: their names.
-        title, summary: what it is, and what was found, in a sentence each.
+        title, summary: the run, and the violation on its test rows, in a sentence each.
         status: of the training, with the reason.
         caution: what a status other than "ok" means for the reader.
         model: sentences.
         settings, chosen: by name.
-        made: who, when, from what, by which command.
+        made: by whom, from which source and by which command the model was made.
         not_for: uses that are out of scope.
         data: sentence; split_table: rows by group and split.
         group_table: rates of the groups on the test rows.
-        whole: whether the interval is the whole range; constrained: whether there is a constraint.
-        constraint: sentences; facts: what was measured on the training rows; measured: what on each split.
+        whole_range: whether the interval is the whole range; constrained: whether there is a constraint.
+        constraint: sentences; facts: measurements on the training rows; measured: the violation on each split.
         metric_table: value by metric and split.
         not_estimable: reasons.
         limits: sentences.
@@ -78,7 +78,7 @@ class Content:
     split_table: tuple[list[str], list[list[str]]] | None
     group_table: tuple[list[str], list[list[str]]] | None
     level: str
-    whole: bool
+    whole_range: bool
     constrained: bool
     constraint: list[str]
     facts: list[tuple[str, str]]
@@ -90,7 +90,7 @@ class Content:
 
 
 def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Path | None = None) -> Content:
-    """The content of the card of an evaluated run.
+    """Return the content of the card of an evaluated run.
 
     Raises:
         DataError: a file is missing or unreadable.
@@ -108,7 +108,7 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
     regression = hasattr(model, "predictions")
     level = float(((metrics.get("settings") or {}).get("bootstrap") or {}).get("level", 0.95))
     kappa = "inf" if fit["kappa"] is None else f"{fit['kappa']:g}"
-    constraint, facts, measured = _constraint(fit, metrics)
+    constraint, facts, on_splits = _constraint(fit, metrics)
     reasons = {why for split in (metrics.get("not_estimable") or {}).values() for why in split.values()}
     empty = {} if regression else by_convention(metrics, rows, groups)
     return Content(
@@ -121,16 +121,16 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
         settings=fit["settings"],
         chosen=fit.get("selected") or {},
         made=_made(fit),
-        not_for=NOT_FOR,
+        not_for=_NOT_FOR,
         data=f"`{fit['dataset']}`" + _declared(fit),
         split_table=split_table(groups, rows.counts, not regression),
         group_table=None if regression else group_table(rows, groups, _interval(fit, metrics), level),
         level=f"{level:.0%}",
-        whole=is_whole(_interval(fit, metrics)),
+        whole_range=is_whole(_interval(fit, metrics)),
         constrained=fit["kappa"] is not None,
         constraint=constraint,
         facts=facts,
-        measured=measured,
+        measured=on_splits,
         metric_table=_metric_table(metrics, level, empty, is_whole(_interval(fit, metrics))),
         not_estimable=sorted(reasons) + _listed(empty),
         limits=list(_limits(fit, metrics, groups, rows.counts)),
@@ -139,12 +139,12 @@ def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Pat
 
 
 def _interval(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:
-    """The ranks on which the metrics were measured."""
+    """Return the ranks on which the metrics were measured."""
     return (metrics.get("settings") or {}).get("interval", fit["interval"])
 
 
 def _violation(fit: Mapping[str, Any]) -> str:
-    """Name of the metric that measures the constraint of a run."""
+    """Return the name of the metric that measures the constraint of a run."""
     return str(plugins.load("constraints", fit["constraint"]).VIOLATION[fit["kappa_scale"]])
 
 
@@ -153,28 +153,28 @@ def _kind(model: Any) -> str:
 
 
 def _summary(fit: Mapping[str, Any], metrics: Mapping[str, Any], model: Any) -> str:
-    """What the model is and how far it keeps the constraint on rows it has not seen, in plain words."""
+    """Return in plain words what the model is and how far it keeps the constraint on the test rows."""
     title = plugins.load("constraints", fit["constraint"]).TITLE
-    asked = f"to keep {title} within {fit['kappa']:g}" if fit["kappa"] is not None else "without a constraint"
-    what = "predictor of a number" if hasattr(model, "predictions") else _kind(model)
-    made = f"A {what} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {asked} "
-    made += f"{_where(_interval(fit, metrics))}."
+    aim = f"to keep {title} within {fit['kappa']:g}" if fit["kappa"] is not None else "without a constraint"
+    noun = "predictor of a number" if hasattr(model, "predictions") else _kind(model)
+    opening = f"A {noun} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {aim} "
+    opening += f"{_where(_interval(fit, metrics))}."
     if not metrics["splits"]:
-        return f"{made} The run has no usable model ({metrics.get('reason') or metrics['status']})."
+        return f"{opening} The run has no usable model ({metrics.get('reason') or metrics['status']})."
     name = _violation(fit)
     value = metrics["splits"].get("test", {}).get(name)
     if value is None:
-        return f"{made} On the test rows, {_named(name)} was not measured."
-    by = f"Measured by: {_named(name)}."
-    found = f"{made} On the test rows, the violation is {number(value)}{_bracket(metrics, name)}"
+        return f"{opening} On the test rows, {_named(name)} was not measured."
+    basis = f"Measured by: {_named(name)}."
+    sentence = f"{opening} On the test rows, the violation is {number(value)}{_bracket(metrics, name)}"
     if fit["kappa"] is None or (fit.get("certificate") or {"true_violation": 0}).get("true_violation") is None:
-        return f"{found}. {by}"
+        return f"{sentence}. {basis}"
     relation = "more than" if value > fit["kappa"] else "within"
-    return f"{found}: {relation} the {fit['kappa']:g} that was asked for on the training rows. {by}"
+    return f"{sentence}: {relation} the {fit['kappa']:g} that was asked for on the training rows. {basis}"
 
 
 def _where(interval: Any) -> str:
-    """On which ranks a constraint or a metric holds."""
+    """Return in words the ranks of a constraint or a metric."""
     if is_whole(interval):
         return "on all ranks"
     return f"on the ranks {format_interval(interval)} (0 is the highest score of a group)"
@@ -192,7 +192,7 @@ def _named(name: str) -> str:
 
 
 def _caution(status: str) -> str:
-    """What a status other than ok means for whoever reads the card."""
+    """Return what a status other than ok means for the reader of the card; empty for ok."""
     if status == "ok":
         return ""
     if status == MISSED:
@@ -211,9 +211,9 @@ def _model(fit: Mapping[str, Any], model: Any, regression: bool) -> list[str]:
 
 
 def _made(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Who made the model, and how it is made again."""
-    names_ = ("experiment", "dataset", "algorithm")
-    job = " ".join(f"--{name} {fit[name]}" for name in names_)
+    """Return who made the model, and the command that makes it again."""
+    keys = ("experiment", "dataset", "algorithm")
+    job = " ".join(f"--{name} {fit[name]}" for name in keys)
     # In full: the grid is asked for that very number.
     kappa = "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
     time = fit.get("time") or {}
@@ -228,7 +228,7 @@ def _made(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _declared(fit: Mapping[str, Any]) -> str:
-    """What the dataset's declaration says, if its module is still there."""
+    """Return the dataset's declaration in words; a full stop if its module is missing."""
     try:
         spec = named_dataset(fit["dataset"], fit.get("dataset_options")).spec
     except PartialFairError:
@@ -237,18 +237,20 @@ def _declared(fit: Mapping[str, Any]) -> str:
 
 
 def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, str]], str]:
-    """Sentences, what was measured on the training rows, and what on all splits."""
+    """Return the sentences on the constraint, the measurements on training rows, and the violation on all splits."""
     module = plugins.load("constraints", fit["constraint"])
     where = _where(_interval(fit, metrics))
     if fit["kappa"] is None:
         return [f"None. The metrics below refer to {module.TITLE} {where}."], [], ""
     certificate = fit.get("certificate") or {}
     title = f"{module.TITLE[:1].upper()}{module.TITLE[1:]}"
-    words = [f"{title} {_where(fit['interval'])}.", *([WHOLE_RANGE] if is_whole(fit["interval"]) else [])]
+    sentences = [f"{title} {_where(fit['interval'])}.", *([WHOLE_RANGE] if is_whole(fit["interval"]) else [])]
     if certificate and certificate.get("true_violation") is None:
-        words.append(f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds none of the metrics.")
+        sentences.append(
+            f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds none of the metrics."
+        )
     else:
-        words.append(
+        sentences.append(
             f"Kappa {fit['kappa']:g} ({fit['kappa_scale']} scale), at {fit['grid']} ranks where there is a grid."
         )
     metric = certificate.get("metric")
@@ -262,15 +264,15 @@ def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[lis
         ("by how much the constraint itself exceeds kappa (at most 0: satisfied)", certificate.get("true_violation")),
         _optimality(certificate),
     ]
-    known = [(name, number(value)) for name, value in facts if value is not None]
+    measured = [(name, number(value)) for name, value in facts if value is not None]
     violation = _violation(fit)
-    shown = [split for split in SPLITS if split in metrics["splits"]]
-    values = ", ".join(f"{split} {number(metrics['splits'][split].get(violation))}" for split in shown)
-    return words, known, f"Measured by {_named(violation)}, {where}: {values}{_bracket(metrics, violation)}."
+    splits = [split for split in SPLITS if split in metrics["splits"]]
+    values = ", ".join(f"{split} {number(metrics['splits'][split].get(violation))}" for split in splits)
+    return sentences, measured, f"Measured by {_named(violation)}, {where}: {values}{_bracket(metrics, violation)}."
 
 
 def _optimality(certificate: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Name and value of the certificate; files written before it had a kind have a KKT residual."""
+    """Return name and value of the certificate; records without its kind have a KKT residual."""
     kinds = {"kkt": "KKT residual", "gradient_mapping": "norm of the gradient mapping", "duality_gap": "duality gap"}
     if certificate.get("kind") is None:
         return "optimality residual", certificate.get("kkt_residual")
@@ -283,55 +285,53 @@ def _bracket(metrics: Mapping[str, Any], name: str) -> str:
 
 
 def _listed(empty: Mapping[str, str]) -> list[str]:
-    """One line per reason, with the metrics that it holds for."""
-    named: dict[str, list[str]] = {}
+    """Return one line per reason, with the metrics for which it holds."""
+    metrics: dict[str, list[str]] = {}
     for name in sorted(empty):
-        named.setdefault(empty[name], []).append(_named(name))
-    return [f"{', '.join(names)}, on the test rows: {why}" for why, names in named.items()]
+        metrics.setdefault(empty[name], []).append(_named(name))
+    return [f"{', '.join(names)}, on the test rows: {why}" for why, names in metrics.items()]
 
 
 def _metric_table(
-    metrics: Mapping[str, Any], level: float, empty: Mapping[str, str], whole: bool
+    metrics: Mapping[str, Any], level: float, empty: Mapping[str, str], whole_range: bool
 ) -> tuple[list[str], list[list[str]]] | None:
-    """A line per metric, those of decisions that measured nothing without their numbers; ``None`` without a model."""
+    """Return a row per metric, without numbers for metrics in ``empty``; ``None`` without a model."""
     if not metrics["splits"]:
         return None
     rows = []
-    for names in _lines(metrics, whole):
+    for names in _lines(metrics, whole_range):
         name = names[0]
         measured = [metrics["splits"].get(split, {}).get(name) for split in SPLITS]
         values = ["–" if name in empty else number(value) for value in measured]
-        known = [metrics["bootstrap"].get("test", {}).get(own) for own in names]
-        ends = next(filter(None, known), None) if name not in empty else None
+        intervals = [metrics["bootstrap"].get("test", {}).get(code) for code in names]
+        ends = next(filter(None, intervals), None) if name not in empty else None
         title = _title(f"{name}_full" if f"{name}_full" in names else name)
-        codes = ", ".join(f"`{own}`" for own in names)
+        codes = ", ".join(f"`{code}`" for code in names)
         row = [f"{title} ({codes})" if title else codes, *values]
         rows.append([*row, f"{number(ends[0])} to {number(ends[1])}" if ends else "not computed"])
     return ["metric", *SPLITS, f"{level:.0%} confidence interval (test)"], rows
 
 
-def _lines(metrics: Mapping[str, Any], whole: bool) -> list[list[str]]:
+def _lines(metrics: Mapping[str, Any], whole_range: bool) -> list[list[str]]:
     """Return the codes of each line: quality first, then violations in the order of an audit, then others.
 
-    On the whole range a violation on I, the same on the absolute scale and the same on all ranks are one number, and
-    one line.
+    On the whole range a violation on I, its absolute scale and its value on all ranks are one number, and one line.
     """
-    found = sorted({name for values in metrics["splits"].values() for name in values})
-    order = {name: place for place, name in enumerate((*QUALITY, *PARTIAL, *WHOLE))}
-    found.sort(key=lambda name: order.get(name, len(order)))
-    if not whole:
-        return [[name] for name in found]
+    names = sorted({name for values in metrics["splits"].values() for name in values})
+    order = {name: position for position, name in enumerate((*QUALITY, *PARTIAL, *WHOLE))}
+    names.sort(key=lambda name: order.get(name, len(order)))
+    if not whole_range:
+        return [[name] for name in names]
     lines: dict[str, list[str]] = {}
-    for name in found:
+    for name in names:
         stem = _SCALES.get(name, name.removesuffix("_full").removesuffix("_gap"))
-        kept = stem if stem in found and _alike(metrics, stem, name) else name
-        lines.setdefault(kept, []).append(name)
+        line_name = (
+            stem
+            if stem in names and all(values.get(stem) == values.get(name) for values in metrics["splits"].values())
+            else name
+        )
+        lines.setdefault(line_name, []).append(name)
     return list(lines.values())
-
-
-def _alike(metrics: Mapping[str, Any], one: str, other: str) -> bool:
-    """Tell whether two metrics have the same values on all splits."""
-    return all(values.get(one) == values.get(other) for values in metrics["splits"].values())
 
 
 def _title(name: str) -> str:
@@ -344,11 +344,11 @@ def _title(name: str) -> str:
 def _limits(
     fit: Mapping[str, Any], metrics: Mapping[str, Any], groups: Sequence[str], counts: Mapping[str, Any]
 ) -> Iterator[str]:
-    yield from LIMITS
+    yield from _LIMITS
     unions = Interval.of(_interval(fit, metrics)).for_groups(len(groups)) if groups else ()
     for code, name in enumerate(groups if "test" in counts else ()):
         inside = int(np.diff(bounds(unions[code], int(counts["test"][0][code]))).sum())
-        if inside < FEW_ROWS:
+        if inside < _FEW_ROWS:
             yield f"The interval keeps {inside} test rows of group {name}: its numbers are uncertain."
     if fit["status"] == "ok" and fit["kappa"] is None:
         yield "No constraint was imposed: differences between groups are those that minimise the loss."
@@ -367,7 +367,7 @@ def _provenance(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def number(value: Any) -> str:
-    """A value in three decimals, below .0005 in e-notation; what has none is not estimable."""
+    """Return a value in three decimals, below .0005 in e-notation; ``not estimable`` for ``None`` and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "not estimable"
     return f"{value:.1e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"

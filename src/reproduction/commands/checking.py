@@ -13,7 +13,7 @@ from reproduction.grid import fingerprint, memo, papers
 from reproduction.grid.checks import check_settings
 from reproduction.grid.config import Config
 
-SOURCE = Path(__file__).parents[1]
+COMMON = plugins.ROOT / "metrics"
 NAMED_AS_IN_THE_GRID = {"pairs", "levels", "mean_std_table"}
 """Kinds of exhibits whose printed numbers name datasets and algorithms as the grid does."""
 
@@ -46,7 +46,7 @@ def check_grid(config: Config) -> None:
     check_first_figures(config)
 
 
-def check_common_metrics(folder: Path = SOURCE / "metrics") -> None:
+def check_common_metrics(folder: Path = COMMON) -> None:
     """Refuse a metric beside the common ones: every run would have it, and no evaluation would count with it.
 
     Raises:

@@ -138,7 +138,10 @@ def _workflow(root: Path) -> Iterator[Check]:
             yield Check(name, "ok", metadata.version(name))
         except metadata.PackageNotFoundError:
             yield Check(
-                name, "warning", "not installed", "pip install 'partialfair[workflow]', or `make demo` in a checkout"
+                name,
+                "warning",
+                "not installed",
+                "pip install 'partialfair-reproduction[workflow]', or `make demo` in a checkout",
             )
     profiles = sorted(path.parent.name for path in (root / "workflow" / "profiles").glob("*/config.yaml"))
     if not (root / "Snakefile").is_file():

@@ -150,6 +150,9 @@ def new(
     kind: Kind,
     name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
     project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
+    paper: Annotated[
+        str, typer.Option(help="Folder of papers/ that it serves; by default what several papers share.")
+    ] = "cross_paper",
 ) -> None:
     """Write the skeleton of something new, its test and its page.
 
@@ -158,7 +161,7 @@ def new(
     """
     from reproduction.commands.scaffold import create
 
-    made = create(kind.value, name, project)
+    made = create(kind.value, name, project, paper)
     print(*made.files, "Next:", sep="\n")
     for step in made.next_steps:
         print(f"  - {step}")

@@ -1,4 +1,4 @@
-"""What the exhibits of a grid say to the numbers and statements of their papers: the lines of the scorecard."""
+"""The scorecard of a grid: its exhibits answer the numbers and the statements of their papers, line by line."""
 
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ from reproduction.verdicts import scorecard
 from reproduction.verdicts.scorecard import Answers
 
 
-def lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
+def scorecard_lines(config: Config, root: Path = Path()) -> list[dict[str, Any]]:
     """Return all lines of the scorecard from the tidy tables below ``root``."""
-    found = []
+    answers = []
     for name in config.params.exhibits:
         kind = exhibit.kind_of(config, name)
-        found.append(Answers(exhibit.context(config, name, root), kind.reproduce, kind.claims))
-    return scorecard.build(config, found, root, exhibit.Context)
+        answers.append(Answers(exhibit.context(config, name, root), kind.reproduce, kind.claims))
+    return scorecard.build(config, answers, root, exhibit.Context)

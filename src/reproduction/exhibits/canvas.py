@@ -33,7 +33,7 @@ _ELEMENTS = 8_000
 Draw = Callable[[], Any]
 
 
-def write(context: "Context[Any]", draw: Draw) -> list[Path]:
+def write_figure(context: "Context[Any]", draw: Draw) -> list[Path]:
     """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``, if pictures are wanted.
 
     Args:
@@ -43,23 +43,23 @@ def write(context: "Context[Any]", draw: Draw) -> list[Path]:
     if not context.pictures:
         return []
     with style.applied():
-        figure = draw()
-        paths = [_save(figure, context.path(suffix)) for suffix in FORMATS]
-        _close(figure)
+        drawn_figure = draw()
+        paths = [_save(drawn_figure, context.path(suffix)) for suffix in FORMATS]
+        _close(drawn_figure)
     return paths
 
 
-def inline(context: "Context[Any]") -> str:
-    """Return the figure that :func:`write` has written as a piece of HTML.
+def inline_figure(context: "Context[Any]") -> str:
+    """Return the figure that :func:`write_figure` has written as a piece of HTML.
 
     Raises:
         DataError: the figure's files are missing.
     """
     title = str(context.option("title", "")) or context.name
-    return drawn(context.path("svg"), title, words.of(context.config, context.option))
+    return figure_html(context.path("svg"), title, words.title_function(context.config, context.option))
 
 
-def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
+def figure_html(source: Path, title: str, title_of: described.Wording | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -67,41 +67,43 @@ def drawn(source: Path, title: str, say: described.Say | None = None) -> str:
     Args:
         source: the SVG; PNG and CSV of the same name lie beside it.
         title: of the figure, with which its description begins.
-        say: words for the values of the CSV.
+        title_of: titles of the values of the CSV.
 
     Raises:
         DataError: the figure's files are missing.
     """
     try:
-        text = _slim(source.read_text(encoding="utf-8"))
-        shown = described.figure(title, source.with_suffix(".csv"), say)
-        heavy = len(text) > _LARGEST or text.count("<") > 2 * _ELEMENTS
-        content = (
-            _raster(source.with_suffix(".png"), shown) if heavy else palette.themed(text, source.stem, shown, title)
+        svg = _slim(source.read_text(encoding="utf-8"))
+        description = described.describe_figure(title, source.with_suffix(".csv"), title_of)
+        is_large = len(svg) > _LARGEST or svg.count("<") > 2 * _ELEMENTS
+        picture = (
+            _raster(source.with_suffix(".png"), description)
+            if is_large
+            else palette.themed(svg, source.stem, description, title)
         )
     except FileNotFoundError as error:
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
         raise DataError(message) from error
-    width = float(text[text.index('width="') + 7 :].split("pt")[0])
-    return framed(content, title, _PIXELS * width / 72, _TEXT * width / smallest(text))
+    width_points = float(svg[svg.index('width="') + 7 :].split("pt")[0])
+    return frame_figure(picture, title, _PIXELS * width_points / 72, _TEXT * width_points / _smallest_letters(svg))
 
 
-def framed(content: str, title: str, most: float, least: float) -> str:
+def frame_figure(content: str, title: str, largest_width: float, smallest_width: float) -> str:
     """Return a figure in a frame of its own, which scrolls where the figure would be too small to be read.
 
     Args:
         content: the figure.
         title: of the figure.
-        most, least: its largest and smallest width in pixels.
+        largest_width, smallest_width: of the figure, in pixels.
     """
-    sizes = f"max-width: {round(most)}px; --least: {math.ceil(least)}px"
+    css = f"max-width: {round(largest_width)}px; --least: {math.ceil(smallest_width)}px"
     return (
-        f"<div class='figure' tabindex='0' role='region' aria-label='{escape(title, quote=True)}' style='{sizes}'>"
+        f"<div class='figure' tabindex='0' role='region' aria-label='{escape(title, quote=True)}' style='{css}'>"
         f"{content}</div>"
     )
 
 
-def smallest(svg: str) -> float:
+def _smallest_letters(svg: str) -> float:
     """Return the size of the smallest letters of an SVG, in its own units."""
     return min(map(float, _FONT.findall(svg)), default=math.inf)
 
@@ -119,13 +121,13 @@ def _two_decimals(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _raster(png: Path, words: str) -> str:
+def _raster(png: Path, description: str) -> str:
     """Return a figure as an image of the page's width and few colours: a page must stay small."""
-    content = base64.b64encode(shrunk(png, _PIXELS / style.DPI)).decode("ascii")
-    return f'<img alt="{escape(words)}" src="data:image/png;base64,{content}">'
+    encoded = base64.b64encode(shrink_image(png, _PIXELS / style.DPI)).decode("ascii")
+    return f'<img alt="{escape(description)}" src="data:image/png;base64,{encoded}">'
 
 
-def shrunk(png: Path, factor: float) -> bytes:
+def shrink_image(png: Path, factor: float) -> bytes:
     """Return an image at a fraction of its size, with few colours."""
     from PIL import Image
 
@@ -137,35 +139,35 @@ def shrunk(png: Path, factor: float) -> bytes:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PlotCurve:
     """One line, row of points or density of a panel.
 
     Attributes:
         x, y: of the same length.
-        look: what matplotlib's ``plot`` (``errorbar`` where there are bars) takes.
+        style: what matplotlib's ``plot`` (``errorbar`` where there are bars) takes.
         bars: lengths of error bars, ``xerr`` and ``yerr``, each a list or a pair of lists below and above.
         band: lower and upper end of a band around the line.
         shade: opacity of the band.
-        means: what the figure's note has to say of it.
+        meaning: what the figure's note has to say of it.
     """
 
     x: Any
     y: Any
-    look: Mapping[str, Any]
+    style: Mapping[str, Any]
     bars: Mapping[str, Any] | None = None
     band: tuple[Any, Any] | None = None
     shade: float = 0.13
-    means: str = ""
+    meaning: str = ""
 
     @classmethod
-    def through(cls, points: Iterable[tuple[float, float]], look: Mapping[str, Any], bars: Any = None) -> "Curve":
+    def through(cls, points: Iterable[tuple[float, float]], style: Mapping[str, Any], bars: Any = None) -> "PlotCurve":
         """Return the line through points (x, y)."""
-        found = list(points)
-        return cls([x for x, _ in found], [y for _, y in found], look, bars)
+        coordinates = list(points)
+        return cls([x for x, _ in coordinates], [y for _, y in coordinates], style, bars)
 
 
 @dataclass(frozen=True)
-class Panel:
+class PlotPanel:
     """One pair of axes.
 
     Attributes:
@@ -173,45 +175,45 @@ class Panel:
         labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits; empty texts are left out.
         reason: what stands in a panel without curves.
         finish: draws what is peculiar to the panel, given its axis.
-        written: the same for words inside the panel whose places depend on its size, which is then settled.
+        annotate: draws words inside the panel whose positions depend on its size, which is then settled.
     """
 
-    curves: Sequence[Curve]
+    curves: Sequence[PlotCurve]
     labels: Mapping[str, Any]
     reason: str = ""
     finish: Callable[[Any], None] | None = None
-    written: Callable[[Any], None] | None = None
+    annotate: Callable[[Any], None] | None = None
 
-    def __or__(self, labels: Mapping[str, Any]) -> "Panel":
+    def __or__(self, labels: Mapping[str, Any]) -> "PlotPanel":
         """Return the panel with further labels."""
         return replace(self, labels={**self.labels, **labels})
 
 
-def grid(
-    rows: Mapping[str, str], columns: Mapping[str, str], panel: Callable[[str, str], Panel], xlabel: str
-) -> list[list[Panel]]:
+def panel_grid(
+    rows: Mapping[str, str], columns: Mapping[str, str], panel: Callable[[str, str], PlotPanel], xlabel: str
+) -> list[list[PlotPanel]]:
     """Return panels by row and column, with their labels at the edges of the figure alone.
 
     Args:
         rows: names of rows, with what stands beside the first column.
         columns: names of columns, with what stands above the first row.
-        panel: one panel, by the names of its row and column.
+        panel: returns the panel of a row and a column, by their names.
         xlabel: what stands below the last row.
     """
-    first, last = next(iter(rows)), list(rows)[-1]
+    first_row, last_row = next(iter(rows)), list(rows)[-1]
     return [
         [
             panel(row, column)
-            | {"title": title if row == first else "", "xlabel": xlabel if row == last else ""}
-            | {"ylabel": "" if place else ylabel}
-            for place, (column, title) in enumerate(columns.items())
+            | {"title": title if row == first_row else "", "xlabel": xlabel if row == last_row else ""}
+            | {"ylabel": "" if number else ylabel}
+            for number, (column, title) in enumerate(columns.items())
         ]
         for row, ylabel in rows.items()
     ]
 
 
-def figure(
-    panels: Sequence[Sequence[Panel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
+def draw_panels(
+    panels: Sequence[Sequence[PlotPanel]], size: tuple[float, float], share: Mapping[str, Any], **legend: Any
 ) -> Any:
     """Draw rows of panels with one legend below them.
 
@@ -219,81 +221,85 @@ def figure(
         panels: rows of equal length.
         size: of the figure, in inches.
         share: what matplotlib's ``subplots`` takes besides, for instance ``sharex``.
-        legend: see :func:`below`; the note goes on with what the curves mean.
+        legend: see :func:`add_legend`; the note goes on with what the curves mean.
     """
     from matplotlib import pyplot as plt
 
     rows, columns = max(len(panels), 1), max(map(len, panels), default=1)
-    drawn, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, **share)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, **share)
     for line_of_axes, line in zip(axes, panels, strict=False):
         for axis, panel in zip(line_of_axes, line, strict=False):
             _panel(axis, panel)
         for axis in line_of_axes[len(line) :]:
             axis.set_visible(False)
-    meanings = dict.fromkeys(curve.means for line in panels for panel in line for curve in panel.curves)
+    meanings = dict.fromkeys(curve.meaning for line in panels for panel in line for curve in panel.curves)
     note = " ".join(filter(None, [legend.pop("note", ""), *meanings]))
-    below(drawn, axes, note=note, **legend)
+    add_legend(figure, axes, note=note, **legend)
     for line_of_axes, line in zip(axes, panels, strict=False):
         for axis, panel in zip(line_of_axes, line, strict=False):
-            if panel.curves and panel.written is not None:
-                panel.written(axis)
-    return drawn
+            if panel.curves and panel.annotate is not None:
+                panel.annotate(axis)
+    return figure
 
 
-def _panel(axis: Any, panel: Panel) -> None:
+def _panel(axis: Any, panel: PlotPanel) -> None:
     for curve in panel.curves:
         if curve.bars is not None:
-            axis.errorbar(curve.x, curve.y, **curve.bars, **curve.look)
+            axis.errorbar(curve.x, curve.y, **curve.bars, **curve.style)
         else:
-            axis.plot(curve.x, curve.y, **curve.look)
+            axis.plot(curve.x, curve.y, **curve.style)
         if curve.band is not None:
-            axis.fill_between(curve.x, *curve.band, color=curve.look["color"], alpha=curve.shade, lw=0, zorder=2)
-    axis.set(**{name: value for name, value in panel.labels.items() if value != ""})
+            axis.fill_between(curve.x, *curve.band, color=curve.style["color"], alpha=curve.shade, lw=0, zorder=2)
+    axis.set(**{key: value for key, value in panel.labels.items() if value != ""})
     if not panel.curves:
-        empty(axis, panel.reason or "not run")
+        write_reason(axis, panel.reason or "not run")
     elif panel.finish is not None:
         panel.finish(axis)
 
 
-NOTE_LETTER = 0.062
+_NOTE_LETTER = 0.062
 """Mean width of a letter of a figure's note, in inches."""
 
-LEGEND_LINE = 0.22
+_LEGEND_LINE = 0.22
 """Height of a line of a legend, in inches."""
 
 DOTTED = f"Thin dots: the two models that they join are more than {FAR:g} apart."
-"""What :func:`chords` draws over a long way."""
+"""What a line of :func:`chords` over a long distance means."""
 
 
-def chords(path: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> list[Curve]:
-    """The line from model to model, dotted and thin where it joins two of the figure that are far apart.
+def chords(path: Sequence[tuple[float, float]], line_style: Mapping[str, Any]) -> list[PlotCurve]:
+    """Return the line from model to model, dotted and thin where it joins two models that are far apart.
 
     Args:
-        path: horizontal place, in units of fairness or of its violation, and vertical place of each model.
-        look: colour, ``ls``, ``lw`` and ``zorder`` of the line.
+        path: horizontal coordinate, in units of fairness or of its violation, and vertical coordinate of each model.
+        line_style: colour, ``ls``, ``lw`` and ``zorder`` of the line.
     """
-    far = dict(look) | {"ls": (0, (1, 2.5)), "lw": 0.7 * look["lw"], "alpha": style.faint(look["color"])}
+    dotted = dict(line_style) | {
+        "ls": (0, (1, 2.5)),
+        "lw": 0.7 * line_style["lw"],
+        "alpha": style.faint(line_style["color"]),
+    }
     return [
-        replace(Curve.through(pair, far), means=DOTTED)
+        replace(PlotCurve.through(pair, dotted), meaning=DOTTED)
         if abs(pair[1][0] - pair[0][0]) > FAR
-        else Curve.through(pair, dict(look))
+        else PlotCurve.through(pair, dict(line_style))
         for pair in zip(path, path[1:], strict=False)
     ]
 
 
 BARS = "Bars: 95% t-intervals of the mean over seeds."
 BANDS = "Bands: 95% t-intervals of the mean over seeds."
-"""What error bars and bands mean, in every figure alike; a figure that shows something else says so."""
+"""What error bars and bands mean in every figure; a figure that shows something else says so."""
 
 
-def below(
+def add_legend(
     figure: Any,
     axes: Any,
     *,
     width: float = 2.3,
     columns: int = 0,
-    last: Sequence[str] = (),
-    more: Any = None,
+    last_words: Sequence[str] = (),
+    extra_entries: Any = None,
     note: str = "",
 ) -> None:
     """Draw one legend and a note below all panels, and fit the panels into what is left.
@@ -301,34 +307,36 @@ def below(
     Args:
         figure, axes: as matplotlib's ``subplots`` returns them.
         width: of one column of the legend in inches; ``columns`` states their number instead.
-        last: entries that hold one of these words come last.
-        more: further entries, handles by label.
+        last_words: entries that hold one of these words come last.
+        extra_entries: further entries, handles by label.
         note: what bars and bands mean.
     """
     entries: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    entries |= more or {}
-    labels = sorted(entries, key=lambda label: tuple(word in label for word in last))
-    across, height = figure.get_size_inches()
-    columns = columns or max(1, min(len(labels), int(across / width)))
-    legend, fits = _legend(figure, {name: entries[name] for name in labels}, columns) if labels else (None, columns)
-    depth = math.ceil(len(labels) / fits)
-    height += LEGEND_LINE * (depth - math.ceil(len(labels) / columns))  # the panels keep their size
-    figure.set_size_inches(across, height)
-    written = textwrap.wrap(note, int(across / NOTE_LETTER))
-    said = (0.06 + 0.14 * len(written)) / height if written else 0.0
+    entries |= extra_entries or {}
+    labels = sorted(entries, key=lambda label: tuple(word in label for word in last_words))
+    width_inches, height = figure.get_size_inches()
+    columns = columns or max(1, min(len(labels), int(width_inches / width)))
+    legend, fitted_columns = (
+        _legend(figure, {name: entries[name] for name in labels}, columns) if labels else (None, columns)
+    )
+    legend_rows = math.ceil(len(labels) / fitted_columns)
+    height += _LEGEND_LINE * (legend_rows - math.ceil(len(labels) / columns))  # the panels keep their size
+    figure.set_size_inches(width_inches, height)
+    note_lines = textwrap.wrap(note, int(width_inches / _NOTE_LETTER))
+    note_share = (0.06 + 0.14 * len(note_lines)) / height if note_lines else 0.0
     if legend is not None:
-        legend.set_bbox_to_anchor((0.5, said))
-    room = said + ((0.12 + LEGEND_LINE * depth) / height if labels else 0)
-    figure.tight_layout(rect=(0, room, 1, 1), h_pad=1.2, w_pad=1.2)
-    if written:
-        figure.text(0.5, 0.06 / height, "\n".join(written), ha="center", va="bottom", fontsize=8, color=palette.INK)
+        legend.set_bbox_to_anchor((0.5, note_share))
+    legend_share = note_share + ((0.12 + _LEGEND_LINE * legend_rows) / height if labels else 0)
+    figure.tight_layout(rect=(0, legend_share, 1, 1), h_pad=1.2, w_pad=1.2)
+    if note_lines:
+        figure.text(0.5, 0.06 / height, "\n".join(note_lines), ha="center", va="bottom", fontsize=8, color=palette.INK)
 
 
 def _legend(figure: Any, entries: Mapping[str, Any], columns: int) -> tuple[Any, int]:
-    """Draw a legend in so many columns, or as many as the width has room for; return it and their number."""
+    """Draw a legend in at most so many columns as the width has room for; return the legend and their number."""
     while True:
         legend = figure.legend(entries.values(), entries.keys(), loc="lower center", ncols=columns)
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
@@ -337,31 +345,37 @@ def _legend(figure: Any, entries: Mapping[str, Any], columns: int) -> tuple[Any,
         columns -= 1
 
 
-def corner(axis: Any, words: str, *, top: bool) -> None:
+def write_in_corner(axis: Any, text: str, *, top: bool) -> None:
     """Write small words into the right upper or lower corner of a panel."""
     axis.text(
-        0.99, 0.97 if top else 0.03, words, transform=axis.transAxes, ha="right", va="top" if top else "bottom",
+        0.99, 0.97 if top else 0.03, text, transform=axis.transAxes, ha="right", va="top" if top else "bottom",
         fontsize=8, color=palette.INK, zorder=9, bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8},
     )  # fmt: skip
 
 
-def lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
-    """Lengths of the bar from ``{name}_low`` to ``{name}_high``, as matplotlib takes them; none for a single seed."""
+def bar_lengths(line: Mapping[str, Any], name: str) -> list[list[float]]:
+    """Return the lengths of the bar from ``{name}_low`` to ``{name}_high``, below and above; 0 for a single seed."""
     ends = (line[name] - line[f"{name}_low"], line[f"{name}_high"] - line[name])
     return [[0.0 if math.isnan(end) else end] for end in ends]
 
 
 def half_width(spread: Any, n: int) -> Any:
-    """Half the width of the 95% t-interval of a mean of ``n`` values, from their spread with divisor ``n``."""
+    """Return half the width of the 95% interval of the mean of ``n`` values; 0 for a single one.
+
+    Args:
+        spread: standard deviation of the values with divisor ``n``, of any shape.
+        n: number of values.
+    """
     from scipy.stats import t
 
+    # Student's t interval (Student 1908): mean +- t_{.975, n-1} s / sqrt(n), with s^2 = n / (n - 1) spread^2.
     return np.asarray(spread) * (t.ppf(0.975, n - 1) / math.sqrt(n - 1) if n > 1 else 0.0)
 
 
-def empty(axis: Any, reason: str) -> None:
+def write_reason(axis: Any, reason: str) -> None:
     """Say in a panel why nothing is drawn in it."""
-    words = {"ha": "center", "va": "center", "transform": axis.transAxes, "wrap": True}
-    axis.text(0.5, 0.5, reason, **words, in_layout=False)  # however long it is, the panels keep their size
+    alignment = {"ha": "center", "va": "center", "transform": axis.transAxes, "wrap": True}
+    axis.text(0.5, 0.5, reason, **alignment, in_layout=False)  # however long it is, the panels keep their size
     axis.set_xticks([])
     axis.set_yticks([])
 
@@ -374,10 +388,10 @@ def _close(figure: Any) -> None:
 
 def _save(figure: Any, target: Path) -> Path:
     """Write one format without a time stamp, so that equal numbers give equal files."""
-    stamp = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[target.suffix[1:]]
-    face = "white" if target.suffix == ".png" else "none"
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[target.suffix[1:]]
+    facecolor = "white" if target.suffix == ".png" else "none"
     with atomic_path(target) as path:
-        figure.savefig(path, metadata=stamp, facecolor=face)
+        figure.savefig(path, metadata=metadata, facecolor=facecolor)
         if target.suffix == ".svg":
             path.write_text(_slim(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target

@@ -22,41 +22,41 @@ COLOURS = {
     letters.ALIKE: TONES["ink"].light, letters.CANNOT_TELL: TONES["grey"].light,
     letters.NOT_COMPARED: TONES["grey"].light,
 }  # fmt: skip
-"""How a comparison is marked, by its word."""
+"""Colour of a comparison's mark, by its word."""
 INKS = COLOURS | dict.fromkeys((letters.CANNOT_TELL, letters.NOT_COMPARED), TONES["ink"].light)
-"""In what a word is written: grey has too little contrast for letters."""
+"""Colour in which a word is written: grey has too little contrast for letters."""
 _ELSEWHERE = re.compile(r" in (\w+)$")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One comparison.
+class CentralComparison:
+    """One comparison that a central claim of a paper makes.
 
     Attributes:
-        claim: what it tests.
-        line: its line of the scorecard.
-        place: where, in words: what the rows of a group have in common.
-        other: what the method is compared with, in words.
+        claim: the claim that the comparison tests.
+        line: the comparison's line of the scorecard.
+        location: method, instance and dataset in words, which the rows of a group have in common.
+        compared_with: what the method is compared with, in words.
     """
 
     claim: Claim
     line: Line
-    place: str
-    other: str
+    location: str
+    compared_with: str
 
     @property
     def word(self) -> str:
-        """What it says under all readings."""
+        """Return the word of the comparison under all readings."""
         return robust(self.line)
 
     @property
     def lead(self) -> Lead:
-        """How far the method is ahead."""
+        """Return how far the method is ahead."""
         return lead(self.line)
 
     @property
-    def said(self) -> str:
-        """The word with what it depends on, short enough to stand beside a mark."""
+    def label(self) -> str:
+        """Return the word with what it depends on, short enough to stand beside a mark."""
         depends = str(self.line.get("depends_on", ""))
         if not decides(self.line):
             return "true, no evidence"
@@ -75,81 +75,82 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def lines(context: Context[Any]) -> list[Line]:
-    """The lines of the paper's central claims; those that lack their runs here as the table of all its claims has them.
+def csv_lines(context: Context[Any]) -> list[Line]:
+    """Return the lines of the paper's central claims.
 
-    Only where it is asked to keep them.
+    Where the context says ``keep``, lines whose runs are missing are those of the table of all claims of the paper.
     """
     central = {claim.id for claim in load(context.paper, context.root) if claim.central}
-    comparisons = scorecard.of_claims(context.config, context.paper, context.root, Context)
-    table = _table(context)
-    if context.keep and table is not None and is_here(table):
-        comparisons = standing.keep(comparisons, standing.load(table))
-    return [_whole(line) for line in comparisons if line["claim"] in central and line["kind"] == "claim"]
+    comparisons = scorecard.claim_lines(context.config, context.paper, context.root, Context)
+    table_path = _claims_table(context)
+    if context.keep and table_path is not None and is_here(table_path):
+        comparisons = standing.keep(comparisons, standing.load(table_path))
+    return [_with_lead(line) for line in comparisons if line["claim"] in central and line["kind"] == "claim"]
 
 
-def _whole(line: Line) -> Line:
-    """A line with its word and its lead, also where it has none of its own."""
-    measured = lead(line)
-    numbers = {"lead": measured.mean, "lead_low": measured.low, "lead_high": measured.high, "unit": measured.unit}
-    return line | {"robust": robust(line)} | (numbers if math.isfinite(measured.mean) else {})
+def _with_lead(line: Line) -> Line:
+    """Add its word under all readings and its lead to a line."""
+    line_lead = lead(line)
+    numbers = {"lead": line_lead.mean, "lead_low": line_lead.low, "lead_high": line_lead.high, "unit": line_lead.unit}
+    return line | {"robust": robust(line)} | (numbers if math.isfinite(line_lead.mean) else {})
 
 
-def _table(context: Context[Any]) -> Path | None:
-    """The CSV of all lines of the paper's claims, of which there is one exhibit."""
+def _claims_table(context: Context[Any]) -> Path | None:
+    """Return the path of the CSV with all lines of the paper's claims; one exhibit of each paper writes it."""
     for name, entry in context.config.params.exhibits.items():
-        lone = entry.kind == context.options.kind and not (entry.model_extra or {}).get("source")
-        if lone and context.config.experiment(entry.experiments[0]).paper == context.paper:
+        is_table = entry.kind == context.options.kind and not (entry.model_extra or {}).get("source")
+        if is_table and context.config.experiment(entry.experiments[0]).paper == context.paper:
             return context.root / "reports" / name / f"{name}.csv"
     return None
 
 
-def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[Row]:
-    """Lines with what they are called in a picture."""
+def rows(context: Context[Any], comparisons: list[Line]) -> Iterator[CentralComparison]:
+    """Yield the comparisons of lines with the words that a figure writes beside them."""
     claims = {(claim.id, claim.method): claim for claim in load(context.paper, context.root)}
     titles = {name: experiment.title for name, experiment in context.config.experiments.items()}
-    named, about = scorecard.dataset_titles(context.config, context.paper), paper(context.paper, context.root)
+    printed_titles = scorecard.dataset_titles(context.config, context.paper)
+    about_paper = paper(context.paper, context.root)
     for line in comparisons:
         claim = claims[line["claim"], line["algorithm"]]
-        dataset = named.get(line["dataset"]) or _dataset(line["dataset"], about.datasets)
-        said = claim.short or _plain(str(titles.get(line["setting"], line["setting"])))
-        several = claim.table is None and sum(name == claim.id for name, _ in claims) > 1
-        method = style.look(line["algorithm"]).label if several else ""
-        place = ", ".join(filter(None, [method, said, dataset]))
-        first = place[:1].upper() if place[1:2].islower() else place[:1]  # pSP stays pSP
-        yield Row(claim, line, f"{first}{place[1:]}", _other(claim, line, titles))
+        dataset = printed_titles.get(line["dataset"]) or _dataset_title(line["dataset"], about_paper.datasets)
+        instance = claim.short or _plain_title(str(titles.get(line["setting"], line["setting"])))
+        is_repeated = claim.table is None and sum(name == claim.id for name, _ in claims) > 1
+        method = style.plot_style(line["algorithm"]).label if is_repeated else ""
+        location = ", ".join(filter(None, [method, instance, dataset]))
+        initial = location[:1].upper() if location[1:2].islower() else location[:1]  # pSP stays pSP
+        yield CentralComparison(claim, line, f"{initial}{location[1:]}", _compared_with(claim, line, titles))
 
 
-def _dataset(name: str, printed: Mapping[str, PrintedDataset]) -> str:
-    """A dataset as its paper or its module calls it; empty if there is none."""
-    titles = (one.title for key, one in printed.items() if name == key or name.startswith(one.here))
+def _dataset_title(name: str, printed: Mapping[str, PrintedDataset]) -> str:
+    """Return the title that a paper or else its module gives a dataset; empty for the empty name."""
+    titles = (entry.title for key, entry in printed.items() if name == key or name.startswith(entry.here))
     return next(titles, style.dataset_title(name)) if name else ""
 
 
-def _plain(title: str) -> str:
+def _plain_title(title: str) -> str:
     return re.sub(r" \([^)]*\)$", "", title.replace("_", " "))
 
 
-def _other(claim: Claim, line: Line, titles: Mapping[str, str]) -> str:
+def _compared_with(claim: Claim, line: Line, titles: Mapping[str, str]) -> str:
     against = str(line["against"])
     for side in claim.sides():
         if side.short and side.experiment and against.endswith(f" in {side.experiment}"):
             return side.short
     if against in names("algorithms"):
-        return style.look(against).label
-    elsewhere = _ELSEWHERE.search(against)
-    if elsewhere is None:
+        return style.plot_style(against).label
+    suffix = _ELSEWHERE.search(against)
+    if suffix is None:
         return against or "by itself"
-    return f"{against[: elsewhere.start()]}: {_plain(titles.get(elsewhere[1]) or elsewhere[1])}"
+    return f"{against[: suffix.start()]}: {_plain_title(titles.get(suffix[1]) or suffix[1])}"
 
 
-def counted(comparisons: list[Line]) -> str:
-    """How many comparisons come to each word."""
-    said = {"holds": "hold", "alike": "alike", "depends": "depend", "cannot tell": "cannot be told", "fails": "fail"}
+def count_by_word(comparisons: list[Line]) -> str:
+    """Say how many comparisons come to each word."""
+    plural = {"holds": "hold", "alike": "alike", "depends": "depend", "cannot tell": "cannot be told", "fails": "fail"}
     decisive = [line for line in comparisons if decides(line)]
-    parts = [f"{sum(robust(line) == word for line in decisive)} {text}" for word, text in said.items()]
-    idle = sum(robust(line) == letters.NOT_COMPARED for line in decisive)
-    parts += [f"{idle} not compared"] if idle else []
-    true = len(comparisons) - len(decisive)
-    parts += [f"{true} more true of another model, too"] if true else []
-    return ", ".join(parts)
+    counts = [f"{sum(robust(line) == word for line in decisive)} {text}" for word, text in plural.items()]
+    uncompared = sum(robust(line) == letters.NOT_COMPARED for line in decisive)
+    counts += [f"{uncompared} not compared"] if uncompared else []
+    without_evidence = len(comparisons) - len(decisive)
+    counts += [f"{without_evidence} more true of another model, too"] if without_evidence else []
+    return ", ".join(counts)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from reproduction.exhibits import canvas, runs, style, traces
-from reproduction.exhibits.canvas import Curve, Panel
+from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.exhibits.trace_curves import TraceSeries
 from reproduction.verdicts.results import Setting
@@ -28,82 +28,83 @@ class EpochCurves(Options):
     )
 
 
-def curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
-    """Curves of one series by seed, its setting, and why seeds are missing."""
+def _curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
+    """Return curves of one series by seed, its setting, and why seeds are missing."""
     setting = next(runs.settings(context, [entry.algorithm]), None)
     if setting is None:
         return {}, None, f"no run of {entry.algorithm}"
-    found, why = {}, ""
+    curves_by_seed, missing_reason = {}, ""
     for seed in context.config.seeds(setting.experiment):
-        by_name, reason = traces.curves(context, setting, seed)
-        name = entry.candidate or next(iter(by_name), "")
-        if name in by_name:
-            found[seed] = by_name[name]
+        candidates, reason = traces.curves(context, setting, seed)
+        name = entry.candidate or next(iter(candidates), "")
+        if name in candidates:
+            curves_by_seed[seed] = candidates[name]
         else:
-            why = reason or f"no candidate {name!r}"
-    return found, setting, why
+            missing_reason = reason or f"no candidate {name!r}"
+    return curves_by_seed, setting, missing_reason
 
 
-def lines(context: Context[EpochCurves]) -> Iterator[Line]:
-    """One line per series, seed, epoch and quantity; a note where a series was not run."""
+def csv_lines(context: Context[EpochCurves]) -> Iterator[Line]:
+    """Yield one line per series, seed, epoch and quantity; a note where a series was not run."""
     for entry in context.options.series:
-        found, setting, why = curves_of(context, entry)
+        curves_by_seed, setting, missing_reason = _curves_of(context, entry)
         key = {"dataset": setting.dataset if setting else "", "series": entry.label}
-        if not found:
-            yield key | {"note": why}
-        for seed, trace in found.items():
+        if not curves_by_seed:
+            yield key | {"note": missing_reason}
+        for seed, trace in curves_by_seed.items():
             for quantity in context.options.quantities:
                 for epoch, value in zip(trace["epoch"], trace[quantity], strict=True):
                     point = {"epoch": float(epoch), "quantity": quantity, "value": round(float(value), 6)}
                     yield key | {"seed": seed} | point
 
 
-def draw(context: Context[EpochCurves], found: list[Line]) -> Any:
-    """Each quantity over epochs in a panel, two panels a row."""
-    panels = [_panel(context, found, *quantity) for quantity in context.options.quantities.items()]
+def draw(context: Context[EpochCurves], lines: list[Line]) -> Any:
+    """Draw a panel per quantity over epochs, two panels a row."""
+    panels = [_panel(context, lines, *quantity) for quantity in context.options.quantities.items()]
     columns = min(2, len(panels))
-    rows = [panels[place : place + columns] for place in range(0, len(panels), columns)]
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     entries = len(context.options.series)
-    return canvas.figure(
+    return canvas.draw_panels(
         rows, (4.9 * columns, 3.1 * len(rows) + 0.9), {}, columns=3 if entries == 3 else 2, note=canvas.BANDS
     )
 
 
-def _panel(context: Context[EpochCurves], found: list[Line], quantity: str, title: str) -> Panel:
+def _panel(context: Context[EpochCurves], lines: list[Line], quantity: str, title: str) -> PlotPanel:
     curves = []
-    for place, entry in enumerate(context.options.series):
-        own = [p for p in found if p["series"] == entry.label and p.get("quantity") == quantity]
-        if not own:
+    for position, entry in enumerate(context.options.series):
+        quantity_points = (point for point in lines if point.get("quantity") == quantity)
+        series_points = [point for point in quantity_points if point["series"] == entry.label]
+        if not series_points:
             continue
-        epochs = sorted({p["epoch"] for p in own})
-        table = np.array([[p["value"] for p in own if p["epoch"] == e] for e in epochs])
-        middle, half = table.mean(axis=1), canvas.half_width(table.std(axis=1), table.shape[1])
-        look = {
-            "color": COLOURS[place % len(COLOURS)],
-            "ls": DASHES[place % len(DASHES)],
+        epochs = sorted({point["epoch"] for point in series_points})
+        table = np.array([[point["value"] for point in series_points if point["epoch"] == epoch] for epoch in epochs])
+        mean, half_width = table.mean(axis=1), canvas.half_width(table.std(axis=1), table.shape[1])
+        line_style = {
+            "color": COLOURS[position % len(COLOURS)],
+            "ls": DASHES[position % len(DASHES)],
             "label": f"{entry.label} (n = {table.shape[1]})",
         }
-        curves.append(Curve(epochs, middle, look, band=(middle - half, middle + half), shade=0.12))
+        curves.append(PlotCurve(epochs, mean, line_style, band=(mean - half_width, mean + half_width), shade=0.12))
 
     def finish(axis: Any) -> None:
         if quantity in context.options.limits:
             allowed = context.options.limits[quantity]
             axis.axhline(allowed, color=style.INK, lw=0.8, label=f"constraint: at most {allowed:g}")
-        _frame(axis, [(np.asarray(curve.x), np.asarray(curve.y)) for curve in curves])
+        _limit_axis(axis, [(np.asarray(curve.x), np.asarray(curve.y)) for curve in curves])
 
-    reason = "; ".join(dict.fromkeys(p["note"] for p in found if p.get("note")))
-    return Panel(curves, {"title": title, "xlabel": "epochs"}, reason, finish)
+    reason = "; ".join(dict.fromkeys(point["note"] for point in lines if point.get("note")))
+    return PlotPanel(curves, {"title": title, "xlabel": "epochs"}, reason, finish)
 
 
-def _frame(axis: Any, curves: list[tuple[Any, Any]]) -> None:
-    """Where the first epochs would squeeze all that follows, let them leave the frame, and say so."""
+def _limit_axis(axis: Any, curves: list[tuple[Any, Any]]) -> None:
+    """Let the first epochs leave the frame where they would squeeze all that follow, and say so."""
     curves = [(x, y) for x, y in curves if len(x) > 2]
     if not curves:
         return
-    late = np.concatenate([y[x >= 0.4 * x.max()] for x, y in curves])
-    whole = np.concatenate([y for _, y in curves])
-    span = max(float(np.ptp(late)), 1e-6)
-    if np.ptp(whole) > 3 * span:
-        low, high = float(late.min()) - 0.6 * span, float(late.max()) + 0.6 * span
-        axis.set_ylim(max(low, float(whole.min()) - 0.1 * span), high)
-        canvas.corner(axis, "the first epochs leave the frame", top=True)
+    late_values = np.concatenate([y[x >= 0.4 * x.max()] for x, y in curves])
+    all_values = np.concatenate([y for _, y in curves])
+    span = max(float(np.ptp(late_values)), 1e-6)
+    if np.ptp(all_values) > 3 * span:
+        low, high = float(late_values.min()) - 0.6 * span, float(late_values.max()) + 0.6 * span
+        axis.set_ylim(max(low, float(all_values.min()) - 0.1 * span), high)
+        canvas.write_in_corner(axis, "the first epochs leave the frame", top=True)

@@ -20,11 +20,11 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
 from partialfair.tables.files import write_csv
-from reproduction.exhibits import canvas, style
+from reproduction.exhibits import canvas, document, style
 from reproduction.grid.checks import validated
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_checks
-from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.lookups import noting_missing
 from reproduction.verdicts.numbers import Constructed, Noise
 from reproduction.verdicts.published import Published
@@ -32,7 +32,7 @@ from reproduction.verdicts.results import Convention, Results, convention
 from reproduction.verdicts.run_scores import is_metric
 
 FOLDER = "exhibits"
-FAIRNESS = "fairness"  # in a tolerance, it stands for every metric but accuracy
+_FAIRNESS = "fairness"  # in a tolerance, it stands for every metric but accuracy
 
 
 class Options(BaseModel):
@@ -83,26 +83,26 @@ class Context(Evidence[O_co]):
     replace: bool = False
 
     def convention(self, experiment: str) -> Convention:
-        """Title and metrics of what an experiment constrains."""
+        """Return title and metrics of what an experiment constrains."""
         return convention(self.config.experiment(experiment).constraint)
 
     def path(self, suffix: str) -> Path:
-        """Output file ``{out_dir}/{name}.{suffix}``."""
+        """Return the output file ``{out_dir}/{name}.{suffix}``."""
         return self.out_dir / f"{self.name}.{suffix}"
 
     @classmethod
     def for_claims(cls, config: Config, experiments: list[str], results: Results, root: Path) -> "Context[Any]":
-        """What the claims of a paper are decided on, with names as figures show them."""
+        """Return what the claims of a paper are decided on, with names as figures show them."""
         return Context(config, "claims", {"experiments": experiments}, results, root, root)
 
     def label(self, algorithm: str) -> str:
-        """Name of an algorithm as figures show it."""
-        return style.look(algorithm).label
+        """Return the name of an algorithm as figures show it."""
+        return style.plot_style(algorithm).label
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How exhibits of one kind come about; :meth:`of` makes one of the parts that most kinds have.
+class ExhibitKind:
+    """How exhibits of one kind come about; :meth:`from_lines` makes one of the parts that most kinds have.
 
     Attributes:
         render: writes the files of the exhibit, one of them ``{name}.csv``, and returns their paths.
@@ -118,7 +118,7 @@ class Kind:
 
     render: Callable[[Context[Any]], list[Path]]
     fragment: Callable[[Context[Any]], str]
-    reproduce: Callable[[Context[Any], Published], Outcome] | None = None
+    reproduce: Callable[[Context[Any], Published], ReproducedNumber] | None = None
     refuse: Callable[[Evidence[Any], Published], Any] | None = None
     claims: Callable[[Context[Any]], list[dict[str, Any]]] | None = None
     needs_results: bool = True
@@ -127,7 +127,7 @@ class Kind:
     columns: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_lines(
         cls,
         options: type[O_co],
         columns: Sequence[str],
@@ -135,59 +135,61 @@ class Kind:
         *,
         draw: Callable[[Context[O_co], list[Line]], Any] | None = None,
         table: Callable[[Context[O_co], list[Line]], Table | str] | None = None,
-        **more: Any,
-    ) -> "Kind":
+        **attributes: Any,
+    ) -> "ExhibitKind":
         """Return a kind that writes a CSV and a figure, a table, or both.
 
         Args:
-            options: model of its entries.
-            columns: of the CSV.
-            lines: what the CSV holds, by column.
+            options: model of the entries of this kind.
+            columns: names of the CSV's columns.
+            lines: returns the lines of the CSV, by column.
             draw: returns the matplotlib figure of those lines, which is closed afterwards.
             table: returns the table of those lines, or HTML where there is more than one.
-            more: other attributes of the kind.
+            attributes: other attributes of the kind.
         """
 
         def render(context: Context[O_co]) -> list[Path]:
             with noting_missing() as missing:
-                found = list(lines(context))
+                csv_lines = list(lines(context))
             if missing and not context.replace:
-                _refuse_loss(context.path("csv"), found, missing)
-            paths = [write_csv(context.path("csv"), columns, found)]
+                _refuse_loss(context.path("csv"), csv_lines, missing)
+            paths = [write_csv(context.path("csv"), columns, csv_lines)]
             if draw is not None:
-                paths += canvas.write(context, lambda: draw(context, found))
+                paths += canvas.write_figure(context, lambda: draw(context, csv_lines))
             if table is not None:
-                paths.append(cells.write_html(context.path("html"), *heading(context), _html(table(context, found))))
+                paths.append(
+                    document.write_html(context.path("html"), *heading(context), _html(table(context, csv_lines)))
+                )
             return paths
 
         def fragment(context: Context[O_co]) -> str:
-            figure = canvas.inline(context) if draw is not None else ""
+            figure = canvas.inline_figure(context) if draw is not None else ""
             return figure + (_html(table(context, list(lines(context)))) if table is not None else "")
 
-        return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **more)
+        return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **attributes)
 
 
-def _refuse_loss(path: Path, found: Iterable[Line], missing: Iterable[Path]) -> None:
-    """Refuse to write over numbers that were drawn beside the runs, by what is left without them.
+def _refuse_loss(path: Path, lines: Iterable[Line], missing: Iterable[Path]) -> None:
+    """Refuse to replace numbers that were drawn beside the runs by fewer numbers that are left without the runs.
 
     Raises:
-        DataError: the CSV has more numbers than these lines.
+        DataError: the CSV has more numbers than ``lines``.
     """
     if not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as stream:
-        before = _filled(csv.DictReader(stream))
-    if _filled(found) < before:
-        lacking = sorted(missing)
+        cells_before = _count_filled(csv.DictReader(stream))
+    if _count_filled(lines) < cells_before:
+        absent = sorted(missing)
         raise DataError(
-            f"{path}: it shows numbers of runs that are not here ({lacking[0]}"
-            f"{f' and {len(lacking) - 1} more files' if len(lacking) > 1 else ''}); nothing was written: train the "
+            f"{path}: it shows numbers of runs that are not here ({absent[0]}"
+            f"{f' and {len(absent) - 1} more files' if len(absent) > 1 else ''}); nothing was written: train the "
             "runs, give another --out, or say --replace"
         )
 
 
-def _filled(lines: Iterable[Mapping[str, Any]]) -> int:
-    """How many cells of some lines say something, notes apart."""
+def _count_filled(lines: Iterable[Mapping[str, Any]]) -> int:
+    """Count the cells of lines that hold a value, without notes."""
     return sum(
         value not in (None, "") and value == value  # not NaN
         for line in lines
@@ -196,33 +198,33 @@ def _filled(lines: Iterable[Mapping[str, Any]]) -> int:
     )
 
 
-def _html(shown: Table | str) -> str:
-    return shown if isinstance(shown, str) else cells.html(shown)
+def _html(content: Table | str) -> str:
+    return content if isinstance(content, str) else cells.html(content)
 
 
 def heading(context: Context[Any]) -> tuple[str, str]:
-    """Title and caption of an exhibit."""
+    """Return title and caption of an exhibit."""
     return str(context.option("title", "")), str(context.option("caption", ""))
 
 
-def names() -> tuple[str, ...]:
-    """Names of all kinds, without importing them."""
+def kind_names() -> tuple[str, ...]:
+    """Return the names of all kinds, without importing them."""
     return plugins.names(FOLDER)
 
 
-def kind(name: str) -> Mapping[str, Kind]:
+def kind_by_source(name: str) -> Mapping[str, ExhibitKind]:
     """Return a kind by the sources that it draws from: one entry without a name, or one for each ``source``.
 
     Raises:
         PluginError: there is no such kind, or its file cannot be imported; the message says what to do.
     """
-    found = plugins.load(FOLDER, name).KIND
-    return found if isinstance(found, Mapping) else {"": found}
+    kinds = plugins.load(FOLDER, name).KIND
+    return kinds if isinstance(kinds, Mapping) else {"": kinds}
 
 
-def kinds() -> Mapping[tuple[str, str], Kind]:
+def kinds() -> Mapping[tuple[str, str], ExhibitKind]:
     """Return all kinds by name and source."""
-    return {(name, source): found for name in names() for source, found in kind(name).items()}
+    return {(name, source): kind for name in kind_names() for source, kind in kind_by_source(name).items()}
 
 
 def context(
@@ -248,21 +250,21 @@ def context(
     return Context(config, name, options_of(config, name), results, root, folder, pictures, keep, replace)
 
 
-def kind_of(config: Config, name: str) -> Kind:
+def kind_of(config: Config, name: str) -> ExhibitKind:
     """Return the kind of an exhibit, of a kind with several sources the one that draws from its ``source``.
 
     Raises:
         ConfigError: its ``kind`` or its ``source`` is unknown.
     """
     entry = config.params.exhibits[name]
-    where = f"{config.source}: exhibits.{name}"
-    if entry.kind not in names():
-        raise ConfigError(f"{where}.kind: unknown kind {entry.kind!r}; {did_you_mean(entry.kind, names())}")
-    found = kind(entry.kind)
-    source = str((entry.model_extra or {}).get("source", next(iter(found))))
-    if len(found) > 1 and source not in found:
-        raise ConfigError(f"{where}.source: {entry.kind} draws from no {source!r}; {did_you_mean(source, found)}")
-    return found[source] if len(found) > 1 else next(iter(found.values()))
+    entry_path = f"{config.source}: exhibits.{name}"
+    if entry.kind not in kind_names():
+        raise ConfigError(f"{entry_path}.kind: unknown kind {entry.kind!r}; {did_you_mean(entry.kind, kind_names())}")
+    kinds = kind_by_source(entry.kind)
+    source = str((entry.model_extra or {}).get("source", next(iter(kinds))))
+    if len(kinds) > 1 and source not in kinds:
+        raise ConfigError(f"{entry_path}.source: {entry.kind} draws from no {source!r}; {did_you_mean(source, kinds)}")
+    return kinds[source] if len(kinds) > 1 else next(iter(kinds.values()))
 
 
 def options_of(config: Config, name: str) -> Any:
@@ -271,9 +273,9 @@ def options_of(config: Config, name: str) -> Any:
     Raises:
         ConfigError: the kind or an option is unknown, or a value is wrong.
     """
-    model = kind_of(config, name).options
+    options_model = kind_of(config, name).options
     entry = config.params.exhibits[name].model_dump(exclude_unset=True)
-    return validated(entry, model, config.source, ("exhibits", name))
+    return validated(entry, options_model, config.source, ("exhibits", name))
 
 
 def _check_published(config: Config, name: str, options: Options) -> None:
@@ -287,12 +289,12 @@ def _check_published(config: Config, name: str, options: Options) -> None:
         if not is_metric(metric):
             hint = did_you_mean(metric, metric_names())
             raise ConfigError(f"{config.source}: exhibits.{name}.metrics: unknown metric {metric!r}; {hint}")
-    known = {FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
+    allowed_metrics = {_FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
     for key in ("tolerance", "tolerance_later"):
         for metric in getattr(options, key):
-            if metric not in known and not is_metric(metric):
-                where = f"{config.source}: exhibits.{name}.{key}.{metric}"
-                raise ConfigError(f"{where}: unknown metric; {did_you_mean(metric, known)}")
+            if metric not in allowed_metrics and not is_metric(metric):
+                option_path = f"{config.source}: exhibits.{name}.{key}.{metric}"
+                raise ConfigError(f"{option_path}: unknown metric; {did_you_mean(metric, allowed_metrics)}")
 
 
 def check_exhibits(config: Config) -> None:

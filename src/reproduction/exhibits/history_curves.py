@@ -1,5 +1,6 @@
 """Convergence: loss and infeasibility against the number of inner iterations, one method against another."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from partialfair import plugins
 from reproduction.exhibits import canvas, runs, style
-from reproduction.exhibits.canvas import Curve, Panel
+from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts.results import Setting
 
@@ -17,10 +18,10 @@ COLUMNS = (
     "dataset", "algorithm", "kappa", "seed", "named_seed", "inner_steps", "objective", "infeasibility", "note",
 )  # fmt: skip
 POINTS = 120  # of one line; histories are thinned to them
-LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
+_LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
 TITLES = {
     "objective": "loss $f_0$",
-    "infeasibility": f"infeasibility $\\max_i f_i$\n(linear within ±{LINEAR:g})",
+    "infeasibility": f"infeasibility $\\max_i f_i$\n(linear within ±{_LINEAR:g})",
 }
 
 
@@ -34,11 +35,11 @@ class HistoryCurves(Options):
 
 
 def settings(context: Context[HistoryCurves]) -> dict[str, list[Setting]]:
-    """Settings by dataset, one per algorithm at the dataset's kappa."""
-    experiment, shown = context.experiments[0], context.options
+    """Return settings by dataset, one per algorithm at the dataset's kappa."""
+    experiment, options = context.experiments[0], context.options
     return {
-        dataset: [Setting(experiment, dataset, name, float(kappa)) for name in shown.algorithms]
-        for dataset, kappa in shown.kappas.items()
+        dataset: [Setting(experiment, dataset, name, float(kappa)) for name in options.algorithms]
+        for dataset, kappa in options.kappas.items()
     }
 
 
@@ -51,9 +52,9 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
     return history.iloc[np.unique(np.rint(np.concatenate([early, even])).astype(int)) - 1]
 
 
-def lines(context: Context[HistoryCurves]) -> Iterator[Line]:
-    """What the figure shows, one dictionary of ``COLUMNS`` per point; a run without a history is one with a note."""
-    for setting in (one for panel in settings(context).values() for one in panel):
+def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
+    """Yield one line of ``COLUMNS`` per point; a run without a history has a line with a note."""
+    for setting in itertools.chain.from_iterable(settings(context).values()):
         for seed in context.config.seeds(setting.experiment):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
             key["named_seed"] = int(seed == context.options.seed)
@@ -68,50 +69,56 @@ def lines(context: Context[HistoryCurves]) -> Iterator[Line]:
                 }  # fmt: skip
 
 
-def draw(context: Context[HistoryCurves], found: list[Line]) -> Any:
+def draw(context: Context[HistoryCurves], lines: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
     constraint = context.convention(context.experiments[0]).title
-    shown = {
+    titles = {
         name: f"{style.dataset_title(name)}, {constraint} at {style.kappa_title(kappa)}"
         for name, kappa in context.options.kappas.items()
     }
 
-    def panel(name: str, dataset: str) -> Panel:
-        return _panel([p for p in found if p["dataset"] == dataset], name, _allowed(context))
+    def panel(name: str, dataset: str) -> PlotPanel:
+        return _panel([line for line in lines if line["dataset"] == dataset], name, _allowed(context))
 
-    panels = canvas.grid(TITLES, shown, panel, "inner iterations")
+    panels = canvas.panel_grid(TITLES, titles, panel, "inner iterations")
     note = f"Bold: seed {context.options.seed}; thin: the other seeds. The horizontal axis is linear up to 100."
-    return canvas.figure(panels, (3.5 * len(shown) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
+    return canvas.draw_panels(panels, (3.5 * len(titles) + 0.4, 6.2), {"sharex": "col"}, width=3.2, note=note)
 
 
-def algorithm_of(points: list[Line]) -> str:
-    """The first algorithm of a panel, which is said to be ahead."""
+def _algorithm_of(points: list[Line]) -> str:
+    """Return the first algorithm of a panel, which is said to be ahead."""
     return str(points[0]["algorithm"])
 
 
 def _allowed(context: Context[HistoryCurves]) -> float:
-    """The largest violation that the first algorithm's tuning accepts; 0 if it states none."""
+    """Return the largest violation that the first algorithm's tuning accepts; 0 if it states none."""
     name = context.options.algorithms[0]
-    given = context.config.algorithm_settings(context.experiments[0], name)
-    settings = plugins.load("algorithms", name).ALGORITHM.settings(**given)
+    options = context.config.algorithm_settings(context.experiments[0], name)
+    settings = plugins.load("algorithms", name).ALGORITHM.settings(**options)
     return max(map(float, getattr(settings, "tolerances", [0.0])))
 
 
-def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
-    """One quantity: a bold line for the named seed, thin ones for the others, a dot where a run ends."""
-    drawn = [p for p in points if "inner_steps" in p]
+def _panel(points: list[Line], name: str, allowed: float = 0.0) -> PlotPanel:
+    """Return the panel of a quantity: a bold line for the named seed, thin ones for others, a dot where a run ends."""
+    points_of_runs = [point for point in points if "inner_steps" in point]
     curves = []
-    for algorithm, seed in dict.fromkeys((p["algorithm"], p["seed"]) for p in drawn):
-        look = style.look(algorithm)
-        own = [p for p in drawn if (p["algorithm"], p["seed"]) == (algorithm, seed)]
-        path = [(p["inner_steps"], p[name]) for p in own]
-        if own[0]["named_seed"]:
-            strong = {"color": look.colour, "lw": 1.8, "ls": look.dash, "label": look.label, "zorder": 4}
-            end = {"marker": look.marker, "ms": 6, "markevery": [len(path) - 1]}
-            curves.append(Curve.through(path, strong | end))
+    for algorithm, seed in dict.fromkeys((point["algorithm"], point["seed"]) for point in points_of_runs):
+        method_style = style.plot_style(algorithm)
+        run_points = [point for point in points_of_runs if (point["algorithm"], point["seed"]) == (algorithm, seed)]
+        path = [(point["inner_steps"], point[name]) for point in run_points]
+        if run_points[0]["named_seed"]:
+            line_style = {
+                "color": method_style.colour,
+                "lw": 1.8,
+                "ls": method_style.dash,
+                "label": method_style.label,
+                "zorder": 4,
+            }
+            end_style = {"marker": method_style.marker, "ms": 6, "markevery": [len(path) - 1]}
+            curves.append(PlotCurve.through(path, line_style | end_style))
         else:
-            thin = {"color": look.colour, "lw": 0.6, "zorder": 3}
-            curves.append(Curve.through(path, thin | {"alpha": style.faint(look.colour)}))
+            thin_style = {"color": method_style.colour, "lw": 0.6, "zorder": 3}
+            curves.append(PlotCurve.through(path, thin_style | {"alpha": style.faint(method_style.colour)}))
 
     def finish(axis: Any) -> None:
         axis.set_xscale("symlog", linthresh=100, linscale=0.3)
@@ -121,8 +128,8 @@ def _panel(points: list[Line], name: str, allowed: float = 0.0) -> Panel:
         if name == "infeasibility":
             axis.axhline(0.0, color=style.INK, lw=0.8)
             if allowed:
-                words = f"allowed to {style.look(algorithm_of(points)).label}: at most {allowed:g}"
-                axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=words)
-            axis.set_yscale("symlog", linthresh=LINEAR, linscale=0.5)
+                label = f"allowed to {style.plot_style(_algorithm_of(points)).label}: at most {allowed:g}"
+                axis.axhspan(0.0, allowed, color=style.GRID, alpha=0.55, lw=0, zorder=0, label=label)
+            axis.set_yscale("symlog", linthresh=_LINEAR, linscale=0.5)
 
-    return Panel(curves, {}, points[0]["note"] if points and not drawn else "", finish)
+    return PlotPanel(curves, {}, points[0]["note"] if points and not points_of_runs else "", finish)

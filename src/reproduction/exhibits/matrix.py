@@ -9,7 +9,7 @@ from pydantic import Field
 from partialfair.pages import palette
 from partialfair.pages.palette import TONES
 from reproduction.exhibits import central
-from reproduction.exhibits.central import INKS, Row
+from reproduction.exhibits.central import INKS, CentralComparison
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts import letters
 
@@ -21,8 +21,8 @@ LOOKS = {
     "-": (palette.GRID, 0.3, "normal"), "x": ("none", 0.0, "normal"),
 }  # fmt: skip
 """Colour of a cell with its opacity, and weight of its letter."""
-SHOWN = {"-": "–", "x": "·"}
-NOTE = (
+_LETTER_SIGNS = {"-": "–", "x": "·"}
+_NOTE = (
     "H holds, F fails (2.5%, corrected for the family); h, f: only without correction; –: open; ·: no common level. "
     "The first column is the main reading."
 )
@@ -35,79 +35,83 @@ class Matrix(Options):
     source: Literal["matrix"] = Field(description="matrix: letters by comparison and reading")
 
 
-def draw(context: Context[Matrix], found: list[Line]) -> Any:
-    """One block of rows for the claims that share their readings, with names of the readings above it."""
+def draw(context: Context[Matrix], lines: list[Line]) -> Any:
+    """Draw one block of rows for the claims that share their readings, with the readings' names above it."""
     from matplotlib import pyplot as plt
 
-    blocks: dict[tuple[str, ...], list[Row]] = {}
-    for row in central.rows(context, found):
+    blocks: dict[tuple[str, ...], list[CentralComparison]] = {}
+    for row in central.rows(context, lines):
         if row.line.get("letters"):
             blocks.setdefault(tuple(_columns(row)), []).append(row)
-    spans = [HEAD + HEIGHT * _height(own) for own in blocks.values()]
-    seeds = any(row.line.get("seeds_flip") for own in blocks.values() for row in own)
-    note = textwrap.wrap(f"{NOTE} {SEEDS}" if seeds else NOTE, 128)
-    tall = sum(spans) + 0.2 + 0.14 * len(note)
-    figure = plt.figure(figsize=(WIDTH, tall))
-    top = tall
-    for (columns, own), span in zip(blocks.items(), spans, strict=True):
+    spans = [HEAD + HEIGHT * _count_rows(block_rows) for block_rows in blocks.values()]
+    seeds = any(row.line.get("seeds_flip") for block_rows in blocks.values() for row in block_rows)
+    note = textwrap.wrap(f"{_NOTE} {SEEDS}" if seeds else _NOTE, 128)
+    height = sum(spans) + 0.2 + 0.14 * len(note)
+    figure = plt.figure(figsize=(WIDTH, height))
+    top = height
+    for (columns, block_rows), span in zip(blocks.items(), spans, strict=True):
         top -= span
-        axis = figure.add_axes((0, top / tall, 1, span / tall))
+        axis = figure.add_axes((0, top / height, 1, span / height))
         axis.set(xlim=(0, WIDTH), ylim=(span, 0))
         axis.axis("off")
-        _block(axis, columns, own)
-    figure.text(0.012, 0.06 / tall, "\n".join(note), fontsize=8, color=palette.INK, va="bottom")
+        _draw_block(axis, columns, block_rows)
+    figure.text(0.012, 0.06 / height, "\n".join(note), fontsize=8, color=palette.INK, va="bottom")
     return figure
 
 
-def _height(rows: list[Row]) -> int:
-    return len(rows) + len(dict.fromkeys(row.place for row in rows))
+def _count_rows(rows: list[CentralComparison]) -> int:
+    return len(rows) + len(dict.fromkeys(row.location for row in rows))
 
 
-def _columns(row: Row) -> list[str]:
-    """Names of the readings of a comparison, in the order of its letters; main options are left out beside others."""
+def _columns(row: CentralComparison) -> list[str]:
+    """Return the readings of a comparison by name, in the order of its letters, without options of the main reading."""
     readings = row.claim.readings
     assert readings is not None
     names = list(readings.names().values())
-    mains = [own[0] for own in names]
-    found = [
-        ", ".join(name for name, main in zip(reading, mains, strict=True) if name != main)
+    main_options = [options[0] for options in names]
+    labels = [
+        ", ".join(name for name, main in zip(reading, main_options, strict=True) if name != main)
         for reading in product(*names)
     ]
-    return ["main reading", *found[1:]]
+    return ["main reading", *labels[1:]]
 
 
-def _block(axis: Any, columns: tuple[str, ...], rows: list[Row]) -> None:
+def _draw_block(axis: Any, columns: tuple[str, ...], rows: list[CentralComparison]) -> None:
     seeds = any(row.line.get("seeds_flip") for row in rows)
     for k, name in enumerate([*columns, *(["one seed left out"] if seeds else [])]):
         x = NAMES + CELL * (k + 0.35)
         axis.text(x, HEAD - 0.12, name, rotation=40, rotation_mode="anchor", ha="left", va="bottom", fontsize=7.5)
-    place, y = "", HEAD
+    location, y = "", HEAD
     for row in rows:
-        if row.place != place:
-            place, y = row.place, y + HEIGHT
-            axis.text(0.1, y - HEIGHT / 2, place, fontsize=8.5, fontweight="bold", va="center", color=palette.INK)
-        axis.text(NAMES - 0.1, y + HEIGHT / 2, row.other, fontsize=8.5, ha="right", va="center", color=palette.INK)
-        spelt = "".join(str(row.line["letters"]).split())
-        for k, letter in enumerate(spelt):
+        if row.location != location:
+            location, y = row.location, y + HEIGHT
+            axis.text(0.1, y - HEIGHT / 2, location, fontsize=8.5, fontweight="bold", va="center", color=palette.INK)
+        axis.text(
+            NAMES - 0.1, y + HEIGHT / 2, row.compared_with, fontsize=8.5, ha="right", va="center", color=palette.INK
+        )
+        reading_letters = "".join(str(row.line["letters"]).split())
+        for k, letter in enumerate(reading_letters):
             face, opacity, weight = LOOKS[letter]
-            _cell(axis, NAMES + CELL * k, y, face, opacity)
-            _letter(axis, NAMES + CELL * k, y, SHOWN.get(letter, letter), weight)
-        x = NAMES + CELL * len(spelt)
+            _draw_cell(axis, NAMES + CELL * k, y, face, opacity)
+            _write_letter(axis, NAMES + CELL * k, y, _LETTER_SIGNS.get(letter, letter), weight)
+        x = NAMES + CELL * len(reading_letters)
         if seeds:
-            strong = letters.SEEDS in str(row.line.get("depends_on", ""))
-            _cell(axis, x, y, TONES["olive"].light if strong else palette.GRID, 0.3)
-            _letter(axis, x, y, str(row.line.get("seeds_flip", "")).split(" ")[0], "bold" if strong else "normal")
+            by_seeds = letters.SEEDS in str(row.line.get("depends_on", ""))
+            _draw_cell(axis, x, y, TONES["olive"].light if by_seeds else palette.GRID, 0.3)
+            _write_letter(
+                axis, x, y, str(row.line.get("seeds_flip", "")).split(" ")[0], "bold" if by_seeds else "normal"
+            )
             x += CELL
-        axis.text(x + 0.12, y + HEIGHT / 2, row.said, fontsize=8.5, va="center", color=INKS[row.word])
+        axis.text(x + 0.12, y + HEIGHT / 2, row.label, fontsize=8.5, va="center", color=INKS[row.word])
         y += HEIGHT
 
 
-def _cell(axis: Any, x: float, y: float, face: str, opacity: float) -> None:
+def _draw_cell(axis: Any, x: float, y: float, face: str, opacity: float) -> None:
     from matplotlib.patches import Rectangle
 
     axis.add_patch(Rectangle((x + 0.015, y + 0.015), CELL - 0.03, HEIGHT - 0.03, fc=face, ec="none", alpha=opacity))
 
 
-def _letter(axis: Any, x: float, y: float, text: str, weight: str) -> None:
-    at = (x + CELL / 2, y + HEIGHT / 2)
-    axis.text(*at, text, fontsize=8, ha="center", va="center", color=palette.INK, fontweight=weight)
+def _write_letter(axis: Any, x: float, y: float, text: str, weight: str) -> None:
+    centre = (x + CELL / 2, y + HEIGHT / 2)
+    axis.text(*centre, text, fontsize=8, ha="center", va="center", color=palette.INK, fontweight=weight)

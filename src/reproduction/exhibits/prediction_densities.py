@@ -9,9 +9,9 @@ from pydantic import Field
 
 from partialfair.models.stored import load_model
 from reproduction.exhibits import canvas, style
-from reproduction.exhibits.canvas import Curve, Panel
+from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
-from reproduction.exhibits.regression_points import LOOKS, SeriesOption, series
+from reproduction.exhibits.regression_points import SERIES_STYLES, SeriesOption, exhibit_series
 from reproduction.grid import paths
 from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.run_scores import rows_of
@@ -27,52 +27,55 @@ class PredictionDensities(Options):
     series: dict[str, SeriesOption] = Field(description="panels by name")
 
 
-def lines(context: Context[PredictionDensities]) -> Iterator[Line]:
-    """One line of ``COLUMNS`` per series, group and prediction."""
+def csv_lines(context: Context[PredictionDensities]) -> Iterator[Line]:
+    """Yield one line of ``COLUMNS`` per series, group and prediction."""
     from scipy.stats import gaussian_kde
 
-    for one in series(context):
-        job = next(job for job in context.config.jobs(one.experiment) if job.algorithm == one.algorithm)
+    for series in exhibit_series(context):
+        job = next(job for job in context.config.jobs(series.experiment) if job.algorithm == series.algorithm)
         file, table = context.root / job.path / paths.MODEL, context.root / paths.table(job.dataset)
         if not (is_here(file) and is_here(table)):
             continue
         labels = rows_of(context.root, job.dataset, "", job.seed).y
         test = rows_of(context.root, job.dataset, "test", job.seed)
-        found = load_model(file).predictions(test.X).mode()
-        at = np.linspace(np.min(labels), np.max(labels), POINTS)
+        predictions = load_model(file).predictions(test.X).mode()
+        points = np.linspace(np.min(labels), np.max(labels), POINTS)
         for code, group in enumerate(test.group_names):
-            own = found[test.group == code]
-            height = gaussian_kde(own)(at) if own.size > 1 and np.ptp(own) > 0 else np.full(POINTS, math.nan)
-            key = {"series": one.name, "group": group, "mean": round(float(own.mean()), 6), "n": int(own.size)}
-            for x, h in zip(at, height, strict=True):
-                yield key | {"prediction": round(float(x), 6), "density": round(float(h), 6)}
+            group_predictions = predictions[test.group == code]
+            varies = group_predictions.size > 1 and np.ptp(group_predictions) > 0
+            height = gaussian_kde(group_predictions)(points) if varies else np.full(POINTS, math.nan)
+            key: Line = {"series": series.name, "group": group}
+            key |= {"mean": round(float(group_predictions.mean()), 6), "n": int(group_predictions.size)}
+            for x, density in zip(points, height, strict=True):
+                yield key | {"prediction": round(float(x), 6), "density": round(float(density), 6)}
 
 
-def draw(context: Context[PredictionDensities], found: list[Line]) -> Any:
+def draw(context: Context[PredictionDensities], lines: list[Line]) -> Any:
     """Draw a panel per series, with the groups' means as thin lines."""
     from matplotlib.lines import Line2D
 
-    shown = series(context)
+    panel_series = exhibit_series(context)
     row = []
-    for column, one in enumerate(shown):
-        own = [line for line in found if line["series"] == one.name]
-        labels = {"title": one.label, "xlabel": "predicted label on test rows", "ylabel": "" if column else "density"}
-        row.append(_panel(own) | labels)
-    more = {"thin: mean of the group": Line2D([], [], color=style.INK, lw=0.8)} if found else {}
-    return canvas.figure([row], (4.6 * len(shown), 3.9), {}, columns=5, more=more)
+    for column, series in enumerate(panel_series):
+        series_lines = [line for line in lines if line["series"] == series.name]
+        labels = {"title": series.label, "xlabel": "predicted label on test rows"}
+        labels["ylabel"] = "" if column else "density"
+        row.append(_panel(series_lines) | labels)
+    extra_entries = {"thin: mean of the group": Line2D([], [], color=style.INK, lw=0.8)} if lines else {}
+    return canvas.draw_panels([row], (4.6 * len(panel_series), 3.9), {}, columns=5, extra_entries=extra_entries)
 
 
-def _panel(found: list[Line]) -> Panel:
-    groups = list(zip(dict.fromkeys(line["group"] for line in found), LOOKS, strict=False))
+def _panel(lines: list[Line]) -> PlotPanel:
+    groups = list(zip(dict.fromkeys(line["group"] for line in lines), SERIES_STYLES, strict=False))
     curves, means = [], {}
     for group, (colour, _, dash) in groups:
-        own = [line for line in found if line["group"] == group]
-        means[group] = own[0]["mean"]
-        path = [(p["prediction"], p["density"]) for p in own]
-        curves.append(Curve.through(path, {"color": colour, "ls": dash, "label": group}))
+        group_lines = [line for line in lines if line["group"] == group]
+        means[group] = group_lines[0]["mean"]
+        path = [(p["prediction"], p["density"]) for p in group_lines]
+        curves.append(PlotCurve.through(path, {"color": colour, "ls": dash, "label": group}))
 
     def finish(axis: Any) -> None:
         for group, (colour, _, dash) in groups:
             axis.axvline(means[group], color=colour, lw=0.8, ls=dash)
 
-    return Panel(curves, {}, finish=finish)
+    return PlotPanel(curves, {}, finish=finish)

@@ -37,18 +37,18 @@ class TestScores:
     y: NDArray[np.float64]
 
     def of_group(self, code: int) -> NDArray[np.float64]:
-        """Scores of one group."""
+        """Return the scores of one group."""
         return self.scores[self.group == code]
 
 
 def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
     """Return the test scores of a run, or ``None`` and the reason why there are none."""
-    found, reason = run_scores.folder(context, setting, seed)
-    if found is None or not is_here(found / paths.SCORES):
+    run_folder, reason = run_scores.folder(context, setting, seed)
+    if run_folder is None or not is_here(run_folder / paths.SCORES):
         return None, reason or "not run, or not evaluated"
     rows = run_scores.scores(context, setting, seed, "test")
     if rows is None:
-        return None, _status(found)
+        return None, _status(run_folder)
     return TestScores(rows.score.astype(float), rows.group.astype(int), rows.y.astype(float)), ""
 
 
@@ -57,17 +57,17 @@ def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.Data
 
     Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
     """
-    found, reason = run_scores.folder(context, setting, seed)
-    if found is None or not is_here(found / paths.HISTORY) or not is_here(found / paths.FIT):
+    run_folder, reason = run_scores.folder(context, setting, seed)
+    if run_folder is None or not is_here(run_folder / paths.HISTORY) or not is_here(run_folder / paths.FIT):
         return None, reason or "not run"
-    chosen = read_json(found / paths.FIT).get("chosen")
-    table = _parquet(found / paths.HISTORY)
+    chosen = read_json(run_folder / paths.FIT).get("chosen")
+    table = _parquet(run_folder / paths.HISTORY)
     table = table[table["candidate"] == chosen].sort_values("inner_steps", ignore_index=True)
-    return (table, "") if len(table) else (None, _status(found))
+    return (table, "") if len(table) else (None, _status(run_folder))
 
 
 def group_names(context: Context[Any], dataset: str) -> list[str]:
-    """Names of the groups, from the prepared table; their codes where it is absent."""
+    """Return the names of the groups from the prepared table; their codes where it is absent."""
     path = context.root / paths.table(dataset)
     if not is_here(path):
         return ["group 0", "group 1"]
@@ -76,7 +76,7 @@ def group_names(context: Context[Any], dataset: str) -> list[str]:
 
 
 def settings(context: Context[Any], algorithms: Iterable[str] | None = None) -> Iterator[Setting]:
-    """The runs of an exhibit's experiments, one per dataset, algorithm and kappa, in the order of ``algorithms``."""
+    """Yield the settings of an exhibit's experiments by dataset, algorithm and kappa, in order of ``algorithms``."""
     for name in context.experiments:
         for dataset, run in context.config.experiment(name).runs.items():
             for algorithm in run.algorithms if algorithms is None else algorithms:
@@ -85,20 +85,22 @@ def settings(context: Context[Any], algorithms: Iterable[str] | None = None) -> 
 
 
 def tightening(context: Context[Any], algorithm: str, kappas: Mapping[str, list[float]]) -> dict[str, list[Setting]]:
-    """Settings by dataset: the unconstrained model, then those of ``kappas`` from the loosest on."""
+    """Return the settings by dataset: the unconstrained model, then those of ``kappas`` from the loosest on."""
     experiment = context.experiments[0]
     return {
         dataset: [
             Setting(experiment, dataset, START, math.inf),
-            *(Setting(experiment, dataset, algorithm, float(kappa)) for kappa in sorted(own, reverse=True)),
+            *(Setting(experiment, dataset, algorithm, float(kappa)) for kappa in sorted(tolerances, reverse=True)),
         ]
-        for dataset, own in kappas.items()
+        for dataset, tolerances in kappas.items()
     }
 
 
 def datasets(context: Context[Any]) -> list[str]:
-    """Datasets of the exhibit's experiments, in their order."""
-    return list(dict.fromkeys(d for name in context.experiments for d in context.config.experiment(name).runs))
+    """Return the datasets of the exhibit's experiments, in their order."""
+    return list(
+        dict.fromkeys(dataset for name in context.experiments for dataset in context.config.experiment(name).runs)
+    )
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -109,7 +111,7 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 
 def _status(folder: Path) -> str:
-    """Why a run that has ended has no model."""
-    found: dict[str, Any] = read_json(folder / paths.FIT) if is_here(folder / paths.FIT) else {}
-    status, reason = str(found.get("status", "no fit.json")), found.get("reason")
+    """Say why a run that has ended has no model."""
+    fit: dict[str, Any] = read_json(folder / paths.FIT) if is_here(folder / paths.FIT) else {}
+    status, reason = str(fit.get("status", "no fit.json")), fit.get("reason")
     return f"{status}: {reason}" if reason else f"status {status}, without a model"

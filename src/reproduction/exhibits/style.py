@@ -5,7 +5,6 @@ shows together differ in colour, marker and dash pattern, so that figures surviv
 papers may look alike.
 """
 
-import importlib
 import math
 import re
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ PAPERS = tuple(TONES[name].light for name in ("blue", "vermilion", "pink", "oliv
 
 
 @dataclass(frozen=True)
-class Look:
+class PlotStyle:
     """How one algorithm is drawn."""
 
     label: str
@@ -34,27 +33,34 @@ class Look:
     dash: Any = "-"
 
 
-_OTHERS = tuple(zip((TONES[name].light for name in ("blue", "vermilion", "green", "pink", "amber", "violet")),
+_SPARE_STYLES = tuple(zip((TONES[name].light for name in ("blue", "vermilion", "green", "pink", "amber", "violet")),
                     "Xh<>p8", strict=True))  # fmt: skip
 
 
-def look(algorithm: str, others: list[str] | None = None) -> Look:
-    """Return how an algorithm is drawn: as its plug-in says, else by the next free look, by place in ``others``."""
-    own = _declared(algorithm)
-    if own is not None and own.colour:
-        return own
-    unknown = sorted(name for name in (others or [algorithm]) if not getattr(_declared(name), "colour", ""))
-    place = unknown.index(algorithm) if algorithm in unknown else 0
-    colour, marker = _OTHERS[place % len(_OTHERS)]
-    label = own.label if own is not None else algorithm.replace("_", " ")
-    return Look(label, colour, marker, (0, (2, 1 + place % 3)))
+def plot_style(algorithm: str, algorithms: list[str] | None = None) -> PlotStyle:
+    """Return how an algorithm is drawn: as its plug-in says, else in a spare style.
+
+    Args:
+        algorithm: its name.
+        algorithms: all that the exhibit shows together; those without a style take the spare ones in turn.
+    """
+    declared = _declared_style(algorithm)
+    if declared is not None and declared.colour:
+        return declared
+    undeclared = sorted(
+        name for name in (algorithms or [algorithm]) if not getattr(_declared_style(name), "colour", "")
+    )
+    position = undeclared.index(algorithm) if algorithm in undeclared else 0
+    colour, marker = _SPARE_STYLES[position % len(_SPARE_STYLES)]
+    label = declared.label if declared is not None else algorithm.replace("_", " ")
+    return PlotStyle(label, colour, marker, (0, (2, 1 + position % 3)))
 
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
 
 
 @cache
-def _declared(algorithm: str) -> Look | None:
+def _declared_style(algorithm: str) -> PlotStyle | None:
     """Return what a plug-in declares, without a colour if it leaves that open; ``None`` if there is no such plug-in."""
     if algorithm not in plugins.names("algorithms"):
         return None
@@ -65,24 +71,23 @@ def _declared(algorithm: str) -> Look | None:
             f'algorithms/{algorithm}.py: look is {plugin.look!r}; write Look("#0072b2", "o"), or leave it out'
         )
     return (
-        Look(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
+        PlotStyle(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)
         if plugin.look
-        else Look(label, "", "")
+        else PlotStyle(label, "", "")
     )
 
 
 def ascending(algorithm: str) -> bool:
     """Tell whether a larger parameter means a tighter model, as for weights of penalties; a tolerance loosens it."""
-    known = algorithm in plugins.names("algorithms")
-    return known and bool(plugins.load("algorithms", algorithm).ALGORITHM.kappa == "weight")
+    is_plugin = algorithm in plugins.names("algorithms")
+    return is_plugin and bool(plugins.load("algorithms", algorithm).ALGORITHM.kappa == "weight")
 
 
 def dataset_title(dataset: str) -> str:
     """Return the name of a dataset in titles: its module's, else its own."""
-    try:
-        return str(importlib.import_module(f"reproduction.datasets.{dataset}").SPEC.title)
-    except ModuleNotFoundError:
+    if dataset not in plugins.names("datasets"):
         return dataset.replace("_", " ")
+    return str(plugins.load("datasets", dataset).SPEC.title)
 
 
 def kappa_title(kappa: float) -> str:

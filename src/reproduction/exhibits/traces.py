@@ -17,18 +17,24 @@ Curves = dict[str, NDArray[Any]]
 
 
 def curves(context: Context[Any], setting: Setting, seed: int) -> tuple[dict[str, Curves], str]:
-    """Return curves by candidate, or nothing and the reason; ``seconds`` belongs to the iterates in ``kept``."""
-    found, reason = run_scores.folder(context, setting, seed)
-    if found is None or not is_here(found / paths.MODEL):
+    """Return the stored curves by candidate, with ``clock`` (cpu seconds) at the iterations ``clock_at``.
+
+    Where there are none, the second value is the reason. ``seconds`` belongs to the iterates in ``kept``.
+    """
+    run_folder, reason = run_scores.folder(context, setting, seed)
+    if run_folder is None or not is_here(run_folder / paths.MODEL):
         return {}, reason or "not run"
-    traces = read_trace(found / paths.MODEL)
-    table = pd.read_parquet(found / paths.HISTORY) if traces else pd.DataFrame()
+    traces = read_trace(run_folder / paths.MODEL)
+    history = pd.read_parquet(run_folder / paths.HISTORY) if traces else pd.DataFrame()
     for name, trace in traces.items():
-        own = table[table["candidate"] == name].sort_values("iteration")
-        trace["clock"], trace["clock_at"] = own["cpu_seconds"].to_numpy(), own["iteration"].to_numpy(float)
+        candidate_history = history[history["candidate"] == name].sort_values("iteration")
+        trace["clock"], trace["clock_at"] = (
+            candidate_history["cpu_seconds"].to_numpy(),
+            candidate_history["iteration"].to_numpy(float),
+        )
     return traces, "" if traces else "the run stored no curves"
 
 
 def seconds(trace: Curves, iterations: NDArray[Any]) -> NDArray[np.float64]:
-    """Processor seconds at iterations, between those that the clock was read at."""
+    """Interpolate the processor seconds at iterations linearly between the readings of the clock."""
     return np.interp(iterations, trace["clock_at"], trace["clock"])

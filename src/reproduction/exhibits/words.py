@@ -9,11 +9,11 @@ from partialfair.errors import PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics import names as metric_names
 from reproduction.exhibits import style
-from reproduction.exhibits.described import Say
+from reproduction.exhibits.described import Wording
 from reproduction.grid.config import Config
 from reproduction.verdicts.results import convention
 
-OWN = {
+VALUE_TITLES = {
     "ks_group_0": "KS distance of group 0", "ks_group_1": "KS distance of group 1", "absolute": "plain difference",
     "relative": "divided by the length of I", "difference": "difference of the groups' losses",
     "percentile99": "99th percentile", "percentile90": "90th percentile", "ndcg": "NDCG",
@@ -22,52 +22,52 @@ OWN = {
 """Values that no plug-in names."""
 
 
-def of(config: Config, option: Callable[[str], Any]) -> Say:
-    """Return what says a value of a column of an exhibit.
+def title_function(config: Config, option: Callable[[str], Any]) -> Wording:
+    """Return the function that gives a value of a column of an exhibit its title.
 
     Args:
         config: the grid.
         option: an option of the exhibit by its name; ``None`` if it is not given.
     """
-    labels = {**(option("labels") or {}), **_series(option("series"))}
+    labels = {**(option("labels") or {}), **_series_labels(option("series"))}
     datasets = option("dataset_titles") or {}
 
     def method(value: str) -> str:
-        return labels.get(value) or _method(value)
+        return labels.get(value) or _method_title(value)
 
-    say: dict[str, Callable[[str], str]] = {
-        "experiment": lambda value: _constraint(config, value),
-        "dataset": lambda value: str(datasets.get(value) or OWN.get(value) or style.dataset_title(value)),
+    title_functions: dict[str, Callable[[str], str]] = {
+        "experiment": lambda value: _constraint_title(config, value),
+        "dataset": lambda value: str(datasets.get(value) or VALUE_TITLES.get(value) or style.dataset_title(value)),
         "interval": lambda value: f"[{value.replace('-', ', ')}]" if value[:1].isdigit() else value,
-        "metric": _measure, "measure": _measure,
+        "metric": _measure_title, "measure": _measure_title,
     }  # fmt: skip
-    say |= dict.fromkeys(("algorithm", "other", "series", "candidate"), method)
-    return lambda column, value: say.get(column, _plain)(value)
+    title_functions |= dict.fromkeys(("algorithm", "other", "series", "candidate"), method)
+    return lambda column, value: title_functions.get(column, _plain_title)(value)
 
 
-def _series(entries: Any) -> dict[str, str]:
-    """Labels of an option ``series`` that names its lines."""
+def _series_labels(entries: Any) -> dict[str, str]:
+    """Return the labels of an option ``series`` that names its lines."""
     if not isinstance(entries, Mapping):
         return {}
-    read = {name: entry if isinstance(entry, Mapping) else entry.model_dump() for name, entry in entries.items()}
-    return {name: str(entry["label"]) for name, entry in read.items() if entry.get("label")}
+    options = {name: entry if isinstance(entry, Mapping) else entry.model_dump() for name, entry in entries.items()}
+    return {name: str(entry["label"]) for name, entry in options.items() if entry.get("label")}
 
 
-def _plain(value: str) -> str:
-    return OWN.get(value) or value.replace("_", " ")
+def _plain_title(value: str) -> str:
+    return VALUE_TITLES.get(value) or value.replace("_", " ")
 
 
-def _method(value: str) -> str:
-    return style.look(value).label if value in plugins.names("algorithms") else _plain(value)
+def _method_title(value: str) -> str:
+    return style.plot_style(value).label if value in plugins.names("algorithms") else _plain_title(value)
 
 
-def _measure(value: str) -> str:
+def _measure_title(value: str) -> str:
     title = get(value).title if value in metric_names() else ""
-    return re.sub(r"\^I\b", " on I", title) or _plain(value)
+    return re.sub(r"\^I\b", " on I", title) or _plain_title(value)
 
 
-def _constraint(config: Config, value: str) -> str:
-    """What an experiment constrains; empty where nothing says it in a word."""
+def _constraint_title(config: Config, value: str) -> str:
+    """Return the title of what an experiment constrains; empty where its constraint has none."""
     try:
         return convention(config.experiment(value).constraint).title
     except PartialFairError:

@@ -1,6 +1,6 @@
 """Fingerprints of source: what changes if code that a job can execute changes, and only then.
 
-They are taken from the syntax trees of a module and of everything of this package that it imports, without docstrings:
+They are taken from the syntax trees of a module and of everything of this project that it imports, without docstrings:
 comments, blank lines, layout and documentation do not change them, and any change of code does. Modules count by
 content, not by name or place: an import stands for the text of what it imports, so moving or renaming a module outdates
 nothing.
@@ -19,30 +19,40 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.errors import PluginError
+from reproduction import plugin_folders
 from reproduction.grid import memo
 
 SOURCE = Path(__file__).parents[2]
-PACKAGE = __name__.partition(".")[0]
+LIBRARY, WORKBENCH, PAPERS = "partialfair", "reproduction", "papers"
+HOUSES = {LIBRARY: SOURCE, WORKBENCH: SOURCE, PAPERS: plugin_folders.project()}
+"""The packages whose modules count, each with the folder that holds it."""
 
-_PLUMBING = (
-    "commands.cli",
-    "grid.checks",
-    "grid.closure",
-    "grid.config",
-    "grid.fingerprint",
-    "grid.memo",
-    "grid.params",
-    "grid.paths",
-    "grid.reading",
-    "plugins",
+PLUMBING = frozenset(
+    {
+        "partialfair.commands.cli",
+        "partialfair.plugins",
+        "reproduction.grid.checks",
+        "reproduction.grid.closure",
+        "reproduction.grid.config",
+        "reproduction.grid.fingerprint",
+        "reproduction.grid.memo",
+        "reproduction.grid.params",
+        "reproduction.grid.paths",
+        "reproduction.grid.reading",
+    }
 )
-PLUMBING = frozenset(f"{PACKAGE}.{name}" for name in _PLUMBING)
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
 
-GUARDS = frozenset((f"{PACKAGE}.tables.guards",))
+GUARDS = frozenset(("partialfair.tables.guards",))
 """Modules whose decorators are left out, with what they import: a guard hands on what a job passes as it is, which its
 tests hold it to, and what it does to arguments of people changes no job's result."""
+
+FORMER = {
+    "papers.cross_paper.datasets": "partialfair.datasets",
+    "papers.cross_paper.datasets.resources": "partialfair.datasets.resources",
+}
+"""Packages by the names that they had in texts of modules when the present results were made."""
 
 LOOKS = frozenset(("label", "look", "paper"))
 """Attributes of an algorithm (a class derived from ``Algorithm[...]`` or the like) that say how exhibits show it."""
@@ -131,11 +141,12 @@ def _parsed(module: str) -> tuple[str, tuple[Path, ...], frozenset[str]]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        where = path.relative_to(SOURCE / PACKAGE)
+        where = path.relative_to(HOUSES[module.partition(".")[0]])
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     text = _Text(module if path.name == "__init__.py" else module.rpartition(".")[0])
     code = text.of(tree)
-    found = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
+    named = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
+    found = {name for name in named if _file(name) is not None}  # a folder of a paper need not be a package
     return code, tuple(_resources(text.words, path.parent)), frozenset(found)
 
 
@@ -165,7 +176,7 @@ class _Text:
             return self._of_list([item for item in node if not (_is_text(item) or _is_version(item))])
         kind = type(node)
         if not issubclass(kind, ast.AST):
-            return repr(node)
+            return repr(FORMER.get(node, node) if isinstance(node, str) else node)
         if kind is ast.Name and node.id in self._modules:
             return f"Name(\x02module \t{self._modules[node.id]}\x03)"
         if kind is ast.If and _is_for_types(node.test):
@@ -274,9 +285,10 @@ def _with_parents(module: str) -> Iterator[str]:
 
 @cache
 def _file(module: str) -> Path | None:
-    """Return the file of a module of this package, or ``None`` if it is none."""
-    if module.split(".")[0] != PACKAGE:
+    """Return the file of a module of the three houses, or ``None`` if it is none."""
+    house = module.partition(".")[0]
+    if house not in HOUSES:
         return None
-    path = SOURCE.joinpath(*module.split("."))
+    path = HOUSES[house].joinpath(*module.split("."))
     candidates = (path / "__init__.py", path.with_suffix(".py"))
     return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -15,7 +15,7 @@ from typing import Any
 from partialfair import plugins
 from reproduction.datasets.named import module_name
 from reproduction.grid import memo, paths
-from reproduction.grid.closure import PACKAGE, closure_hash
+from reproduction.grid.closure import LIBRARY, WORKBENCH, closure_hash
 from reproduction.grid.config import Config, Job, evaluation_settings, job_settings
 from reproduction.grid.params import ExperimentModel
 
@@ -83,12 +83,12 @@ def evaluation(config: Config, job: Job) -> Wanted:
 
 def collected() -> Wanted:
     """Of the tidy tables of any experiment: what its runs say, which is all in the input files."""
-    return Wanted(closure_hash(f"{PACKAGE}.jobs.collect"), {})
+    return Wanted(closure_hash(f"{WORKBENCH}.jobs.collect"), {})
 
 
 def manifest() -> Wanted:
     """Of a list of checksums."""
-    return Wanted(closure_hash(f"{PACKAGE}.jobs.manifest"), {})
+    return Wanted(closure_hash(f"{WORKBENCH}.jobs.manifest"), {})
 
 
 def exhibit(config: Config, name: str) -> Wanted:
@@ -108,7 +108,7 @@ def scorecard(config: Config) -> Wanted:
 
 def dataset_hash(module: str, job: str = "prepare") -> str:
     """Hash for preparing or splitting a dataset: the generic job and the dataset's module, no other dataset's."""
-    return closure_hash(f"{PACKAGE}.jobs.{job}", plugins.module_of("datasets", module))
+    return closure_hash(f"{WORKBENCH}.jobs.{job}", plugins.module_of("datasets", module))
 
 
 def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:
@@ -128,8 +128,8 @@ def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> s
     modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
     modules += _metrics_of(constraint)
     if not fused:
-        modules.append(f"{PACKAGE}.algorithms.general.general")
-    return closure_hash(f"{PACKAGE}.jobs.train", *modules)
+        modules.append(f"{LIBRARY}.algorithms.general.general")
+    return closure_hash(f"{WORKBENCH}.jobs.train", *modules)
 
 
 def _own_loss(algorithm: str) -> str:
@@ -165,9 +165,9 @@ def evaluation_hash(on_request: Iterable[str] = ()) -> str:
 @cache
 def _evaluation_hash(on_request: tuple[str, ...]) -> str:
     modules = [
-        f"{PACKAGE}.jobs.evaluate",
-        f"{PACKAGE}.models.linear",
-        *(f"{PACKAGE}.metrics.{name}" for name in COMMON_METRICS),
+        f"{WORKBENCH}.jobs.evaluate",
+        f"{LIBRARY}.models.linear",
+        *(f"{LIBRARY}.metrics.{name}" for name in COMMON_METRICS),
     ]
     if on_request:
         from partialfair.metrics import registry
@@ -181,7 +181,7 @@ def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str
     shown = [config.experiment(name) for name in experiments]
     modules = {plugins.module_of(KINDS, kind) for kind in kinds}
     modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
-    code = closure_hash(f"{PACKAGE}.jobs.{job}", *sorted(modules))
+    code = closure_hash(f"{WORKBENCH}.jobs.{job}", *sorted(modules))
     return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
 
 

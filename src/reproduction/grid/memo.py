@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+from reproduction import plugin_folders
+
 SNAKEMAKE = Path(".snakemake")
 FOLDER = SNAKEMAKE / "partialfair"
-SOURCE = Path(__file__).parents[1]
+SOURCE = Path(__file__).parents[2]
+HOUSES = (SOURCE / "partialfair", SOURCE / "reproduction", plugin_folders.project() / "papers")
+"""Folders whose files count."""
 _keeps, _reads = False, True
 
 
@@ -83,11 +87,12 @@ def _name() -> str:
 
 @cache
 def source_and_packages() -> str:
-    """Return a hash of every file of this package and of the versions of the packages beside it."""
+    """Return a hash of every file of the three houses and of the versions of the packages beside it."""
     digest = hashlib.sha256("\0".join([sys.version, *_installed()]).encode())
-    for path in _files(str(SOURCE)):
-        content = Path(path).read_bytes()
-        digest.update(f"{path.removeprefix(str(SOURCE))}\0{len(content)}\0".encode() + content)
+    for house in filter(Path.is_dir, HOUSES):
+        for path in _files(str(house)):
+            content = Path(path).read_bytes()
+            digest.update(f"{house.name}{path.removeprefix(str(house))}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:32]
 
 

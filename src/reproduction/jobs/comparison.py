@@ -45,7 +45,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ComparedSetting:
     """One method at one tolerance on one dataset.
 
     Attributes:
@@ -72,7 +72,7 @@ class Setting:
         return all(band.is_inside for band in self.bands.values())
 
 
-def settings(config: Config, own: Path, committed: Path) -> list[Setting]:
+def settings(config: Config, own: Path, committed: Path) -> list[ComparedSetting]:
     """Return the settings of a grid that have own and committed results.
 
     Args:
@@ -82,7 +82,7 @@ def settings(config: Config, own: Path, committed: Path) -> list[Setting]:
     return [setting for name in config.experiments for setting in _of(config, name, own, committed)]
 
 
-def _of(config: Config, name: str, own: Path, committed: Path) -> Iterator[Setting]:
+def _of(config: Config, name: str, own: Path, committed: Path) -> Iterator[ComparedSetting]:
     experiment = config.experiment(name)
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     relative = paths.COLLECTED.format(experiment=name, table="metrics")
@@ -101,7 +101,7 @@ def _of(config: Config, name: str, own: Path, committed: Path) -> Iterator[Setti
         mine, other = own_rows.loc[seeds], known.loc[seeds]
         same = int(((mine == other) | (mine.isna() & other.isna())).all(axis=1).sum())
         dataset, interval, algorithm, kappa = key
-        yield Setting(name, dataset, interval, algorithm, kappa, violation, bands, len(rows), same)
+        yield ComparedSetting(name, dataset, interval, algorithm, kappa, violation, bands, len(rows), same)
 
 
 def _wide(path: Path) -> "pd.DataFrame":

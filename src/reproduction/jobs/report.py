@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from partialfair.pages import cells
-from reproduction.exhibits import exhibit
+from reproduction.exhibits import document, exhibit
 from reproduction.grid.config import Config
 
 
@@ -45,4 +44,4 @@ def render_exhibit_page(config: Config, exhibit_id: str, target: str | Path) -> 
     """
     context = exhibit.context(config, exhibit_id)
     title, caption = exhibit.heading(context)
-    return cells.write_html(Path(target), title, caption, exhibit.body(context))
+    return document.write_html(Path(target), title, caption, exhibit.body(context))

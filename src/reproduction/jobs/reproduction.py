@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from partialfair.errors import PartialFairError
 from partialfair.pages import cells, palette
-from reproduction.exhibits import answers, canvas, exhibit, style
+from reproduction.exhibits import answers, canvas, document, exhibit, style
 from reproduction.grid.config import Config
 from reproduction.grid.narrowed import Selection, narrowed
-from reproduction.jobs.comparison import Setting, settings
+from reproduction.jobs.comparison import ComparedSetting, settings
 from reproduction.jobs.report import render_exhibit
 from reproduction.verdicts import standing
 
@@ -50,11 +50,11 @@ def write_page(whole: Config, selection: Selection, root: Path, folder: Path) ->
         table = cells.html(_settings(part, compared))
         body.append(f"<details><summary>All {len(compared)} settings by metric</summary>{table}</details>")
     lead = f"{title}: {_seeds(part)} beside the committed results of {_seeds(narrowed(whole, _all(selection)))}"
-    page = cells.write_html(folder / PAGE, lead, "", "\n".join(body))
+    page = document.write_html(folder / PAGE, lead, "", "\n".join(body))
     return f"{outcome}\npage: {page}"
 
 
-def sentence(compared: Sequence[Setting]) -> str:
+def sentence(compared: Sequence[ComparedSetting]) -> str:
     """Return what came of a comparison, in a sentence or two."""
     if not compared:
         return "There is no committed setting to compare with."
@@ -76,7 +76,7 @@ def _seeds(config: Config) -> str:
     return f"{words} seed{'' if words == '1' else 's'}"
 
 
-def _settings(part: Config, compared: Sequence[Setting]) -> cells.Table:
+def _settings(part: Config, compared: Sequence[ComparedSetting]) -> cells.Table:
     """The table of settings, those outside their band first."""
     columns = ["experiment", "dataset", "method", "κ", "metric", "yours", "committed mean", "95% band", ""]
     rows = []
@@ -89,7 +89,7 @@ def _settings(part: Config, compared: Sequence[Setting]) -> cells.Table:
                 [
                     cells.text(part.experiment(setting.experiment).title),
                     cells.text(style.dataset_title(setting.dataset)),
-                    cells.text(style.look(setting.algorithm).label),
+                    cells.text(style.plot_style(setting.algorithm).label),
                     cells.Cell(kappa),
                     cells.text(metric.replace("_", " ")),
                     cells.Cell(_number(band.own)),
@@ -105,7 +105,7 @@ def _number(value: float) -> str:
     return "not estimable" if math.isnan(value) else f"{value:.4f}"
 
 
-def _picture(part: Config, compared: Sequence[Setting], target: Path, title: str) -> str:
+def _picture(part: Config, compared: Sequence[ComparedSetting], target: Path, title: str) -> str:
     """Draw own points over the committed bands, a panel per experiment and dataset, and return it as HTML."""
     from matplotlib.figure import Figure
 
@@ -129,18 +129,18 @@ def _picture(part: Config, compared: Sequence[Setting], target: Path, title: str
     described = f"Own results over the bands of the committed seeds: {sentence(compared)}"
     image = palette.themed(text[text.index("<svg") :], "comparison", described, title)
     return (
-        canvas.framed(image, title, 400 * columns, 300 * columns)
+        canvas.frame_figure(image, title, 400 * columns, 300 * columns)
         + "<p>Grey crosses span the 95% band of the committed seeds both ways; coloured marks are your runs.</p>"
     )
 
 
-def _panel(axis: "Axes", compared: Sequence[Setting]) -> None:
+def _panel(axis: "Axes", compared: Sequence[ComparedSetting]) -> None:
     for setting in compared:
         first, violation = next(iter(setting.bands.values())), setting.bands[setting.violation]
         span: dict[str, Any] = {"color": "0.6", "linewidth": 1.5, "zorder": 1}
         axis.plot([1 - violation.low, 1 - violation.high], [first.mean] * 2, **span)
         axis.plot([1 - violation.mean] * 2, [first.low, first.high], **span)
-        look = style.look(setting.algorithm)
+        look = style.plot_style(setting.algorithm)
         axis.plot(
             1 - violation.own, first.own, look.marker, color=look.colour, markersize=5, zorder=2, label=look.label
         )
@@ -170,7 +170,7 @@ def _printed(part: Config, selection: Selection, root: Path, folder: Path) -> It
     recomputed: dict[tuple[str, ...], dict[str, Any]] = {}
     reason = ""
     try:
-        lines = answers.lines(part, folder)
+        lines = answers.scorecard_lines(part, folder)
         recomputed = {_key(line): line for line in lines if line["exhibit"] == selection.exhibit}
     except PartialFairError as error:
         reason = f"<p>Your runs decide none of them: {escape(str(error))}</p>"

@@ -41,7 +41,7 @@ def write_all(
     """
     place = Path(root)
     folder = Path(out_dir or place / config.reports)
-    lines = _standing(answers.lines(config, place), folder / "scorecard.csv", undecided)
+    lines = _standing(answers.scorecard_lines(config, place), folder / "scorecard.csv", undecided)
     return [scorecard.write(lines, folder / "scorecard.csv"), *write_summary(config, lines, folder, place)]
 
 

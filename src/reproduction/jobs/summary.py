@@ -60,7 +60,7 @@ def _papers(root: Path, params: str | Path) -> dict[str, Any]:
     from reproduction.site.project import Project
 
     project = Project(root, params)
-    of = {name: Verdict.of(project, name) for name in project.papers}
+    of = {name: Verdict.of_paper(project, name) for name in project.papers}
     reports = project.config.reports
     return {
         "papers": [

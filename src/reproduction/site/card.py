@@ -21,13 +21,13 @@ TONES = {
     "alike": NONE, "cannot tell": NONE, "not compared": NONE, "by construction": NONE, "no power": NONE,
     "repeated": NONE, "measured": NONE, "not run": NONE,
 }  # fmt: skip
-"""How a word of a verdict is coloured; their order is that of tables and legends."""
+"""Tone of each word of a verdict, in the order of tables and legends."""
 
-WORDS = {"holds": GOOD, "partly": FAIR, "mixed": FAIR, "depends": FAIR, "does not hold": BAD, "cannot tell": NONE}
-"""What can be said of a paper's central claim."""
-IDLE = ("by construction", "no power", "repeated", "measured", "not run", "not compared")
+CLAIM_TONES = {"holds": GOOD, "partly": FAIR, "mixed": FAIR, "depends": FAIR, "does not hold": BAD, "cannot tell": NONE}
+"""Tone of each word on a paper's central claim."""
+_DECLARED_IDLE = ("by construction", "no power", "repeated", "measured", "not run", "not compared")
 """Words that say by themselves why a line does not count."""
-COMPARED = ("claim", "question", "concession")
+_COMPARED_KINDS = ("claim", "question", "concession")
 """Kinds of lines that compare something, and whose word comes from all readings of what they test."""
 
 
@@ -39,13 +39,13 @@ class Entry:
         row: the line as it stands in the file, by column.
         kind: ``number``, ``claim``, ``setting`` or ``question``.
         outcome: its verdict, of a comparison under all readings; a key of ``TONES``.
-        titled: what its paper calls its dataset; by default that is what the dataset's module does.
+        paper_title: what its paper calls its dataset; by default that is what the dataset's module does.
     """
 
     row: Mapping[str, str]
     kind: str
     outcome: str
-    titled: str = ""
+    paper_title: str = ""
 
     def __getattr__(self, name: str) -> str:
         """Return a column as text; empty if the file has no such column."""
@@ -62,71 +62,72 @@ class Entry:
 
     @property
     def printed(self) -> str:
-        """What the paper prints, or says, in words; a number without digits that say nothing."""
+        """Return what the paper prints: a number with six digits at most, or a sentence."""
         value = self.number("published")
         if not math.isfinite(value):
             return self.published
         return f"{value:,.0f}" if value == round(value) and abs(value) >= 1000 else f"{value:.6g}"
 
     @property
-    def place(self) -> str:
-        """Title of its dataset; empty if it is of none."""
-        return self.titled or (style.dataset_title(self.dataset) if self.dataset else "")
+    def dataset_title(self) -> str:
+        """Return the title of its dataset; empty if it has no dataset."""
+        return self.paper_title or (style.dataset_title(self.dataset) if self.dataset else "")
 
     @property
-    def what(self) -> str:
-        """What was compared, in words: dataset, method, the other side, setting, metric."""
-        own = style.look(self.algorithm).label if self.algorithm in names("algorithms") else _plain(self.algorithm)
+    def description(self) -> str:
+        """Return what was compared, in words: dataset, method, the other side, setting, metric."""
+        is_plugin = self.algorithm in names("algorithms")
+        method = style.plot_style(self.algorithm).label if is_plugin else _plain(self.algorithm)
         against = f"against {_plain(self.against)}" if self.against else ""
-        parts = (self.place, own, against, _plain(self.setting))
-        return ", ".join(filter(None, (*parts, _plain(self.metric))))
+        titles = (self.dataset_title, method, against, _plain(self.setting), _plain(self.metric))
+        return ", ".join(filter(None, titles))
 
     @property
     def power(self) -> bool:
-        """Whether the line counts for its paper: it could have come out otherwise."""
+        """Tell whether the line counts for its paper, since another model could have another outcome."""
         return self.row["counts"] == "yes"
 
     @property
     def tone(self) -> str:
-        """How its verdict is coloured."""
+        """Return the tone of its verdict, a class of colours."""
         return TONES.get(self.outcome, NONE)
 
     @property
-    def aside(self) -> str:
-        """Why it does not count for its paper, in two words; empty if it counts, or if its verdict says so."""
+    def exclusion(self) -> str:
+        """Return why the line does not count for its paper; empty if it counts, or if its verdict says why."""
         if self.kind == "question":
             return "our question"
         if self.kind in ("setting", "concession"):
             return self.kind
-        return "" if self.power or self.outcome in IDLE else "no power"
+        return "" if self.power or self.outcome in _DECLARED_IDLE else "no power"
 
     @property
     def lead(self) -> Lead:
-        """How far the method is ahead."""
+        """Return how far the method is ahead."""
         return lead(self.row)
 
     @property
     def readings(self) -> str:
-        """What the word rests on where it is not the same under every reading, in words."""
-        parts = [f"depends on {self.depends_on}"] if self.outcome == "depends" else []
+        """Return the readings that the word depends on, in words."""
+        sentences = [f"depends on {self.depends_on}"] if self.outcome == "depends" else []
         if self.outcome == "cannot tell" and self.depends_on:
-            parts.append(self.depends_on)
+            sentences.append(self.depends_on)
         if self.grade:
-            parts.append("for this dataset, not for a fresh draw of people")
-        return "; ".join([*parts, *filter(None, [self.by_option])])
+            sentences.append("for this dataset, not for a fresh draw of people")
+        return "; ".join([*sentences, *filter(None, [self.by_option])])
 
     @property
     def seeds(self) -> str:
-        """What an undecided comparison could have seen, and how many seeds would decide it, in words."""
+        """Return the effect that an undecided comparison could have detected, and the seeds it needs, in words."""
         detectable, needed = self.number("detectable"), self.number("seeds_needed")
-        parts = [f"an effect of {detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
-        side = "against it" if OTHER_WAY in self.note else "it"
-        parts += [f"{needed:.0f} seeds would decide {side}"] if math.isfinite(needed) else []
-        return "; ".join(parts)
+        sentences = [f"an effect of {detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
+        direction = "against it" if OTHER_WAY in self.note else "it"
+        sentences += [f"{needed:.0f} seeds would decide {direction}"] if math.isfinite(needed) else []
+        return "; ".join(sentences)
 
     @property
     def noise(self) -> float:
-        """Standard error that a difference is judged by; not a number if there is none."""
+        """Return the standard error that a difference is judged by; not a number if there is none."""
         return self.number("noise") / 1.96  # what 95 of 100 such differences do not exceed
 
 
@@ -150,27 +151,27 @@ def load(path: Path) -> list[Entry]:
 def entry(line: Mapping[str, Any]) -> Entry:
     """Return a line of the scorecard by column, as the file or the program has it, as the site reads it."""
     row = {name: "" if value is None else str(value) for name, value in line.items()}
-    if row["kind"] not in COMPARED or row["verdict"] in JUDGED:
+    if row["kind"] not in _COMPARED_KINDS or row["verdict"] in JUDGED:
         return Entry(row, row["kind"], row["verdict"])
     return Entry(row, row["kind"], robust(row))
 
 
-ASIDE = {
+_EXCLUSION_TITLES = {
     "our question": "question of ours", "setting": "setting", "concession": "concession",
     "no power": "true of other models, too",
 }  # fmt: skip
 """What lines that do not count for their paper are called where they are counted together."""
 
 
-def chips(entries: Iterable[Entry]) -> dict[str, int]:
+def count_verdicts(entries: Iterable[Entry]) -> dict[str, int]:
     """Count what an exhibit says of its paper: verdicts of the lines that count, then the others, whatever they say."""
-    own = list(entries)
-    found = tally(entry for entry in own if not entry.aside)
-    others = Counter(ASIDE[entry.aside] for entry in own if entry.aside)
-    return found | {name: others[name] for name in ASIDE.values() if others[name]}
+    listed = list(entries)
+    counts = tally(entry for entry in listed if not entry.exclusion)
+    excluded = Counter(_EXCLUSION_TITLES[entry.exclusion] for entry in listed if entry.exclusion)
+    return counts | {name: excluded[name] for name in _EXCLUSION_TITLES.values() if excluded[name]}
 
 
 def tally(entries: Iterable[Entry]) -> dict[str, int]:
     """Count verdicts, in the order of ``TONES``."""
-    found = Counter(entry.outcome for entry in entries)
-    return {name: found[name] for name in [*TONES, *(set(found) - set(TONES))] if found[name]}
+    counts = Counter(entry.outcome for entry in entries)
+    return {name: counts[name] for name in [*TONES, *(set(counts) - set(TONES))] if counts[name]}

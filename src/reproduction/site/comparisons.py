@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from partialfair.plugins import names
 from reproduction.exhibits import style
 from reproduction.site.card import Entry
-from reproduction.site.exhibits import Claim
+from reproduction.site.exhibits import TestedClaim
 
 _ELSEWHERE = re.compile(r" in (\w+)$")
 
@@ -19,15 +19,15 @@ class Outcomes:
     Attributes:
         claim: the claim.
         columns: what its method is compared with; a single empty one where it is compared with nothing.
-        rows: a place, and for every column the comparisons that were made there.
+        rows: dataset, setting and method in words, and for every column the comparisons of these.
     """
 
-    claim: Claim
+    claim: TestedClaim
     columns: list[str]
     rows: list[tuple[str, list[list[Entry]]]]
 
 
-def arranged(claim: Claim, titles: Mapping[str, str]) -> Outcomes:
+def arrange(claim: TestedClaim, titles: Mapping[str, str]) -> Outcomes:
     """Arrange the comparisons of a claim.
 
     Args:
@@ -36,27 +36,29 @@ def arranged(claim: Claim, titles: Mapping[str, str]) -> Outcomes:
     """
     entries = list(claim.entries)
     sides = list(dict.fromkeys(entry.against for entry in entries))
-    places = dict.fromkeys(_place(entry) for entry in entries)
-    several = [len(set(parts)) > 1 for parts in zip(*places, strict=True)]
-    rows = []
-    for place in places:
-        own = [entry for entry in entries if _place(entry) == place]
-        shown = _words(own[0], titles)
-        words = [word for word, differs in zip(shown, several, strict=True) if differs and word] or shown[:1]
-        rows.append((", ".join(words), [[one for one in own if one.against == side] for side in sides]))
-    return Outcomes(claim, [_side(side, titles) for side in sides], rows)
+    keys = dict.fromkeys(_cell_key(entry) for entry in entries)
+    varying = [len(set(values)) > 1 for values in zip(*keys, strict=True)]
+    table_rows = []
+    for key in keys:
+        row_entries = [entry for entry in entries if _cell_key(entry) == key]
+        titles_of_key = _key_titles(row_entries[0], titles)
+        pairs = zip(titles_of_key, varying, strict=True)
+        varying_titles = [title for title, varies in pairs if varies and title] or titles_of_key[:1]
+        row_cells = [[entry for entry in row_entries if entry.against == side] for side in sides]
+        table_rows.append((", ".join(varying_titles), row_cells))
+    return Outcomes(claim, [_side_title(side, titles) for side in sides], table_rows)
 
 
-def _place(entry: Entry) -> tuple[str, str, str]:
+def _cell_key(entry: Entry) -> tuple[str, str, str]:
     return entry.dataset, entry.setting, entry.algorithm
 
 
-def _words(entry: Entry, titles: Mapping[str, str]) -> list[str]:
+def _key_titles(entry: Entry, titles: Mapping[str, str]) -> list[str]:
     setting, algorithm = entry.setting, entry.algorithm
-    method = style.look(algorithm).label if algorithm in names("algorithms") else algorithm
-    return [entry.place or "all", titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
+    method = style.plot_style(algorithm).label if algorithm in names("algorithms") else algorithm
+    return [entry.dataset_title or "all", titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
 
 
-def _side(side: str, titles: Mapping[str, str]) -> str:
-    """The other side, with the title of its experiment where it has one of its own."""
-    return _ELSEWHERE.sub(lambda found: f": {titles.get(found[1], found[1])}", side)
+def _side_title(side: str, titles: Mapping[str, str]) -> str:
+    """Return the other side of a comparison, with the title of its experiment where the side names one."""
+    return _ELSEWHERE.sub(lambda match: f": {titles.get(match[1], match[1])}", side)

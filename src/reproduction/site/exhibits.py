@@ -10,11 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from partialfair.pages import cells
-from reproduction.exhibits import canvas, words
+from partialfair import plugins
+from reproduction.exhibits import canvas, document, words
 from reproduction.site import card
 from reproduction.site.card import Entry
-from reproduction.site.project import Project, Shown
+from reproduction.site.project import Project, SiteExhibit
 
 CLAIM = "claim"
 WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
@@ -30,8 +30,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One statement with everything it was tested on.
+class TestedClaim:
+    """One statement of a paper with the comparisons that test it.
 
     Attributes:
         text: the sentence.
@@ -47,13 +47,19 @@ class Claim:
 
     @property
     def tally(self) -> dict[str, int]:
-        """How its comparisons were decided."""
+        """Return the number of its comparisons by outcome."""
         return card.tally(self.entries)
 
     @property
     def section(self) -> str:
-        """Where the paper says it."""
+        """Return the section of the paper that states it."""
         return self.entries[0].section
+
+
+def _source(kind: str) -> str:
+    """Return the file of a kind of exhibit, relative to the checkout."""
+    parts = plugins.module_of("exhibits", kind).split(".")
+    return "/".join(parts if parts[0] == "papers" else ("src", *parts)) + ".py"
 
 
 def html(project: Project, name: str, root: str = "../") -> str:
@@ -64,26 +70,30 @@ def html(project: Project, name: str, root: str = "../") -> str:
         name: of the exhibit.
         root: relative address of the site's first page.
     """
-    shown = project.exhibits[name]
-    lines = project.lines(shown)
-    lines.sort(key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))  # what counts first
-    first, rest = caption(shown.caption)
-    template = cells.environment().get_template("site/exhibit.html.j2")
+    exhibit = project.exhibits[name]
+    entries = project.lines(exhibit)
+    entries.sort(
+        key=lambda entry: (bool(entry.exclusion), WORST_FIRST.index(entry.tone))
+    )  # lines that count come first
+    summary, remainder = caption(exhibit.caption)
+    template = document.environment().get_template("site/exhibit.html.j2")
     return str(
         template.render(
-            root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.chips(lines),
-            tones=card.TONES, lines=lines[:LONGEST], more=max(0, len(lines) - LONGEST),
-            paper=project.papers.get(shown.paper),
-            figure=figure(project, shown) if {"svg", "csv"} <= shown.files.keys() else "",
-            table=table(shown.file("html")), provenance=provenance(project, shown), measured=measured,
+            root=root, exhibit=exhibit, first=summary, rest=remainder, variants=project.variants(exhibit),
+            tally=card.count_verdicts(entries), tones=card.TONES, lines=entries[:LONGEST],
+            more=max(0, len(entries) - LONGEST),
+            paper=project.papers.get(exhibit.paper),
+            figure=figure(project, exhibit) if {"svg", "csv"} <= exhibit.files.keys() else "",
+            table=table(exhibit.file("html")), provenance=provenance(project, exhibit), measured=measured,
+            source=_source(exhibit.kind),
         )
     )  # fmt: skip
 
 
-def figure(project: Project, shown: Shown) -> str:
+def figure(project: Project, exhibit: SiteExhibit) -> str:
     """Return the figure of an exhibit, with a description in words."""
-    options = project.config.params.exhibits[shown.name].model_extra or {}
-    return canvas.drawn(shown.file("svg"), shown.title, words.of(project.config, options.get))
+    options = project.config.params.exhibits[exhibit.name].model_extra or {}
+    return canvas.figure_html(exhibit.file("svg"), exhibit.title, words.title_function(project.config, options.get))
 
 
 def caption(text: str) -> tuple[str, str]:
@@ -96,8 +106,8 @@ def table(path: Path) -> str:
     """Return the tables of an exhibit's own page; empty if it has none."""
     if not path.is_file():
         return ""
-    found = _BODY.search(path.read_text(encoding="utf-8"))
-    return found[1].strip() if found else ""
+    match = _BODY.search(path.read_text(encoding="utf-8"))
+    return match[1].strip() if match else ""
 
 
 def measured(entry: Entry) -> str:
@@ -112,31 +122,33 @@ def measured(entry: Entry) -> str:
     return f"{value:{sign}z.4g}{interval}"
 
 
-def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
+def provenance(project: Project, exhibit: SiteExhibit) -> list[tuple[str, str]]:
     """Return where an exhibit's numbers come from: (name, value) pairs."""
-    parts = [project.root / "reports" / name / "runs.parquet" for name in shown.experiments]
-    frames = [pd.read_parquet(path) for path in parts if path.is_file()]
+    paths = [project.root / "reports" / name / "runs.parquet" for name in exhibit.experiments]
+    frames = [pd.read_parquet(path) for path in paths if path.is_file()]
     if not frames:
         return []
     runs = pd.concat(frames, ignore_index=True)
-    done = runs[runs["status"] != "not_run"]
+    finished_runs = runs[runs["status"] != "not_run"]
     facts = [
-        ("experiments", ", ".join(shown.experiments[:6]) + (", …" if len(shown.experiments) > 6 else "")),
-        ("runs", _counted(done)),
-        ("seeds", span(sorted(done["seed"].unique()))),
-        ("training", _spent(float(done["cpu_seconds"].sum()))),
-        ("made by commit", ", ".join(value[:12] for value in _distinct(done, "git_revision"))),
-        ("tables (SHA-256)", ", ".join(_tables(done))),
+        ("experiments", ", ".join(exhibit.experiments[:6]) + (", …" if len(exhibit.experiments) > 6 else "")),
+        ("runs", _counted(finished_runs)),
+        ("seeds", span(sorted(finished_runs["seed"].unique()))),
+        ("training", _spent(float(finished_runs["cpu_seconds"].sum()))),
+        ("made by commit", ", ".join(value[:12] for value in _distinct(finished_runs, "git_revision"))),
+        ("tables (SHA-256)", ", ".join(_tables(finished_runs))),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _counted(done: pd.DataFrame) -> str:
-    """How many runs there are, and how many did not do what was asked of them, by what became of them."""
-    counts = done["status"].value_counts()
-    idle = counts.get("not_applicable", 0)  # the method does not apply to the constraint or the data: nothing was run
-    parts = [f"{counts[status]:,} {words}" for status, words in STATUS_WORDS.items() if status in counts]
-    return "; ".join([f"{len(done) - idle:,} trained", *parts])
+def _counted(finished_runs: pd.DataFrame) -> str:
+    """Say how many runs were trained, and how many of them failed in which way."""
+    counts = finished_runs["status"].value_counts()
+    inapplicable = counts.get(
+        "not_applicable", 0
+    )  # the method does not apply to the constraint or the data: nothing was run
+    failures = [f"{counts[status]:,} {failure}" for status, failure in STATUS_WORDS.items() if status in counts]
+    return "; ".join([f"{len(finished_runs) - inapplicable:,} trained", *failures])
 
 
 def _spent(seconds: float) -> str:
@@ -155,10 +167,10 @@ def _distinct(runs: pd.DataFrame, column: str) -> list[str]:
 
 
 def span(seeds: Sequence[int]) -> str:
-    """Ascending seeds in words: a whole range of them by its ends."""
+    """Return ascending seeds in words: a range without gaps by its ends."""
     numbers = [int(seed) for seed in seeds]
-    whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
-    return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
+    is_range = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if is_range else ", ".join(map(str, numbers))
 
 
 def as_json(value: Any) -> str:

@@ -15,14 +15,14 @@ from reproduction.grid.config import kappa_text
 from reproduction.grid.tidy import CERTIFICATES
 from reproduction.site.card import TONES, Entry
 from reproduction.site.exhibits import WORST_FIRST, as_json, measured
-from reproduction.site.project import Project, Shown
+from reproduction.site.project import Project, SiteExhibit
 
 Column = dict[str, Any]
 """``number``: to the right; ``last``: sorted by the last number in it, not the first; ``facet``: with a list to choose
 from; ``detail``: in an opened row; ``later``: in a script of its own; ``hidden``: for links and lists alone."""
 CHOSEN = 160  # characters of the settings that tuning chose
 
-SCORECARD: tuple[Column, ...] = (
+_SCORECARD: tuple[Column, ...] = (
     {"key": "verdict", "facet": True, "tone": TONES},
     {"key": "kind", "facet": True, "hidden": True},
     {"key": "counts", "facet": True, "hidden": True},
@@ -92,7 +92,7 @@ POINTS = 30  # of a trace that the explorer draws
 def scorecard(project: Project) -> str:
     """Return the script with every line of the scorecard: what counts first, and of that what did not come out."""
     ordered = sorted(project.entries, key=lambda entry: (not entry.power, WORST_FIRST.index(entry.tone)))
-    return _table("scorecard", SCORECARD, [_line(project, entry) for entry in ordered])
+    return _table("scorecard", _SCORECARD, [_line(project, entry) for entry in ordered])
 
 
 def _line(project: Project, entry: Entry) -> list[Any]:
@@ -101,7 +101,7 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     page = project.page(entry)
     return [
         entry.outcome, entry.kind, entry.counts, project.short(entry.paper), entry.exhibit,
-        entry.place, style.look(entry.algorithm).label if entry.algorithm else "",
+        entry.dataset_title, style.plot_style(entry.algorithm).label if entry.algorithm else "",
         published if math.isfinite(published) else entry.published, measured(entry), entry.metric,
         entry.against.replace("_", " "),
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
@@ -114,78 +114,82 @@ def _line(project: Project, entry: Entry) -> list[Any]:
 
 def runs(project: Project) -> dict[str, str]:
     """Return scripts by name: one line per experiment, dataset, method and kappa, and each experiment's details."""
-    drawn = traces(project)
+    thinned_traces = traces(project)
     rows: list[list[Any]] = []
     details: dict[str, str] = {}
     for name in project.config.experiments:
-        pages = ", ".join(own.name for own in project.exhibits.values() if _shows_traces(own, name))
+        pages = ", ".join(exhibit.name for exhibit in project.exhibits.values() if _has_traces(exhibit, name))
         path = project.root / "reports" / name / "runs.parquet"
         if path.is_file():
             table = pd.read_parquet(path)
-            own = []
-            for key, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
-                folder = f"{key[0]}/{key[1]}/kappa={kappa_text(key[2])}/seed={group['seed'].min()}"
-                own.append([*_setting(name, key, group), drawn.get((name, *key), " "), pages, folder])
-            rows += [_part(row, later=False) for row in own]
-            details[f"runs/{name}"] = _script(f"runs/{name}", as_json([_part(row, later=True) for row in own]))
+            setting_rows = []
+            for setting, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
+                folder = f"{setting[0]}/{setting[1]}/kappa={kappa_text(setting[2])}/seed={group['seed'].min()}"
+                trace = thinned_traces.get((name, *setting), " ")
+                setting_rows.append([*_setting_cells(name, setting, group), trace, pages, folder])
+            rows += [_select_cells(row, later=False) for row in setting_rows]
+            later_rows = [_select_cells(row, later=True) for row in setting_rows]
+            details[f"runs/{name}"] = _script(f"runs/{name}", as_json(later_rows))
     return {"runs": _table("runs", RUNS, rows, part="experiment"), **details}
 
 
-def _part(row: Sequence[Any], *, later: bool) -> list[Any]:
+def _select_cells(row: Sequence[Any], *, later: bool) -> list[Any]:
     return [value for value, column in zip(row, RUNS, strict=True) if ("later" in column) == later]
 
 
-def _shows_traces(shown: Shown, experiment: str) -> bool:
-    return shown.kind == "curves" and experiment in shown.experiments
+def _has_traces(exhibit: SiteExhibit, experiment: str) -> bool:
+    return exhibit.kind == "curves" and experiment in exhibit.experiments
 
 
 def traces(project: Project) -> dict[tuple[Any, ...], str]:
     """Return traces of single runs that exhibits hold, thinned: ``step,loss,violation`` for each point.
 
-    They are by experiment, dataset, algorithm and kappa; what the exhibit draws boldly is taken.
+    They are by experiment, dataset, algorithm and kappa, of the seed that the exhibit draws boldly.
     """
-    found: dict[tuple[Any, ...], str] = {}
-    for shown in project.exhibits.values():
-        if shown.kind != "curves" or "csv" not in shown.files:
+    traces_by_setting: dict[tuple[Any, ...], str] = {}
+    for exhibit in project.exhibits.values():
+        if exhibit.kind != "curves" or "csv" not in exhibit.files:
             continue
-        table = pd.read_csv(shown.files["csv"])
+        table = pd.read_csv(exhibit.files["csv"])
         if not {*TRACED, "named_seed"} <= {*table}:
             continue
-        for key, own in table[table["named_seed"] == 1].groupby(["dataset", "algorithm", "kappa"], sort=False):
-            whole = own.dropna(subset=list(TRACED))
-            kept = whole.iloc[np.unique(np.geomspace(1, len(whole), POINTS).astype(int)) - 1]
-            points = (",".join(f"{value:.4g}" for value in row) for row in kept[list(TRACED)].itertuples(index=False))
-            found[shown.experiments[0], *key] = " ".join(points)
-    return found
+        named = table[table["named_seed"] == 1]
+        for setting, run_points in named.groupby(["dataset", "algorithm", "kappa"], sort=False):
+            complete = run_points.dropna(subset=list(TRACED))
+            thinned = complete.iloc[np.unique(np.geomspace(1, len(complete), POINTS).astype(int)) - 1]
+            rows = thinned[list(TRACED)].itertuples(index=False)
+            points = (",".join(f"{value:.4g}" for value in row) for row in rows)
+            traces_by_setting[exhibit.experiments[0], *setting] = " ".join(points)
+    return traces_by_setting
 
 
-def _setting(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
+def _setting_cells(experiment: str, key: Any, group: pd.DataFrame) -> list[Any]:
     dataset, algorithm, kappa = key
-    states = group["status"].value_counts()
-    status = "ok" if set(states.index) == {"ok"} else next(str(name) for name in states.index if name != "ok")
+    status_counts = group["status"].value_counts()
+    status = next((str(name) for name in status_counts.index if name != "ok"), "ok")
     # By columns: named tuples of all of them would take a compiler's time for each of a thousand groups.
     columns = (group[name] for name in ("seed", "status", "objective", "max_violation", "wall_seconds"))
     seeds = [
-        f"{seed}|{'' if len(states) == 1 else state.replace('_', ' ')}|{_text(objective)}|{_text(violation, 2)}|"
+        f"{seed}|{'' if len(status_counts) == 1 else state.replace('_', ' ')}|{_text(objective)}|{_text(violation, 2)}|"
         f"{_text(seconds, 2)}"
         for seed, state, objective, violation, seconds in zip(*columns, strict=True)
     ]
     reasons = [str(reason) for reason in group["reason"].dropna().unique()]
-    chosen = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
-    made = [str(value)[:12] for value in group["git_revision"].dropna().unique()]
+    chosen_settings = [str(value) for value in group["selected"].dropna().unique() if value not in ("", "{}")]
+    revisions = [str(value)[:12] for value in group["git_revision"].dropna().unique()]
     return [
-        status.replace("_", " "), experiment, dataset.replace("_", " "), style.look(algorithm).label,
-        "none" if math.isinf(kappa) else f"{kappa:g}", f"{int(states.get('ok', 0))} of {len(group)}",
+        status.replace("_", " "), experiment, dataset.replace("_", " "), style.plot_style(algorithm).label,
+        "none" if math.isinf(kappa) else f"{kappa:g}", f"{int(status_counts.get('ok', 0))} of {len(group)}",
         _number(group["objective"].mean()), _number(group["max_violation"].max()), _certificate(group),
         _number(group["wall_seconds"].mean()), _number(group["peak_memory_mib"].max()), "\n".join(seeds),
-        chosen[0][:CHOSEN] if chosen else "", "\n".join(reasons[:3]), ", ".join(made),
+        chosen_settings[0][:CHOSEN] if chosen_settings else "", "\n".join(reasons[:3]), ", ".join(revisions),
     ]  # fmt: skip
 
 
 def _certificate(group: pd.DataFrame) -> str:
     """Return the kind of certificate and its largest value; nothing where none was computed."""
-    worst = {title: group[column].max() for column, title in CERTIFICATES.items() if column in group}
-    return ", ".join(f"{title} {_plain(value, 3)}" for title, value in worst.items() if not pd.isna(value))
+    largest = {title: group[column].max() for column, title in CERTIFICATES.items() if column in group}
+    return ", ".join(f"{title} {_plain(value, 3)}" for title, value in largest.items() if not pd.isna(value))
 
 
 def _plain(value: float, digits: int) -> str:
@@ -193,7 +197,7 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _text(value: float, digits: int = 3) -> str:
-    """A number in few letters: there are three for each of thousands of runs. The page puts the zero back."""
+    """Return a number in few letters: there are three for each of thousands of runs. The page restores the zero."""
     if pd.isna(value):
         return "–"
     text = _plain(value, digits)
@@ -209,9 +213,9 @@ def _table(name: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]], 
 
     Columns that are read later have no place in ``rows``; they are in the script of the row's value of ``part``.
     """
-    words: dict[str, int] = {}
-    coded = [[words.setdefault(v, len(words)) if isinstance(v, str) else [v] for v in row] for row in rows]
-    return _script(name, as_json({"columns": columns, "words": list(words), "rows": coded, "part": part}))
+    texts: dict[str, int] = {}
+    coded = [[texts.setdefault(v, len(texts)) if isinstance(v, str) else [v] for v in row] for row in rows]
+    return _script(name, as_json({"columns": columns, "words": list(texts), "rows": coded, "part": part}))
 
 
 def _script(name: str, content: str) -> str:

@@ -5,8 +5,8 @@ import math
 from collections import Counter
 from typing import Any
 
-from partialfair.pages import cells, palette
-from reproduction.exhibits import style
+from partialfair.pages import palette
+from reproduction.exhibits import document, style
 from reproduction.grid.papers import FirstFigure
 from reproduction.site import card, differences, papers
 from reproduction.site.project import Project, read_csv
@@ -22,24 +22,29 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
         root: relative address of the site's first page.
         standing: HTML that says which of the results are not of the present grid and code; empty if none.
     """
-    verdicts = [papers.Verdict.of(project, name) for name in project.papers]
+    verdicts = [papers.Verdict.of_paper(project, name) for name in project.papers]
     commit, date = project.revision
-    template = cells.environment().get_template("site/home.html.j2")
+    template = document.environment().get_template("site/home.html.j2")
     return str(
         template.render(
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
             settings=card.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
-            questions=len({(e.paper, e.claim or papers.asked(e)) for e in project.entries if e.kind == "question"}),
+            questions=_count_questions(project),
             figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
         )
     )  # fmt: skip
 
 
+def _count_questions(project: Project) -> int:
+    questions = (entry for entry in project.entries if entry.kind == "question")
+    return len({(entry.paper, entry.claim or papers.question_of(entry)) for entry in questions})
+
+
 def lead(verdicts: list[papers.Verdict]) -> str:
     """Return the answer in one sentence: of how many papers the central claim holds, and so on."""
-    found = Counter(one.word for one in verdicts)
-    words = {
+    counts = Counter(verdict.word for verdict in verdicts)
+    phrases = {
         "holds": ("holds", "hold"),
         "partly": ("holds in part and fails nowhere", "hold in part and fail nowhere"),
         "mixed": ("holds in some comparisons and fails in others", "hold in some comparisons and fail in others"),
@@ -47,10 +52,10 @@ def lead(verdicts: list[papers.Verdict]) -> str:
         "does not hold": ("does not hold", "do not hold"),
         "cannot tell": ("cannot be told", "cannot be told"),
     }
-    parts = [f"{count(found[word])} {said[found[word] > 1]}" for word, said in words.items() if found[word]]
-    if len(parts) == 1:
-        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word][0]}."
-    listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
+    clauses = [f"{count(counts[word])} {phrase[counts[word] > 1]}" for word, phrase in phrases.items() if counts[word]]
+    if len(clauses) == 1:
+        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {phrases[verdicts[0].word][0]}."
+    listed = f"{', '.join(clauses[:-1])}, {clauses[-1]}" if len(clauses) > 2 else " and ".join(clauses)
     return f"We re-ran all of them. Of {count(len(verdicts))} central claims, {listed}."
 
 
@@ -76,8 +81,8 @@ def frontier(project: Project) -> str:
     names = list(dict.fromkeys(row["algorithm"] for row in rows))
     series = [
         {
-            "name": name, "label": style.look(name, names).label, "marker": style.look(name, names).marker,
-            "tone": f"var(--tone-{_tone(style.look(name, names).colour)})", "up": style.ascending(name),
+            "name": name, "label": style.plot_style(name, names).label, "marker": style.plot_style(name, names).marker,
+            "tone": f"var(--tone-{_tone(style.plot_style(name, names).colour)})", "up": style.ascending(name),
             "off": name in figure.hidden,
         }
         for name in names
@@ -88,8 +93,8 @@ def frontier(project: Project) -> str:
         key = (row["experiment"], row["dataset"])
         title = f"{style.dataset_title(row['dataset'])}{intervals.get(key, '')}"
         panel = panels.setdefault(key, {"experiment": key[0], "dataset": key[1], "title": title, "points": []})
-        values = [_short(row[n]) for n in ("fairness", "fairness_low", "fairness_high")]
-        values += [_short(row[n]) for n in ("accuracy", "accuracy_low", "accuracy_high")]
+        values = [_short(row[column]) for column in ("fairness", "fairness_low", "fairness_high")]
+        values += [_short(row[column]) for column in ("accuracy", "accuracy_low", "accuracy_high")]
         if values[0] is None or values[3] is None:
             continue
         panel["points"].append(
@@ -107,11 +112,11 @@ def _tone(colour: str) -> str:
 
 
 def _intervals(project: Project, exhibit: str) -> dict[tuple[str, str], str]:
-    found = {}
+    intervals = {}
     for name in project.config.params.exhibits[exhibit].experiments:
         for dataset, run in project.config.experiment(name).runs.items():
-            found[name, dataset] = f", I = {style.interval_title(run.interval)}"
-    return found
+            intervals[name, dataset] = f", I = {style.interval_title(run.interval)}"
+    return intervals
 
 
 def _short(text: str) -> float | None:
@@ -123,11 +128,11 @@ def _short(text: str) -> float | None:
 
 
 def _cards(project: Project) -> list[dict[str, Any]]:
-    found = []
+    cards = []
     for entry in differences.load(project):
-        shown = project.exhibits.get(entry.exhibit)
-        if shown is None or entry.paper not in project.papers:
+        exhibit = project.exhibits.get(entry.exhibit)
+        if exhibit is None or entry.paper not in project.papers:
             continue
-        picture = f"exhibits/{shown.name}.png" if "png" in shown.files else ""
-        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": project.short(entry.paper)})
-    return found
+        picture = f"exhibits/{exhibit.name}.png" if "png" in exhibit.files else ""
+        cards.append({"entry": entry, "exhibit": exhibit, "picture": picture, "paper": project.short(entry.paper)})
+    return cards

@@ -10,7 +10,7 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.tables.files import atomic_path
-from reproduction.exhibits import exhibit, run_tables, style
+from reproduction.exhibits import document, exhibit, run_tables, style
 from reproduction.grid.config import Config
 from reproduction.grid.papers import paper
 from reproduction.site import card
@@ -38,17 +38,17 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
     entries = [card.entry(line) for line in lines]
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
     content = (
-        cells.environment()
+        document.environment()
         .get_template("page.html.j2")
         .render(
             title=_title(config, root),
             facts=_facts(config, results),
-            verdicts=[found for found in scorecard.verdicts(config, lines, root) if found["claim_list"]],
+            verdicts=[verdict for verdict in scorecard.verdicts(config, lines, root) if verdict["claim_list"]],
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
             tones=card.TONES,
             measured=measured,
-            runs=cells.html(run_tables.by_setting(results.runs)) if len(results.runs) else "",
+            runs=cells.html(run_tables.table_by_setting(results.runs)) if len(results.runs) else "",
             problems=run_tables.problems(results.runs),
             environment=run_tables.environment(results.runs),
         )
@@ -60,8 +60,8 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
 
 def _worst(entries: list[Entry]) -> list[Entry]:
     """Return the lines that the page shows: those that count first, and of them those that did not come out."""
-    shown = [entry for entry in entries if entry.kind != "setting"]
-    return sorted(shown, key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))[:LINES]
+    counted_kinds = [entry for entry in entries if entry.kind != "setting"]
+    return sorted(counted_kinds, key=lambda entry: (bool(entry.exclusion), WORST_FIRST.index(entry.tone)))[:LINES]
 
 
 def _title(config: Config, root: Path) -> str:
@@ -69,12 +69,12 @@ def _title(config: Config, root: Path) -> str:
     papers = {experiment.paper for experiment in config.experiments.values()}
     if len(config.experiments) == 1:
         return next(iter(config.experiments.values())).title
-    own = next(iter(papers)) if len(papers) == 1 else ""
-    return paper(own, root).title if own and config.name else f"{len(config.experiments)} experiments"
+    lone_paper = next(iter(papers)) if len(papers) == 1 else ""
+    return paper(lone_paper, root).title if lone_paper and config.name else f"{len(config.experiments)} experiments"
 
 
 def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
-    """What was run: (name, value) pairs."""
+    """Return what was run: (name, value) pairs."""
     runs = results.runs
     algorithms, datasets = list(dict.fromkeys(runs["algorithm"])), dict.fromkeys(runs["dataset"])
     seeds = sorted({seed for name in config.experiments for seed in config.seeds(name)})
@@ -82,7 +82,7 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
     ok, missed = (int((runs["status"] == status).sum()) for status in ("ok", "tolerance missed"))
     facts = [
         ("Datasets", ", ".join(map(style.dataset_title, datasets))),
-        ("Methods", ", ".join(dict.fromkeys(style.look(name, algorithms).label for name in algorithms))),
+        ("Methods", ", ".join(dict.fromkeys(style.plot_style(name, algorithms).label for name in algorithms))),
         ("Seeds", span(seeds)),
         ("Runs", f"{done:,} of {len(runs):,} trained, {ok:,} ok, {missed:,} miss their tolerance"),
         ("Time", f"{runs['cpu_seconds'].sum() / 60:.0f} minutes of one core"),
@@ -91,16 +91,18 @@ def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
 
 
 def _exhibit(config: Config, name: str, entries: list[Entry], root: Path) -> Mapping[str, Any]:
-    """What the page shows of an exhibit; of many, no figures."""
+    """Return the parts of an exhibit's section; a page of more than ``MANY`` exhibits has no figures."""
     context = exhibit.context(config, name, root)
     title, text = exhibit.heading(context)
-    first, rest = caption(text)
-    own = {name, str(context.option("published", name))}
+    summary, remainder = caption(text)
+    exhibit_keys = {name, str(context.option("published", name))}
     return {
         "name": name,
         "title": title or name.replace("_", " "),
-        "first": first,
-        "rest": rest,
+        "first": summary,
+        "rest": remainder,
         "body": exhibit.body(context) if len(config.params.exhibits) <= MANY else "",
-        "tally": card.chips(e for e in entries if e.exhibit in own and e.paper == context.paper),
+        "tally": card.count_verdicts(
+            entry for entry in entries if entry.exhibit in exhibit_keys and entry.paper == context.paper
+        ),
     }

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from partialfair.pages import cells
+from reproduction.exhibits import document
 from reproduction.grid.papers import Paper
 from reproduction.site import card, comparisons, rows, strip
 from reproduction.site.card import Entry
-from reproduction.site.exhibits import CLAIM, Claim, figure, measured
-from reproduction.site.project import OWN, Project, Shown
+from reproduction.site.exhibits import CLAIM, TestedClaim, figure, measured
+from reproduction.site.project import OWN_WORK, Project, SiteExhibit
 from reproduction.verdicts.line import RELEASED
-from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, of_numbers, of_sentences
+from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, sentence_of_claims, sentence_of_numbers
 
-NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
+_NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Verdict:
         name: its folder.
         short: what it is called in tables.
         paper: what its folder says of it.
-        word: of its central claim, a key of ``card.WORDS``.
+        word: of its central claim, a key of ``card.CLAIM_TONES``.
         because: the reason, in a sentence.
         claims: how many there are by outcome, and ``total``.
-        numbers: the same of numbers that could have failed, with ``counted`` for all of them.
+        numbers: how many numbers that could have failed there are by outcome, and ``counted`` for all of them.
         comparisons: how those of the central claim came out.
         effects: smallest and largest lead of those that hold, and of those that fail.
     """
@@ -45,75 +45,77 @@ class Verdict:
     effects: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
-    def of(cls, project: Project, name: str) -> "Verdict":
-        """Gather it; undecided as long as the paper is not in that file."""
-        about, found = project.papers[name], project.verdicts.get(name)
+    def of_paper(cls, project: Project, name: str) -> "Verdict":
+        """Gather the verdict of a paper; it is undecided as long as the paper is not in that file."""
+        about, entry = project.papers[name], project.verdicts.get(name)
         short = project.short(name)
-        if found is None:
-            return cls(name, short, about, "cannot tell", NOT_YET, {"total": 0}, {"counted": 0})
-        counted = rows.sentence(found["because"])
-        because = f"{found['explanation']} {counted}" if found["explanation"] else counted
-        central = found.get("central_comparisons", {})
-        effects = found.get("effects", [])
-        return cls(name, short, about, found["verdict"], because, found["claims"], found["numbers"], central, effects)
+        if entry is None:
+            return cls(name, short, about, "cannot tell", _NOT_YET, {"total": 0}, {"counted": 0})
+        counted_sentence = rows.sentence(entry["because"])
+        because = f"{entry['explanation']} {counted_sentence}" if entry["explanation"] else counted_sentence
+        central = entry.get("central_comparisons", {})
+        effects = entry.get("effects", [])
+        return cls(name, short, about, entry["verdict"], because, entry["claims"], entry["numbers"], central, effects)
 
     @property
     def bar(self) -> list[tuple[str, str, int, float]]:
-        """(tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
-        found = [
-            (card.TONES[word], said[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
-            for word, said in COUNTED.items()
+        """Return (tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
+        outcomes = [
+            (card.TONES[word], phrases[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
+            for word, phrases in COUNTED.items()
         ]
-        total = sum(count for _, _, count in found)
-        return [(tone, words, count, 100 * count / total) for tone, words, count in found if count]
+        total = sum(count for _, _, count in outcomes)
+        return [(tone, phrase, count, 100 * count / total) for tone, phrase, count in outcomes if count]
 
     @property
     def label(self) -> str:
-        """The verdict in four words at most."""
+        """Return the verdict in four words at most."""
         return LABELS.get(self.word, self.word)
 
     @property
     def tone(self) -> str:
-        """How its verdict is coloured."""
-        return card.WORDS[self.word]
+        """Return the tone of its verdict, a class of colours."""
+        return card.CLAIM_TONES[self.word]
 
     @property
     def central(self) -> str:
-        """The central claim without its places in the paper, which stand in brackets at its end."""
+        """Return the central claim without the sections of the paper, which stand in brackets at its end."""
         return re.sub(r"\s*\([^()]*\)\.?$", "", self.paper.central_claim).rstrip(".") + "."
 
     @property
     def counts(self) -> tuple[str, str]:
-        """How the paper's sentences and numbers came out, every word counted, each as a phrase."""
+        """Return two phrases that count the words of the paper's sentences and of its numbers."""
         if not self.claims["total"] and not self.numbers["counted"]:
             return "nothing judged yet", ""
-        phrases = of_sentences(self.claims), of_numbers(self.numbers)
-        first, second = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
-        return first, second
+        phrases = sentence_of_claims(self.claims), sentence_of_numbers(self.numbers)
+        sentences_phrase, numbers_phrase = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
+        return sentences_phrase, numbers_phrase
 
     @property
     def compared(self) -> str:
-        """Comparisons of the central claim by word: those that occur, and how many fail in any case."""
-        words = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
-        counts = {word: self.comparisons.get(word, 0) for word in words}
-        return ", ".join(f"{n} {words[word][n != 1]}" for word, n in counts.items() if n or word == "fails")
+        """Count the comparisons of the central claim by word: words that occur, and failures in any case."""
+        phrases = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
+        counts = {word: self.comparisons.get(word, 0) for word in phrases}
+        return ", ".join(
+            f"{count} {phrases[word][count != 1]}" for word, count in counts.items() if count or word == "fails"
+        )
 
     @property
     def sentences(self) -> str:
-        """How the paper's sentences came out: those that hold, and every other word that occurs."""
-        said = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in MORE}}
-        others = [f"{self.claims[word]} {text}" for word, text in said.items() if self.claims[word]]
-        return ", ".join([f"{self.claims['holds']} of {self.claims['total']} sentences hold", *others])
+        """Count the paper's sentences by word: those that hold, and every other word that occurs."""
+        phrases = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in _OTHER_WORDS}}
+        counted_words = [f"{self.claims[word]} {text}" for word, text in phrases.items() if self.claims[word]]
+        return ", ".join([f"{self.claims['holds']} of {self.claims['total']} sentences hold", *counted_words])
 
     @property
     def size(self) -> str:
-        """How far the method is ahead where the central claim holds, and behind where it fails."""
-        ways = (("ahead", "holds"), ("behind", "fails"))
-        return "; ".join(f"{way} {size}" for way, word in ways if (size := magnitudes(self.effects, word)))
+        """Say how far the method is ahead where the central claim holds, and behind where it fails."""
+        sides = (("ahead", "holds"), ("behind", "fails"))
+        return "; ".join(f"{side} {size}" for side, word in sides if (size := magnitudes(self.effects, word)))
 
 
-MORE = ("alike", "depends", "cannot tell", "fails")
-HEAD = ("paper", "central claim", "by how much", "comparisons", "printed numbers")
+_OTHER_WORDS = ("alike", "depends", "cannot tell", "fails")
+COLUMNS = ("paper", "central claim", "by how much", "comparisons", "printed numbers")
 
 
 def markdown(project: Project) -> str:
@@ -121,18 +123,18 @@ def markdown(project: Project) -> str:
 
     Every word that occurs is counted, and how many comparisons fail in any case.
     """
-    lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for name in project.papers:
-        one = Verdict.of(project, name)
-        judged = {said: one.numbers.get(said, 0) for said in ("agrees", "near", "differs")}
-        plural = {"agrees": "agree", "differs": "differ"}
-        numbers = [f"{count} {plural.get(said, said)}" for said, count in judged.items()]
+        verdict = Verdict.of_paper(project, name)
+        counts = {word: verdict.numbers.get(word, 0) for word in ("agrees", "near", "differs")}
+        plurals = {"agrees": "agree", "differs": "differ"}
+        numbers = [f"{count} {plurals.get(word, word)}" for word, count in counts.items()]
         cells_of = [
-            f"[{one.short}](papers/{name}/README.md)",
-            f"**{one.label}**",
-            one.size,
-            one.compared,
-            ", ".join(numbers) if one.numbers.get("counted") else "none counted",
+            f"[{verdict.short}](papers/{name}/README.md)",
+            f"**{verdict.label}**",
+            verdict.size,
+            verdict.compared,
+            ", ".join(numbers) if verdict.numbers.get("counted") else "none counted",
         ]
         lines.append(f"| {' | '.join(cells_of)} |")
     return "\n".join(lines) + "\n"
@@ -146,22 +148,23 @@ def html(project: Project, name: str, root: str = "../") -> str:
         name: the paper's folder.
         root: relative address of the site's first page.
     """
-    entries = project.of_paper(name)
-    verdict = Verdict.of(project, name)
+    entries = project.entries_of_paper(name)
+    verdict = Verdict.of_paper(project, name)
     numbers = [entry for entry in entries if entry.kind == "number"]
-    stated, titles = claims(project, name), {key: own.title for key, own in project.config.experiments.items()}
-    template = cells.environment().get_template("site/paper.html.j2")
+    paper_claims = claims(project, name)
+    titles = {key: experiment.title for key, experiment in project.config.experiments.items()}
+    template = document.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
             root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,
             strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
             beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
-            tally=card.tally(numbers), tones=card.TONES, claims=stated, measured=measured,
-            outcomes=[comparisons.arranged(claim, titles) for claim in stated if claim.central],
-            questions=grouped([entry for entry in entries if entry.kind == "question"]),
-            conceded=grouped([entry for entry in entries if entry.kind == "concession"]),
+            tally=card.tally(numbers), tones=card.TONES, claims=paper_claims, measured=measured,
+            outcomes=[comparisons.arrange(claim, titles) for claim in paper_claims if claim.central],
+            questions=_tested_claims([entry for entry in entries if entry.kind == "question"]),
+            conceded=_tested_claims([entry for entry in entries if entry.kind == "concession"]),
             words=COUNTED,
-            rows=[rows.of(project, shown) for shown in _shown(project, name)],
+            rows=[rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
             settings=card.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
@@ -169,38 +172,35 @@ def html(project: Project, name: str, root: str = "../") -> str:
 
 def forest(project: Project, name: str) -> str:
     """Return the picture of all comparisons that a paper's verdict rests on; empty if it has not been drawn."""
-    for shown in project.exhibits.values():
-        source = (project.config.params.exhibits[shown.name].model_extra or {}).get("source")
-        if shown.paper == name and source == "forest" and {"svg", "csv"} <= shown.files.keys():
-            return figure(project, shown)
+    for exhibit in project.exhibits.values():
+        source = (project.config.params.exhibits[exhibit.name].model_extra or {}).get("source")
+        if exhibit.paper == name and source == "forest" and {"svg", "csv"} <= exhibit.files.keys():
+            return figure(project, exhibit)
     return ""
 
 
-def claims(project: Project, name: str) -> list[Claim]:
+def claims(project: Project, name: str) -> list[TestedClaim]:
     """Return the claims of a paper in its own order, each with its verdict and its comparisons."""
-    own = grouped([entry for entry in project.of_paper(name) if entry.kind == CLAIM])
-    listed = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
-    found = [replace(one, **_said(listed.get(one.entries[0].claim, {}))) for one in own]
-    order = list(listed)
-    return sorted(
-        found, key=lambda one: order.index(one.entries[0].claim) if one.entries[0].claim in listed else len(order)
-    )
+    sentences = _tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
+    entries_by_claim = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
+    positions = {claim_id: position for position, claim_id in enumerate(entries_by_claim)}
+    judged = []
+    for sentence in sentences:
+        entry = entries_by_claim.get(sentence.entries[0].claim, {})
+        judged.append(replace(sentence, verdict=entry.get("verdict", ""), central=bool(entry.get("central"))))
+    return sorted(judged, key=lambda claim: positions.get(claim.entries[0].claim, len(positions)))
 
 
-def _said(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {"verdict": entry.get("verdict", ""), "central": bool(entry.get("central"))}
-
-
-def grouped(entries: Sequence[Entry]) -> list[Claim]:
+def _tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
     """Return sentences with the lines that test them, in the order of the lines."""
-    found: dict[str, list[Entry]] = {}
+    entries_by_claim: dict[str, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.claim or asked(entry), []).append(entry)
-    return [Claim(asked(members[0]), members) for members in found.values()]
+        entries_by_claim.setdefault(entry.claim or question_of(entry), []).append(entry)
+    return [TestedClaim(question_of(claim_entries[0]), claim_entries) for claim_entries in entries_by_claim.values()]
 
 
-def asked(entry: Entry) -> str:
-    """What a line is about: the sentence in place of a number, or else the exhibit whose numbers are compared."""
+def question_of(entry: Entry) -> str:
+    """Return the sentence that a line is about, or else a question about the exhibit whose numbers are compared."""
     if math.isnan(entry.number("published")):
         return entry.published
     exhibit = entry.exhibit.replace("_", " ").capitalize()
@@ -210,31 +210,33 @@ def asked(entry: Entry) -> str:
 
 
 def exhibits(project: Project, name: str) -> list[dict[str, Any]]:
-    """Return the exhibits of a paper as the gallery has them; see :func:`_shown`."""
-    return [_exhibit(project, shown) for shown in _shown(project, name)]
+    """Return the exhibits of a paper as the gallery has them; see :func:`_exhibits_of_paper`."""
+    return [_gallery_card(project, exhibit) for exhibit in _exhibits_of_paper(project, name)]
 
 
-def _shown(project: Project, name: str) -> list[Shown]:
+def _exhibits_of_paper(project: Project, name: str) -> list[SiteExhibit]:
     """Return the exhibits of a paper, those with variants once; settings as printed come last."""
-    own = [
-        shown for shown in project.exhibits.values() if shown.paper == name and project.base(shown.name) == shown.name
+    paper_exhibits = [
+        exhibit
+        for exhibit in project.exhibits.values()
+        if exhibit.paper == name and project.base(exhibit.name) == exhibit.name
     ]
-    return sorted(own, key=lambda shown: shown.kind == "settings")
+    return sorted(paper_exhibits, key=lambda exhibit: exhibit.kind == "settings")
 
 
 def beyond(project: Project) -> list[dict[str, Any]]:
     """Return what belongs to no paper: what this project asked by itself."""
-    own = [shown for shown in project.exhibits.values() if shown.paper == OWN]
-    return [_exhibit(project, shown) for shown in own]
+    own_exhibits = [exhibit for exhibit in project.exhibits.values() if exhibit.paper == OWN_WORK]
+    return [_gallery_card(project, exhibit) for exhibit in own_exhibits]
 
 
-def _exhibit(project: Project, shown: Shown) -> dict[str, Any]:
-    family = project.variants(shown)
-    lines = [entry for one in family or [shown] for entry in project.lines(one)]
+def _gallery_card(project: Project, exhibit: SiteExhibit) -> dict[str, Any]:
+    family = project.variants(exhibit)
+    lines = [entry for variant in family or [exhibit] for entry in project.lines(variant)]
     return {
-        "shown": shown,
-        "picture": "png" in shown.files,
-        "tally": card.chips(lines),
+        "exhibit": exhibit,
+        "picture": "png" in exhibit.files,
+        "tally": card.count_verdicts(lines),
         "variants": len(family),
-        "table": shown.file("html").is_file(),
+        "table": exhibit.file("html").is_file(),
     }

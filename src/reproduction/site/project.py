@@ -17,12 +17,12 @@ from reproduction.site.card import Entry
 from reproduction.verdicts.scorecard import dataset_titles
 
 FORMATS = ("csv", "svg", "pdf", "png")
-OWN = "own"
+OWN_WORK = "own"
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One exhibit.
+class SiteExhibit:
+    """One exhibit as the site shows it.
 
     Attributes:
         name: its key in the grid, and the name of its page.
@@ -49,14 +49,18 @@ class Shown:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Its files that can be had, by format."""
+        """Return the files of the exhibit that exist, by format."""
         return {suffix: self.file(suffix) for suffix in FORMATS if self.file(suffix).is_file()}
 
     @property
     def short(self) -> str:
-        """Its title without the name of the paper, which a page of the paper need not repeat."""
-        head, _, rest = self.title.partition(", ")
-        return rest if rest.startswith(("Figure", "Table")) and not head.startswith(("Figure", "Table")) else self.title
+        """Return the title without the name of the paper, which a page of the paper need not repeat."""
+        prefix, _, remainder = self.title.partition(", ")
+        return (
+            remainder
+            if remainder.startswith(("Figure", "Table")) and not prefix.startswith(("Figure", "Table"))
+            else self.title
+        )
 
 
 class Project:
@@ -73,106 +77,109 @@ class Project:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """All lines of the scorecard."""
-        found = card.load(self.root / self.config.reports / "scorecard.csv")
-        titles = {key: self._dataset_title(*key) for key in {(entry.paper, entry.dataset) for entry in found}}
-        return [replace(entry, titled=titles[entry.paper, entry.dataset]) for entry in found]
+        """Return all lines of the scorecard."""
+        entries = card.load(self.root / self.config.reports / "scorecard.csv")
+        titles = {key: self._dataset_title(*key) for key in {(entry.paper, entry.dataset) for entry in entries}}
+        return [replace(entry, paper_title=titles[entry.paper, entry.dataset]) for entry in entries]
 
     def _dataset_title(self, paper: str, dataset: str) -> str:
-        """What a paper's folder or figures call a dataset, or its declaration; empty if they say nothing of it."""
-        for name, one in self.papers[paper].datasets.items() if paper in self.papers else ():
+        """Return a dataset's title in a paper's folder or figures, else in its declaration; empty if it has none."""
+        for name, dataset_entry in self.papers[paper].datasets.items() if paper in self.papers else ():
             if dataset == name:
-                return one.title
-            if dataset.startswith(one.here):
-                rest = dataset.removeprefix(one.here).strip("_").replace("_", " ")
-                return f"{one.title} ({rest})" if rest else one.title
-        if title := dataset_titles(self.config, paper).get(dataset) or words.OWN.get(dataset, ""):
+                return dataset_entry.title
+            if dataset.startswith(dataset_entry.here):
+                remainder = dataset.removeprefix(dataset_entry.here).strip("_").replace("_", " ")
+                return f"{dataset_entry.title} ({remainder})" if remainder else dataset_entry.title
+        if title := dataset_titles(self.config, paper).get(dataset) or words.VALUE_TITLES.get(dataset, ""):
             return str(title)
-        known = dataset in self.config.datasets
-        return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if known else ""
+        is_known = dataset in self.config.datasets
+        return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if is_known else ""
 
     @cached_property
     def verdicts(self) -> dict[str, dict[str, Any]]:
-        """What ``verdicts.json`` says of each paper, by its folder; nothing before it has been written."""
+        """Return the entries of ``verdicts.json`` by the paper's folder; none before the file is written."""
         path = self.root / self.config.reports / "verdicts.json"
-        found = json.loads(path.read_text(encoding="utf-8"))["papers"] if path.is_file() else []
-        return {entry["paper"]: entry for entry in found}
+        verdicts = json.loads(path.read_text(encoding="utf-8"))["papers"] if path.is_file() else []
+        return {entry["paper"]: entry for entry in verdicts}
 
     @cached_property
     def papers(self) -> dict[str, Paper]:
-        """Papers that have a folder, those of the grid's order first."""
+        """Return the papers that have a folder, in the grid's order."""
         names = dict.fromkeys(e.paper for e in self.config.experiments.values())
         return {
             name: paper(name, self.root) for name in names if (self.root / "papers" / name / "paper.yaml").is_file()
         }
 
     @cached_property
-    def exhibits(self) -> dict[str, Shown]:
-        """Exhibits that have been drawn, in the grid's order."""
-        found = {name: self._shown(name) for name in self.config.params.exhibits}
-        return {name: own for name, own in found.items() if own.files or own.file("html").is_file()}
+    def exhibits(self) -> dict[str, SiteExhibit]:
+        """Return the exhibits that have been drawn, in the grid's order."""
+        exhibits = {name: self._read_exhibit(name) for name in self.config.params.exhibits}
+        return {name: exhibit for name, exhibit in exhibits.items() if exhibit.files or exhibit.file("html").is_file()}
 
     def short(self, paper: str) -> str:
         """Return what a paper is called in tables: what its folder says, else the folder's name in words."""
-        own = self.papers.get(paper)
-        return (own.short if own else "") or paper.replace("_", " ").capitalize()
+        folder_paper = self.papers.get(paper)
+        return (folder_paper.short if folder_paper else "") or paper.replace("_", " ").capitalize()
 
-    def _shown(self, name: str) -> Shown:
+    def _read_exhibit(self, name: str) -> SiteExhibit:
         entry = self.config.params.exhibits[name]
-        more: dict[str, Any] = entry.model_extra or {}
+        extra: dict[str, Any] = entry.model_extra or {}
         experiments = tuple(entry.experiments or self.config.experiments)
-        section = str(more.get("section") or "")
-        own = self.config.experiment(experiments[0]).paper
-        return Shown(
-            name, OWN if section or own not in self.papers else own, entry.title, str(more.get("caption") or ""),
-            entry.kind, section, str(more.get("published") or name), self.root / "reports" / name, experiments,
+        section = str(extra.get("section") or "")
+        folder = self.config.experiment(experiments[0]).paper
+        return SiteExhibit(
+            name, OWN_WORK if section or folder not in self.papers else folder, entry.title,
+            str(extra.get("caption") or ""), entry.kind, section, str(extra.get("published") or name),
+            self.root / "reports" / name, experiments,
         )  # fmt: skip
 
-    def of_paper(self, name: str) -> list[Entry]:
-        """Lines of the scorecard of one paper."""
+    def entries_of_paper(self, name: str) -> list[Entry]:
+        """Return the lines of the scorecard of one paper."""
         return [entry for entry in self.entries if entry.paper == name]
 
-    def lines(self, shown: Shown) -> list[Entry]:
-        """Lines of the scorecard that an exhibit answers."""
-        own, paper = {shown.name, shown.published}, self._paper_of(shown)
+    def lines(self, exhibit: SiteExhibit) -> list[Entry]:
+        """Return the lines of the scorecard that an exhibit answers."""
+        exhibit_keys, paper = {exhibit.name, exhibit.published}, self._paper_of(exhibit)
         return [
-            e
-            for e in self.entries
-            if e.paper == paper and e.exhibit in own and (self.page(e) == shown.name or e.exhibit == shown.name)
+            entry
+            for entry in self.entries
+            if entry.paper == paper
+            and entry.exhibit in exhibit_keys
+            and (self.page(entry) == exhibit.name or entry.exhibit == exhibit.name)
         ]
 
-    def _paper_of(self, shown: Shown) -> str:
-        """The paper of an exhibit's experiments, also where it stands among our own."""
-        return self.config.experiment(shown.experiments[0]).paper
+    def _paper_of(self, exhibit: SiteExhibit) -> str:
+        """Return the paper of an exhibit's experiments, also of an exhibit that goes beyond the papers."""
+        return self.config.experiment(exhibit.experiments[0]).paper
 
     @cached_property
     def _pages(self) -> dict[tuple[str, str], str]:
-        found: dict[tuple[str, str], str] = {}
-        for name, own in self.exhibits.items():
-            found.setdefault((self._paper_of(own), own.published), name)
-        return {**found, **{(self._paper_of(own), name): name for name, own in self.exhibits.items()}}
+        pages: dict[tuple[str, str], str] = {}
+        for name, exhibit in self.exhibits.items():
+            pages.setdefault((self._paper_of(exhibit), exhibit.published), name)
+        return {**pages, **{(self._paper_of(exhibit), name): name for name, exhibit in self.exhibits.items()}}
 
     def page(self, entry: Entry) -> str:
         """Return the exhibit whose page shows a line of the scorecard; empty if there is none."""
-        found = self._pages.get((entry.paper, entry.exhibit), "")
-        return found or (entry.exhibit if entry.exhibit in self.exhibits else "")
+        name = self._pages.get((entry.paper, entry.exhibit), "")
+        return name or (entry.exhibit if entry.exhibit in self.exhibits else "")
 
-    def variants(self, shown: Shown) -> list[Shown]:
+    def variants(self, exhibit: SiteExhibit) -> list[SiteExhibit]:
         """Return the exhibits that show the same in other ways, the first one first; none if there is only one."""
-        base = self.base(shown.name)
-        family = [own for name, own in self.exhibits.items() if name == base or self.base(name) == base]
+        base = self.base(exhibit.name)
+        family = [variant for name, variant in self.exhibits.items() if name == base or self.base(name) == base]
         return family if len(family) > 1 else []
 
     def base(self, name: str) -> str:
         """Return the exhibit that another is a variant of, by name; itself if there is none."""
-        heads = [other for other in self.exhibits if name.startswith(f"{other}_")]
+        heads = [candidate for candidate in self.exhibits if name.startswith(f"{candidate}_")]
         return min(heads, key=len, default=name)
 
     @cached_property
     def revision(self) -> tuple[str, str]:
-        """Commit and date of the committed scorecard; empty where git does not know it."""
-        found = git("log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv", folder=self.root)
-        commit, _, date = (found or b"").decode().strip().partition(" ")
+        """Return commit and date of the committed scorecard; empty where git does not know it."""
+        output = git("log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv", folder=self.root)
+        commit, _, date = (output or b"").decode().strip().partition(" ")
         return commit, date
 
 

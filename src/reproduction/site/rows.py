@@ -8,17 +8,17 @@ from statistics import median
 from reproduction.site import card, differences
 from reproduction.site.card import Entry
 from reproduction.site.exhibits import CLAIM, measured
-from reproduction.site.project import Project, Shown
+from reproduction.site.project import Project, SiteExhibit
 
 NOTHING = "No printed numbers, and no claim of its own."
 
 
 @dataclass(frozen=True)
-class Row:
+class ExhibitRow:
     """One exhibit, its variants included.
 
     Attributes:
-        shown: the exhibit.
+        exhibit: the exhibit.
         picture: whether there is one.
         variants: the others that show the same in other ways.
         published: what the paper says of it.
@@ -27,68 +27,71 @@ class Row:
         why: the reason where results differ, or what decides nothing.
     """
 
-    shown: Shown
+    exhibit: SiteExhibit
     picture: bool
-    variants: Sequence[Shown]
+    variants: Sequence[SiteExhibit]
     published: str
     ours: str
     tally: dict[str, int]
     why: str
 
 
-def of(project: Project, shown: Shown) -> Row:
+def exhibit_row(project: Project, exhibit: SiteExhibit) -> ExhibitRow:
     """Gather what is said of an exhibit and of its variants."""
-    family = project.variants(shown)
-    lines = [entry for one in family or [shown] for entry in project.lines(one)]
-    names = {one.name for one in family} | {shown.name}
-    stated = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
-    why = stated.why if stated is not None and stated.paper == shown.paper else _why(lines)
-    others = [one for one in family if one.name != shown.name]
-    return Row(shown, "png" in shown.files, others, _published(lines), _ours(lines), card.chips(lines), why)
+    family = project.variants(exhibit)
+    lines = [entry for variant in family or [exhibit] for entry in project.lines(variant)]
+    names = {variant.name for variant in family} | {exhibit.name}
+    difference = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
+    why = difference.why if difference is not None and difference.paper == exhibit.paper else _why(lines)
+    other_variants = [variant for variant in family if variant.name != exhibit.name]
+    tally, picture = card.count_verdicts(lines), "png" in exhibit.files
+    return ExhibitRow(exhibit, picture, other_variants, _published(lines), _ours(lines), tally, why)
 
 
 def _claims(lines: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Claims by sentence, in the order of the paper."""
-    found: dict[str, list[Entry]] = {}
+    """Return the lines of claims by sentence, in the order of the paper."""
+    entries_by_sentence: dict[str, list[Entry]] = {}
     for entry in lines:
         if entry.kind == CLAIM:
-            found.setdefault(entry.published, []).append(entry)
-    return found
+            entries_by_sentence.setdefault(entry.published, []).append(entry)
+    return entries_by_sentence
 
 
 def _published(lines: Sequence[Entry]) -> str:
     claims = list(_claims(lines))
-    parts = claims[:1] + ([_counted(len(claims) - 1, "more claim")] if len(claims) > 1 else [])
+    sentences = claims[:1] + ([_counted(len(claims) - 1, "more claim")] if len(claims) > 1 else [])
     for kind, word in (
         ("number", "printed number"),
         ("setting", "stated setting"),
         ("question", "question of our own"),
     ):
         count = sum(entry.kind == kind for entry in lines)
-        parts += [_counted(count, word)] if count else []
-    return " ".join(parts) or NOTHING
+        sentences += [_counted(count, word)] if count else []
+    return " ".join(sentences) or NOTHING
 
 
 def _counted(count: int, word: str) -> str:
-    head, _, rest = word.partition(" of ")
-    return f"{count} {head}{'s' if count != 1 else ''}{f' of {rest}' if rest else ''}."
+    noun, _, qualifier = word.partition(" of ")
+    return f"{count} {noun}{'s' if count != 1 else ''}{f' of {qualifier}' if qualifier else ''}."
 
 
 def _ours(lines: Sequence[Entry]) -> str:
     claims = list(_claims(lines).values())
-    found = [entry for entry in claims[0] if math.isfinite(entry.number("reproduced"))] if claims else []
-    parts = []
-    if len(found) == 1:
-        parts.append(f"The first claim's effect is {measured(found[0])}.")
-    elif found:
-        values = [entry.number("reproduced") for entry in found]
+    effects = [entry for entry in claims[0] if math.isfinite(entry.number("reproduced"))] if claims else []
+    sentences = []
+    if len(effects) == 1:
+        sentences.append(f"The first claim's effect is {measured(effects[0])}.")
+    elif effects:
+        values = [entry.number("reproduced") for entry in effects]
         span = f"{min(values):+.3g} to {max(values):+.3g} in {len(values)} comparisons"
-        parts.append(f"The first claim's effect is {span}.")
+        sentences.append(f"The first claim's effect is {span}.")
     judged = [entry for entry in lines if entry.kind == "number" and entry.outcome in ("agrees", "near", "differs")]
-    apart = [value for entry in judged if math.isfinite(value := abs(_apart(entry)))]
-    if apart:
-        parts.append(f"Judged numbers differ by {median(apart):.2g} in the median, {max(apart):.2g} at most.")
-    return " ".join(parts)
+    distances = [value for entry in judged if math.isfinite(value := abs(_apart(entry)))]
+    if distances:
+        sentences.append(
+            f"Judged numbers differ by {median(distances):.2g} in the median, {max(distances):.2g} at most."
+        )
+    return " ".join(sentences)
 
 
 def _apart(entry: Entry) -> float:
@@ -96,36 +99,36 @@ def _apart(entry: Entry) -> float:
 
 
 def _why(lines: Sequence[Entry]) -> str:
-    """Where the clearest difference lies, or else how small an effect would have been seen."""
-    bad = [entry for entry in lines if entry.tone == card.BAD and entry.kind != "question"]
-    if bad:
-        worst = max(bad, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
-        against = "" if worst.kind == CLAIM else f": ours {measured(worst)}, printed {worst.printed}"
-        if against and worst.noise > 0:  # of the same rows it is far smaller than the interval of ours alone
-            against += f"; noise of their difference ±{worst.number('noise'):.2g}"
-        return f"Clearest difference: {worst.what}{against}. {_reason(worst)}".strip()
-    open_ = [entry for entry in lines if entry.outcome == "cannot tell"]
-    seen = [value for entry in open_ if math.isfinite(value := entry.number("detectable"))]
-    ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(seen), max(seen)))) if seen else ""
+    """Say where the clearest difference lies, or else how small an effect would have been seen."""
+    differing = [entry for entry in lines if entry.tone == card.BAD and entry.kind != "question"]
+    if differing:
+        clearest = max(differing, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
+        against = "" if clearest.kind == CLAIM else f": ours {measured(clearest)}, printed {clearest.printed}"
+        if against and clearest.noise > 0:  # of the same rows it is far smaller than the interval of ours alone
+            against += f"; noise of their difference ±{clearest.number('noise'):.2g}"
+        return f"Clearest difference: {clearest.description}{against}. {_reason(clearest)}".strip()
+    undecided = [entry for entry in lines if entry.outcome == "cannot tell"]
+    detectable = [value for entry in undecided if math.isfinite(value := entry.number("detectable"))]
+    ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(detectable), max(detectable)))) if detectable else ""
     return f"Cannot be told: the smallest effect that would have been seen is {ends}." if ends else ""
 
 
 def _reason(entry: Entry) -> str:
-    """The note of a line; of a printed number what follows the difference, since the rest repeats the line."""
-    parts = entry.note.split("; ")
+    """Return the note of a line; of a printed number the part after the difference, as the rest repeats the line."""
+    notes = entry.note.split("; ")
     if entry.kind == "number":
-        ends = [place for place, part in enumerate(parts, 1) if part.startswith("difference")]
-        parts = parts[ends[-1] :] if ends else parts
-    return sentence("; ".join(parts))
+        last_differences = [index for index, note in enumerate(notes, 1) if note.startswith("difference")]
+        notes = notes[last_differences[-1] :] if last_differences else notes
+    return sentence("; ".join(notes))
 
 
 def _statistic(entry: Entry) -> float:
-    """How clear a difference is: its test's statistic, or its distance in units of its noise."""
+    """Return how clear a difference is: the statistic of its test, or else its distance in standard errors."""
     value = entry.number("statistic")
     value = value if math.isfinite(value) else _apart(entry) / entry.noise if entry.noise > 0 else 0.0
     return value if math.isfinite(value) else 0.0
 
 
-def sentence(words: str) -> str:
+def sentence(text: str) -> str:
     """Return words as a sentence."""
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""

@@ -1,6 +1,8 @@
 """What a paper claims in words, and the test that decides each sentence: ``papers/<paper>/claims.yaml``."""
 
+from collections import Counter
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,18 +15,18 @@ from reproduction.grid import papers
 from reproduction.grid.checks import validated
 from reproduction.grid.params import StrictModel
 from reproduction.grid.reading import parse_strictly
-from reproduction.verdicts.declared_readings import Practical, Readings, refused
+from reproduction.verdicts.declared_readings import Practical, Readings, fault_of_readings
 
-Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
-Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Margin = Difference | dict[str, Difference]
-Level = Annotated[float, Field(ge=0, le=1)]
+TestName = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
+_Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Margin = _Difference | dict[str, _Difference]
+_Level = Annotated[float, Field(ge=0, le=1)]
 LARGER = ("accuracy", "auc", "group_auc_mean")
-"""Metrics of quality that are better the larger they are; of others a claim has to say it."""
+"""Metrics that are better the larger they are; a claim about another metric has to state its direction."""
 
 
-class Side(StrictModel):
-    """Runs that are compared, where the name of a method does not say which."""
+class ComparisonSide(StrictModel):
+    """One side of a comparison: runs that the name of a method alone does not identify."""
 
     method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
     experiment: str | None = Field(None, description="where it was trained, if not where the claim looks")
@@ -32,22 +34,22 @@ class Side(StrictModel):
     short: str = Field("", description="what pictures call it")
 
 
-class Known(StrictModel):
-    """A null model whose number is known without a run, such as a network that does not move."""
+class KnownNull(StrictModel):
+    """A null model whose metric is known without a run, such as that of a network whose weights do not move."""
 
     name: str = Field(min_length=1, description="what it is, in words")
     value: float = Field(description="what the metric is of it")
 
 
-class Equal(StrictModel):
-    """Methods are compared at equal fairness, inside the range in which both were trained."""
+class EqualFairness(StrictModel):
+    """The levels of fairness at which two methods are compared, inside the range in which both were trained."""
 
     metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
-    levels: Annotated[int, Field(ge=1)] | Annotated[list[Level], Field(min_length=1)] = Field(
+    levels: Annotated[int, Field(ge=1)] | Annotated[list[_Level], Field(min_length=1)] = Field(
         10, description="number of equally spaced levels, or violations"
     )
-    fairer_than: Level = Field(0.0, description="only levels of at least this fairness (1 - violation)")
-    less_fair_than: Level = Field(1.0, description="only levels up to this fairness")
+    fairer_than: _Level = Field(0.0, description="only levels of at least this fairness (1 - violation)")
+    less_fair_than: _Level = Field(1.0, description="only levels up to this fairness")
     every: bool = Field(True, description="at every level; otherwise on average over them")
     inner: Annotated[float, Field(ge=0, lt=0.5)] = Field(
         0.0, description="leave out this share of the range at either end, where few models lie"
@@ -55,7 +57,7 @@ class Equal(StrictModel):
 
     @model_validator(mode="after")
     def _some_levels(self) -> Self:
-        """Refuse a part of the axis that has no levels."""
+        """Refuse a range of the fairness axis that is empty."""
         if self.fairer_than >= self.less_fair_than:
             raise ValueError(
                 f"fairer_than ({self.fairer_than:g}) is not below less_fair_than ({self.less_fair_than:g})"
@@ -64,7 +66,7 @@ class Equal(StrictModel):
 
 
 class FromTable(StrictModel):
-    """Numbers of an exhibit's CSV in place of a metric of runs."""
+    """The numbers of an exhibit's CSV that a claim compares, in place of a metric of runs."""
 
     exhibit: str = Field(description="its table reports/NAME/NAME.csv is read")
     value: str = Field(description="column of the number")
@@ -95,7 +97,7 @@ class FromTable(StrictModel):
 
     @property
     def columns(self) -> list[str]:
-        """Columns that it needs."""
+        """Return the columns of the table that the claim reads."""
         used = [self.value, self.seed, self.x, self.ends, self.each, self.across, self.pair, self.method, *self.where]
         return [name for name in used if name]
 
@@ -111,11 +113,11 @@ class Claim(StrictModel):
     )
     central: bool = Field(False, description="whether the paper's verdict rests on it")
     exhibit: str = Field("", description="exhibit that shows it")
-    test: Test = Field(description="what decides it")
+    test: TestName = Field(description="what decides it")
     method: str = Field("", description="what the sentence is about")
     methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
-    against: list[str | Side] = Field([], description="what that is compared with, one line each")
-    nulls: list[str | Side | Known] = Field(
+    against: list[str | ComparisonSide] = Field([], description="what that is compared with, one line each")
+    nulls: list[str | ComparisonSide | KnownNull] = Field(
         [],
         description="methods that the sentence is not about; of bound, also runs of another experiment, and numbers "
         "that are known without a run: where one passes the same test, the line has no power",
@@ -130,7 +132,7 @@ class Claim(StrictModel):
         "test", description="rows that the metric is of; trained: all that the run was fitted to"
     )
     kappa: float | None = Field(None, description="tolerance; needed where an experiment has several")
-    at_equal: Equal | None = Field(None, description="compare at equal fairness instead of at one tolerance")
+    at_equal: EqualFairness | None = Field(None, description="compare at equal fairness instead of at one tolerance")
     start: str = Field("unconstrained", description="method without the constraint, of comparisons at equal fairness")
     table: FromTable | None = Field(None, description="take the numbers of an exhibit instead of a metric")
     over: Literal["seeds", "experiments", "kappa"] = Field(
@@ -139,7 +141,7 @@ class Claim(StrictModel):
     )
     trend: Literal["rises", "falls"] | None = Field(None, description="of monotone: as the tolerance is tightened")
     limit: float | None = Field(None, description="of bound: the metric stays on its better side; of rate: the power")
-    margin: Margin = Field(
+    margin: _Margin = Field(
         0.0, description="largest difference that counts as none, by dataset if need be; stated before the run"
     )
     margin_later: str = Field("", description="why, if the margin was set after a first look at results")
@@ -166,26 +168,26 @@ class Claim(StrictModel):
     def _complete(self) -> Self:
         """Refuse a claim that its test cannot decide."""
         needed = () if self.absent else self._needed()
-        missing = [f"{name} ({why})" for name, why, given in needed if not given]
+        missing = [f"{name} ({why})" for name, why, value in needed if not value]
         if missing:
             raise ValueError(f"test {self.test} needs {', '.join(missing)}")
         if self.central and self.kind == "question":
             raise ValueError("a question is ours and cannot be central to the paper")
         if self.central and self.concession:
             raise ValueError("a concession is no claim, and cannot be central to the paper")
-        if wrong := refused(self):
-            raise ValueError(wrong)
+        if fault := fault_of_readings(self):
+            raise ValueError(fault)
         return self
 
     def _needed(self) -> list[tuple[str, str, Any]]:
-        """(key, why, value) of what the test cannot do without."""
+        """Return (key, why, value) of what the test needs; an empty value is a missing key."""
         needed: list[tuple[str, str, Any]] = [
             ("metric or table", "what is compared", self.metric or self.table),
             ("experiments", "where", self.experiments or self.table),
         ]
         if self.test != "ordered":
             needed.append(("method", "what the sentence is about", self.method or self.methods))
-        more: dict[str, list[tuple[str, str, Any]]] = {
+        by_test: dict[str, list[tuple[str, str, Any]]] = {
             "ordered": [("order", "of two sets or more", len(self.order) > 1)],
             "monotone": [
                 ("trend", "rises or falls", self.trend),
@@ -194,53 +196,53 @@ class Claim(StrictModel):
             "bound": [("limit", "the number it stays below or above", self.limit is not None)],
             "rate": [("limit", "the power of x", self.limit is not None), ("table.x", "", self.table and self.table.x)],
         }
-        needed += more.get(self.test, [("against", "what it is compared with", self.against)])
+        needed += by_test.get(self.test, [("against", "what it is compared with", self.against)])
         if self.test in ("similar", "at_least") or (self.pairing == "single" and self.test != "bound"):
             margins = self.margin.values() if isinstance(self.margin, dict) else [self.margin]
             needed.append(("margin", "above 0, stated before the run", margins and all(margins)))
         if self.test in ("bound", "monotone", "rate") and self.kind == "claim":
             why = "methods that take the test too; or without_nulls, why there are none"
             needed.append(("nulls", why, self.nulls or self.without_nulls))
-        if self.test != "bound" and not all(isinstance(one, str) for one in self.nulls):
+        if self.test != "bound" and not all(isinstance(null, str) for null in self.nulls):
             needed.append(("nulls by name", "only a bound takes runs of another experiment and known numbers", False))
         return needed
 
     @property
-    def said_as(self) -> str:
-        """The sentence that it is counted with: its own, or the one that it is a part of."""
+    def sentence_id(self) -> str:
+        """Return the id of the sentence with which the claim is counted: its own, or that of ``part_of``."""
         return self.part_of or self.id
 
     @property
     def needs_readings(self) -> bool:
-        """Whether it is decided at equal fairness, where no test is the only one that its words allow."""
+        """Whether the claim is decided at equal fairness, where its words allow more than one test."""
         return self.at_equal is not None and self.kind == "claim" and not self.absent
 
     @model_validator(mode="after")
     def _margin_is_used(self) -> Self:
-        """Refuse a margin that the test does not look at: a line would print it all the same."""
+        """Refuse a margin that the test does not use: its line would print the margin all the same."""
         used = self.test in ("similar", "at_least", "rate") or (self.pairing == "single" and self.test != "bound")
         if self.margin and not used:
             raise ValueError(f"test {self.test} looks at no margin (given: {self.margin}); leave it out")
         return self
 
     def margin_of(self, dataset: str) -> float:
-        """The margin on a dataset."""
+        """Return the margin on a dataset, in the unit of the metric; 0 if the claim states none."""
         if isinstance(self.margin, dict):
             return self.margin.get(dataset, self.margin.get("default", 0.0))
         return self.margin
 
-    def each(self) -> list["Claim"]:
-        """The claim once for every method that it is about."""
+    def by_method(self) -> list["Claim"]:
+        """Return one copy of the claim for every method that it is about."""
         return [self.model_copy(update={"method": name, "methods": []}) for name in self.methods] or [self]
 
-    def sides(self) -> list[Side]:
-        """What the method is compared with."""
-        return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
+    def sides(self) -> list[ComparisonSide]:
+        """Return the other sides of the comparisons, one for each entry of ``against``."""
+        return [side if isinstance(side, ComparisonSide) else ComparisonSide(method=side) for side in self.against]
 
-    def null_sides(self) -> list[Side]:
-        """The null models that are runs, or rows of a table."""
-        given = [one for one in self.nulls if not isinstance(one, Known)]
-        return [one if isinstance(one, Side) else Side(method=one) for one in given]
+    def null_sides(self) -> list[ComparisonSide]:
+        """Return the null models that are runs, or rows of a table; numbers known without a run are left out."""
+        runs = [null for null in self.nulls if not isinstance(null, KnownNull)]
+        return [null if isinstance(null, ComparisonSide) else ComparisonSide(method=null) for null in runs]
 
 
 def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
@@ -261,15 +263,15 @@ def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a
         raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
     if not isinstance(content, list):
         raise ConfigError(f"{path}: holds {type(content).__name__}, not a list; begin each claim with `- id:`")
-    found = [_claim(entry, number, path) for number, entry in enumerate(content)]
-    twice = sorted({one.id for one in found if sum(other.id == one.id for other in found) > 1})
+    claims = [_claim(entry, number, path) for number, entry in enumerate(content)]
+    twice = sorted(name for name, count in Counter(claim.id for claim in claims).items() if count > 1)
     if twice:
         raise ConfigError(f"{path}: {', '.join(twice)}: two claims have this id; rename one")
-    return tuple(one for claim in found for one in claim.each())
+    return tuple(chain.from_iterable(claim.by_method() for claim in claims))
 
 
 def _claim(entry: Any, number: int, path: Path) -> Claim:
-    """An entry of the file as a claim; what is wrong of it is said by its id, or its place where it has none."""
+    """Return an entry of the file as a claim; an error names its id, or its number where it has no id."""
     name = entry.get("id") if isinstance(entry, dict) else None
     return validated(entry, Claim, str(path), (str(name) if name else f"claims.{number}",))
 

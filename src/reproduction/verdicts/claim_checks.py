@@ -14,11 +14,11 @@ from partialfair.plugins import names as plugin_names
 from reproduction.grid import papers
 from reproduction.grid.config import Config
 from reproduction.grid.tidy import REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
-from reproduction.verdicts.claim import Claim, Side, load, needs_direction
+from reproduction.verdicts.claim import Claim, ComparisonSide, load, needs_direction
 from reproduction.verdicts.run_scores import is_metric
 
-FURTHER = ("kappas", "levels")
-"""Settings of algorithms of which one job answers further tolerances."""
+_FURTHER = ("kappas", "levels")
+"""Settings of algorithms that list further tolerances, which the same job answers."""
 
 
 def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = Path()) -> None:
@@ -36,8 +36,8 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
     """
     before = _decided(root / "reports" / "scorecard.csv")
     for paper in config.papers:
-        own = papers.experiments(paper, root)
-        for claim in load(paper, root) if own <= config.experiments.keys() else ():
+        own_experiments = papers.experiments(paper, root)
+        for claim in load(paper, root) if own_experiments <= config.experiments.keys() else ():
             where = f"{papers.file(paper, papers.CLAIMS)}: {claim.id}"
             _check_exhibit(config, claim, where)
             _check_metrics(claim, where)
@@ -51,37 +51,37 @@ def check(config: Config, columns: Callable[[str], Sequence[str]], root: Path = 
                 _check_columns(claim.table.exhibit, claim.table.columns, columns(claim.table.exhibit), where)
 
 
-def _check_known(what: str, names: Iterable[str], known: Collection[str], where: str) -> None:
+def _check_known(what: str, names: Iterable[str], valid: Collection[str], where: str) -> None:
     for name in names:
-        if name not in known:
-            raise ConfigError(f"{where}: unknown {what} {name!r}; {did_you_mean(name, known)}")
+        if name not in valid:
+            raise ConfigError(f"{where}: unknown {what} {name!r}; {did_you_mean(name, valid)}")
 
 
-def _check_columns(exhibit: str, names: Iterable[str], known: Sequence[str], where: str) -> None:
-    for name in names if known else ():
-        if name not in known:
-            raise ConfigError(f"{where}: {exhibit}.csv has no column {name!r}; {did_you_mean(name, known)}")
+def _check_columns(exhibit: str, names: Iterable[str], valid: Sequence[str], where: str) -> None:
+    for name in names if valid else ():
+        if name not in valid:
+            raise ConfigError(f"{where}: {exhibit}.csv has no column {name!r}; {did_you_mean(name, valid)}")
 
 
 def shown_as(config: Config) -> dict[str, set[str]]:
-    """What the papers' numbers call the exhibits of a grid, with the kinds that show each."""
-    found: dict[str, set[str]] = {}
+    """Return the keys under which the grid's exhibits are published, with the kinds of exhibit that show each."""
+    kinds: dict[str, set[str]] = {}
     for name, entry in config.params.exhibits.items():
-        found.setdefault(str((entry.model_extra or {}).get("published") or name), set()).add(entry.kind)
-    return found
+        kinds.setdefault(str((entry.model_extra or {}).get("published") or name), set()).add(entry.kind)
+    return kinds
 
 
 def _check_exhibit(config: Config, claim: Claim, where: str) -> None:
-    """The exhibit is one of the grid, or what one of them is published as."""
+    """Refuse a claim whose exhibit is neither in the grid nor a key under which one is published."""
     _check_known(
         "exhibit", [claim.exhibit] if claim.exhibit else [], {*config.params.exhibits, *shown_as(config)}, where
     )
 
 
 def _check_metrics(claim: Claim, where: str) -> None:
-    """A metric is computed here, over repeats of a fit if need be, or is a column of the table of runs."""
-    held_equal = claim.at_equal.metric if claim.at_equal is not None else None
-    for name in filter(None, [claim.metric, held_equal]):
+    """Refuse a metric that is neither computed, possibly over repeats of a fit, nor a column of the table of runs."""
+    violation = claim.at_equal.metric if claim.at_equal is not None else None
+    for name in filter(None, [claim.metric, violation]):
         if name not in RUN_COLUMNS and not is_metric(name.removesuffix(REPEAT_MEAN).removesuffix(REPEAT_SD)):
             near = nearest(name, [*metric_names(), *RUN_COLUMNS])
             hint = f"did you mean {near!r}?" if near else "name a metric, or a column of runs.parquet"
@@ -112,7 +112,7 @@ def _check_names(config: Config, claim: Claim, where: str) -> None:
 
 
 def _check_readings(config: Config, claim: Claim, where: str) -> None:
-    """A claim at equal fairness says how else it can be read, and what difference matters to nobody."""
+    """Refuse a claim at equal fairness without other readings, or without the difference that matters to nobody."""
     if claim.needs_readings and claim.readings is None:
         raise ConfigError(f"{where}: at_equal has no readings; declare how else the sentence can be read, and why")
     if claim.needs_readings and claim.test in ("better", "worse") and claim.practical is None:
@@ -120,88 +120,90 @@ def _check_readings(config: Config, claim: Claim, where: str) -> None:
     if claim.practical is not None and claim.test not in ("better", "worse"):
         raise ConfigError(f"{where}: test {claim.test} looks at no practical margin; leave it out")
     options = chain(*(claim.readings.options.values() if claim.readings is not None else ()))
-    others = [name for option in options for name in option.experiments]
-    _check_known("experiment of a reading", others, config.experiments, where)
+    names = [name for option in options for name in option.experiments]
+    _check_known("experiment of a reading", names, config.experiments, where)
 
 
 def _check_added(claim: Claim, before: set[int], where: str) -> None:
-    """Readings that are declared beside a decided verdict say so."""
-    if claim.readings is not None and not claim.readings.added_after and before - {len(claim.readings.every())}:
+    """Refuse readings that were declared beside a decided verdict and do not say so."""
+    if claim.readings is not None and not claim.readings.added_after and before - {len(claim.readings.combinations())}:
         raise ConfigError(
             f"{where}: readings were added or left out after its verdict was known; say so in added_after, in words"
         )
 
 
 def _decided(path: Path) -> dict[tuple[str, str], set[int]]:
-    """How many letters the decided comparisons of each claim have in the scorecard that stands there."""
-    found: dict[tuple[str, str], set[int]] = {}
+    """Return by claim the numbers of letters that its decided comparisons have in a written scorecard."""
+    sizes: dict[tuple[str, str], set[int]] = {}
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 if row.get("claim") and row.get("verdict") in ("holds", "fails", "undecided"):
                     letters = len("".join((row.get("letters") or "").split()))
-                    found.setdefault((row["paper"], row["claim"]), set()).add(letters)
-    return found
+                    sizes.setdefault((row["paper"], row["claim"]), set()).add(letters)
+    return sizes
 
 
 def _check_sides(claim: Claim, where: str) -> None:
-    """No method is compared with itself: a table has one row of numbers for it, an experiment one run at a kappa."""
+    """Refuse a comparison of a method with itself: a table has one row for it, an experiment one run at a kappa."""
     for side in claim.sides():
-        same = side.method in (None, claim.method) and side.kappa in (None, claim.kappa)
-        if same and (claim.table is not None or side.experiment is None or side.experiment in claim.experiments):
+        is_same = side.method in (None, claim.method) and side.kappa in (None, claim.kappa)
+        if is_same and (claim.table is not None or side.experiment is None or side.experiment in claim.experiments):
             raise ConfigError(f"{where}: against compares {claim.method} with itself; name another method or kappa")
 
 
 def _check_runs(config: Config, claim: Claim, where: str) -> None:
-    """What is compared was trained in each experiment of the claim, at the tolerance that the claim names."""
+    """Refuse a side that was not trained in each experiment of the claim, at the tolerance that the claim names."""
     if claim.table is not None:
         return
     for dataset in claim.datasets:
         if not any(dataset in config.experiments[name].runs for name in claim.experiments):
             experiments = ", ".join(claim.experiments)
             raise ConfigError(f"{where}: {experiments} has no run on {dataset}; name one of its datasets")
-    own = [Side(method=claim.method)] if claim.method else []
-    for side in (*own, *(Side(method=name) for name in chain(*claim.order)), *claim.sides()):
+    method_sides = [ComparisonSide(method=claim.method)] if claim.method else []
+    for side in (*method_sides, *(ComparisonSide(method=name) for name in chain(*claim.order)), *claim.sides()):
         for experiment in claim.experiments:
             _check_tolerances(config, claim, side, experiment, where)
 
 
-def _tolerances(config: Config, claim: Claim, side: Side, experiment: str) -> list[list[float]]:
-    """Tolerances of a side on each dataset of an experiment that the claim looks at and that has runs of it."""
+def _tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str) -> list[list[float]]:
+    """Return the tolerances of a side on each dataset of the claim in an experiment that has runs of the side."""
     name, method = side.experiment or experiment, side.method or claim.method
-    there, settings = config.experiments[name].runs, config.algorithm_settings(name, method)
-    more = [kappa for key in FURTHER for kappa in _listed(settings.get(key))]
-    datasets = [one for one in config.experiments[experiment].runs if one in (claim.datasets or there)]
-    found = (there[one].algorithms.get(method, []) for one in datasets if one in there)
-    return [[*kappas, *more] for kappas in found if kappas]
+    runs, settings = config.experiments[name].runs, config.algorithm_settings(name, method)
+    further = [kappa for key in _FURTHER for kappa in _listed(settings.get(key))]
+    datasets = [dataset for dataset in config.experiments[experiment].runs if dataset in (claim.datasets or runs)]
+    lists = (runs[dataset].algorithms.get(method, []) for dataset in datasets if dataset in runs)
+    return [[*kappas, *further] for kappas in lists if kappas]
 
 
-def _check_tolerances(config: Config, claim: Claim, side: Side, experiment: str, where: str) -> None:
+def _check_tolerances(config: Config, claim: Claim, side: ComparisonSide, experiment: str, where: str) -> None:
     name, method = side.experiment or experiment, side.method or claim.method
     if claim.datasets and not {*claim.datasets} & {*config.experiments[experiment].runs}:
         return
-    found = _tolerances(config, claim, side, experiment)
-    if not found:
-        runs = {one for run in config.experiments[name].runs.values() for one in run.algorithms}
+    tolerances = _tolerances(config, claim, side, experiment)
+    if not tolerances:
+        methods = {algorithm for run in config.experiments[name].runs.values() for algorithm in run.algorithms}
         on = f" on {', '.join(claim.datasets)}" if claim.datasets else ""
-        raise ConfigError(f"{where}: {name} has no run of {method}{on}; it runs {', '.join(sorted(runs))}")
+        raise ConfigError(f"{where}: {name} has no run of {method}{on}; it runs {', '.join(sorted(methods))}")
     kappa = side.kappa if side.kappa is not None else claim.kappa
-    shown = ", ".join(f"{one:g}" for one in sorted({*chain(*found)}, reverse=True))
-    if kappa is not None and not any(math.isinf(one) or math.isclose(one, kappa) for one in chain(*found)):
-        raise ConfigError(f"{where}: {name} has no run of {method} at kappa {kappa:g}; its tolerances are {shown}")
-    if kappa is None and _needs_kappa(claim) and any(len(kappas) > 1 for kappas in found):
-        raise ConfigError(f"{where}: {name} runs {method} at several tolerances ({shown}); name one by kappa")
+    listing = ", ".join(f"{tolerance:g}" for tolerance in sorted({*chain(*tolerances)}, reverse=True))
+    if kappa is not None and not any(
+        math.isinf(tolerance) or math.isclose(tolerance, kappa) for tolerance in chain(*tolerances)
+    ):
+        raise ConfigError(f"{where}: {name} has no run of {method} at kappa {kappa:g}; its tolerances are {listing}")
+    if kappa is None and _needs_kappa(claim) and any(len(kappas) > 1 for kappas in tolerances):
+        raise ConfigError(f"{where}: {name} runs {method} at several tolerances ({listing}); name one by kappa")
 
 
 def _needs_kappa(claim: Claim) -> bool:
-    """Whether a claim takes one number per run of a method: not a curve of tolerances, nor the worst of them."""
+    """Whether a claim takes one number of a method: not a curve along tolerances, nor the worst of several."""
     along = claim.over != "seeds" and claim.test in ("steadier", "monotone")
     return claim.at_equal is None and not along and claim.test != "bound"
 
 
 def _listed(value: Any) -> list[float]:
-    """The numbers of a list, of which YAML takes 1e-5 for text; a setting that is no list is about something else."""
+    """Return the numbers of a list, in which YAML reads 1e-5 as text; empty for a setting without numbers."""
     try:
-        return [float(one) for one in value] if isinstance(value, list) else []
+        return [float(entry) for entry in value] if isinstance(value, list) else []
     except (TypeError, ValueError):
         return []

@@ -24,14 +24,14 @@ from reproduction.verdicts import run_scores
 from reproduction.verdicts.evidence import Evidence
 from reproduction.verdicts.results import Setting
 
-Vector = NDArray[np.float64]
-DELTA = 0.05
-"""The bound holds with probability 1 - DELTA."""
+_Vector = NDArray[np.float64]
+_DELTA = 0.05
+"""Probability that the bound does not hold."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of the error, each measured and bounded, in shares.
+class ErrorParts:
+    """The parts of the error, each measured and bounded, as shares of a group.
 
     Attributes:
         excess: of the smoothed constraints over the slack on the training rows; the theorem has 0.
@@ -53,9 +53,15 @@ class Parts:
     total_bound: float
 
 
-def parts(
-    train: Sequence[Vector], test: Sequence[Vector], aux: Vector, ranks: Vector, interval: Any, slack: float, vc: int
-) -> Parts:
+def error_parts(
+    train: Sequence[_Vector],
+    test: Sequence[_Vector],
+    aux: _Vector,
+    ranks: _Vector,
+    interval: Any,
+    slack: float,
+    vc: int,
+) -> ErrorParts:
     """Measure and bound the parts for one model.
 
     Args:
@@ -72,11 +78,13 @@ def parts(
     deviations = [deviation_bound(len(scores), vc, len(ranks), len(train)) for scores in train]
     excess = float(np.maximum(ranks - smoothed, smoothed - ranks - slack).max())
     by_group = bounds.max(axis=1) + np.array(deviations)
-    return Parts(
+    return ErrorParts(
         excess=max(excess, 0.0),
         surrogate=float(np.abs(smoothed - exact).max()),
         surrogate_bound=float(bounds.max()),
-        sampling=max(distance(one, other) for one, other in zip(train, test, strict=True)),
+        sampling=max(
+            distance(train_scores, test_scores) for train_scores, test_scores in zip(train, test, strict=True)
+        ),
         sampling_bound=max(deviations),
         discretisation=needed_slack(train, alpha, beta) - max(float(slack_at(train, p)) for p in ranks),
         discretisation_bound=spacing,
@@ -85,72 +93,86 @@ def parts(
     )
 
 
-def _at_thresholds(groups: Sequence[Vector], aux: Vector) -> tuple[Vector, Vector, Vector]:
-    """Smoothed shares, shares, and bounds of their difference, each (G, P)."""
+def _at_thresholds(groups: Sequence[_Vector], aux: _Vector) -> tuple[_Vector, _Vector, _Vector]:
+    """Return smoothed shares, shares, and bounds of their difference, each (G, P)."""
+    # For group g and threshold t_p: mean sigma(s - t_p), mean 1{s > t_p}, and the bound of Appendix F, step 3.
     surrogate = ClippedLinear()
-    found = np.empty((3, len(groups), len(aux)))
+    shares = np.empty((3, len(groups), len(aux)))
     for k, scores in enumerate(groups):
         for j, threshold in enumerate(aux):
             excess = scores - threshold
-            found[:, k, j] = value(surrogate, excess).mean(), (excess > 0).mean(), surrogate_bound(excess)
-    return found[0], found[1], found[2]
+            shares[:, k, j] = value(surrogate, excess).mean(), (excess > 0).mean(), surrogate_bound(excess)
+    return shares[0], shares[1], shares[2]
 
 
-def surrogate_bound(excess: Vector) -> float:
-    """The smallest ``gamma + share of rows with sigma(|x|) <= 1 - gamma`` over all gamma (Appendix F, step 3)."""
+def surrogate_bound(excess: _Vector) -> float:
+    """Return the least ``gamma + share of rows with sigma(|x|) <= 1 - gamma`` over all gamma (Appendix F, step 3)."""
     errors = np.sort(1.0 - value(ClippedLinear(), np.abs(excess)))[::-1]
     # A gamma just above the (m + 1)-th largest error leaves m rows; above 0 there are those with any error at all.
     candidates = np.append(errors, 0.0) + np.arange(len(errors) + 1) / len(errors)
     return float(min(candidates.min(), 1.0))
 
 
-def deviation_bound(n: int, vc: int, ranks: int, groups: int, delta: float = DELTA) -> float:
-    """E(n): uniform deviation of the share of n rows above a threshold from its expectation (Appendix F, step 2)."""
+def deviation_bound(n: int, vc: int, ranks: int, groups: int, delta: float = _DELTA) -> float:
+    """Return E(n), the uniform deviation of the share of n rows above a threshold from its expectation.
+
+    Args:
+        n: rows of the group.
+        vc: dimension of Vapnik and Chervonenkis of the rows above a threshold, among all models.
+        ranks, groups: numbers P and G of ranks and of groups.
+        delta: probability that the bound does not hold.
+    """
+    # Appendix F, step 2: E(n) = sqrt(8 vc (log n + 1) / n) + sqrt(2 log(4 P G / delta) / n).
     return math.sqrt(8 * vc * (math.log(n) + 1) / n) + math.sqrt(2 * math.log(4 * ranks * groups / delta) / n)
 
 
-def distance(one: Vector, other: Vector) -> float:
-    """Largest difference of the shares of two samples above a threshold (two-sample Kolmogorov-Smirnov)."""
-    both = np.concatenate([one, other])
-    shares = [np.searchsorted(np.sort(sample), both, side="right") / len(sample) for sample in (one, other)]
+def distance(scores: _Vector, other_scores: _Vector) -> float:
+    """Return the largest difference of the shares of two samples above a threshold.
+
+    That is the two-sample Kolmogorov-Smirnov distance ``max_t |F_1(t) - F_2(t)|``.
+    """
+    thresholds = np.concatenate([scores, other_scores])
+    shares = [
+        np.searchsorted(np.sort(sample), thresholds, side="right") / len(sample) for sample in (scores, other_scores)
+    ]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def slack_at(groups: Sequence[Vector], rank: float) -> float:
-    """The smallest s with which some threshold leaves a share of ``rank`` to ``rank + s`` of every group above it."""
+def slack_at(groups: Sequence[_Vector], rank: float) -> float:
+    """Return the least s for which some threshold has a share of ``rank`` to ``rank + s`` of every group above it."""
     low, high = _shares(groups)
     return float(high[np.searchsorted(low, rank - 1e-12)] - rank)
 
 
-def needed_slack(groups: Sequence[Vector], alpha: float, beta: float) -> float:
-    """The largest of :func:`slack_at` over all ranks of [alpha, beta)."""
+def needed_slack(groups: Sequence[_Vector], alpha: float, beta: float) -> float:
+    """Return the largest :func:`slack_at` over all ranks of [alpha, beta)."""
     low, high = _shares(groups)
     before = np.maximum(np.append(0.0, low[:-1]), alpha)  # the next threshold serves all ranks above the last one's
     serves = (before < beta) & (low > alpha)
     return max(float((high - before)[serves].max()), slack_at(groups, alpha))
 
 
-def _shares(groups: Sequence[Vector]) -> tuple[Vector, Vector]:
-    """Smallest and largest share over groups above a threshold that falls from score to score; both increase."""
+def _shares(groups: Sequence[_Vector]) -> tuple[_Vector, _Vector]:
+    """Return the least and the largest share of a group above each threshold, as it falls from score to score."""
     falling = np.unique(np.concatenate(groups))[::-1]
     shares = np.array([1 - np.searchsorted(np.sort(scores), falling, side="left") / len(scores) for scores in groups])
     return shares.min(axis=0), shares.max(axis=0)
 
 
-def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None:
-    """The parts for a run, from its model and its stored scores; ``None`` if it has none.
+def error_parts_of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> ErrorParts | None:
+    """Return the parts of the error of a run, from its model and its stored scores; ``None`` without them.
 
     Raises:
         DataError: the model has no threshold for every rank of the grid.
     """
     folder, _ = run_scores.folder(evidence, setting, seed)
-    split = {part: run_scores.scores(evidence, setting, seed, part) for part in ("train", "test")}
+    split = {split_name: run_scores.scores(evidence, setting, seed, split_name) for split_name in ("train", "test")}
     if folder is None or any(rows is None for rows in split.values()):
         return None
     model = load_model(folder / paths.MODEL)
     groups = {
-        part: [rows.score[rows.group == code].astype(float) for code in np.unique(rows.group)]
-        for part, rows in split.items()
+        split_name: [rows.score[rows.group == code].astype(float) for code in np.unique(rows.group)]
+        for split_name, rows in split.items()
         if rows is not None
     }
     experiment = evidence.config.experiment(setting.experiment)
@@ -161,4 +183,4 @@ def of_run(evidence: Evidence[Any], setting: Setting, seed: int) -> Parts | None
     ranks = rank_grid(pairs, grid, closed=len(model.aux) != grid, below=slack)[: len(model.aux)]
     if len(ranks) != len(model.aux):
         raise DataError(f"{folder / paths.MODEL}: {len(model.aux)} thresholds for {len(ranks)} ranks; train it again")
-    return parts(groups["train"], groups["test"], model.aux, ranks, run.interval, slack, model.weights.shape[-1])
+    return error_parts(groups["train"], groups["test"], model.aux, ranks, run.interval, slack, model.weights.shape[-1])

@@ -30,30 +30,31 @@ class Line:
     """One line of ``scorecard.csv``, column by column; see docs/scorecard.md.
 
     Attributes:
-        section: where the paper says it.
-        kind: number and claim count for the paper; question (ours), setting (data, protocol) and concession (what the
-            authors grant their rivals) never do.
+        section: section of the paper.
+        kind: number and claim count for the paper; question (ours), setting (data, protocol) and concession (the
+            authors grant it to their rivals) never do.
         claim: short name of a sentence.
-        against: what a method is compared with.
-        published: a number, or the sentence that stands in its place.
-        reproduced, ci_low, ci_high: what was measured, with its interval over n seeds.
+        against: the other side of a comparison.
+        published: a number, or a sentence in place of a number.
+        reproduced, ci_low, ci_high: the measured mean, with its interval over n seeds.
         noise: largest difference that noise explains: of two such means, or of a declared source.
-        tolerance: of a number, how far off is near; of a claim, the margin. Stated in advance unless the note says so.
-        power: yes where null models were tried and did not get the same verdict, no where one did, empty if none was;
-            of a claim that compares two methods it stays empty: of two, one alone can be the better one; that they are
-            similar, or one at least as good, a difference beyond the margin would have refuted.
-        nulls: what null models get.
-        test, statistic, p_value: what decided a claim; p of the claim, or of its opposite where that is decided,
+        tolerance: for a number, the largest difference that is near; for a claim, the margin. Both are stated in
+            advance unless the note says otherwise.
+        power: "yes" where null models were tried and none got the same verdict, "no" where one did, empty where none
+            was tried. It stays empty for a comparison of two methods: only one of two can be the better one, and a
+            difference beyond the margin would have refuted that they are similar, or that one is at least as good.
+        nulls: the verdicts of null models.
+        test, statistic, p_value: the test of a claim; p of the claim, or of its opposite where that is decided,
             corrected for its family.
         detectable: smallest effect that could have been seen, of an undecided claim; seeds_needed: to see the margin,
             or the effect that was measured.
-        robust: what the comparison says under all readings of the claim; under the only one, where it has no others.
-        depends_on: choices that turn it; or what has to be run before it can be told.
-        by_option: what each option of every choice gives.
+        robust: the word of the comparison under all readings of the claim, or under its only one.
+        depends_on: choices that turn the word; or the runs that it awaits.
+        by_option: the letter of each option of every choice, in words.
         letters: one per reading; see :mod:`reproduction.verdicts.letters`.
-        grade: ``*`` where it holds or fails for this dataset, and is open for a fresh draw of people.
-        seeds_flip: how many of the runs without one seed have another word, of how many.
-        together: the word of all comparisons of the claim at this place at once.
+        grade: ``*`` where the claim holds or fails for this dataset, and is open for a fresh draw of people.
+        seeds_flip: how many of the analyses without one seed have another word, of how many.
+        together: the word of all comparisons of the claim in this cell of the grid at once.
         lead, lead_low, lead_high: mean lead of the method over the levels, in ``unit``; least: the smallest of a level.
         share: levels at which both were trained, of those asked for.
         matters: the margin below which nobody would choose, in ``unit``.
@@ -103,7 +104,7 @@ class Line:
     note: str = ""
 
     def row(self) -> dict[str, Any]:
-        """The line by column; a number that there is none of is left out.
+        """Return the line by column; columns without a value are left out.
 
         Raises:
             ConfigError: the verdict is none of its kind.
@@ -124,18 +125,18 @@ def check(kind: str, verdict: str) -> None:
 
 
 LACKS = "lacks"
-"""Of a line on its way to the file, whether it was decided without something that should be here; no column."""
+"""Key of a line that is no column of the file: whether the line was decided although some file of a run is missing."""
 COLUMNS = ("counts", *(field.name for field in fields(Line)))
 
 
 AS_ROBUST = {
     "holds": "holds", "dominated": "holds", "fails": "fails", "undecided": "cannot tell", "not run": "not compared",
 }  # fmt: skip
-"""What a comparison says whose claim has one reading."""
+"""The word of a comparison whose claim has one reading, by its verdict."""
 
 
 def robust(line: Mapping[str, Any]) -> str:
-    """What a comparison says under all readings of its claim."""
+    """Return the word of a comparison under all readings of its claim."""
     return str(line.get("robust") or AS_ROBUST.get(str(line["verdict"]), "not compared"))
 
 
@@ -150,19 +151,19 @@ class Lead:
 
 
 def lead(line: Mapping[str, Any]) -> Lead:
-    """The lead that a comparison measures; of a line without its own, the effect that its test is about."""
+    """Return the lead that a comparison measures; for a line without the column, the effect that its test is about."""
     names, unit = ("lead", "lead_low", "lead_high"), str(line.get("unit") or "")
     if line.get("lead") in (None, "") and str(line.get("test", "")).startswith(("better", "worse", "at least")):
         names, unit = ("reproduced", "ci_low", "ci_high"), str(line.get("metric", "")).replace("_", " ")
-    found = (line.get(name) for name in names)
-    mean, low, high = (math.nan if value in (None, "") else float(value) for value in found)
+    values = (line.get(name) for name in names)
+    mean, low, high = (math.nan if value in (None, "") else float(value) for value in values)
     return Lead(mean, low, high, unit)
 
 
 def decides(line: Mapping[str, Any]) -> bool:
-    """Whether a comparison says something of its claim or question: a wrong answer could have failed it, or it does.
+    """Whether a comparison is evidence: its test has power, or the paper's method does not pass it.
 
-    That a model which the sentence is not about passes takes nothing from a test that the paper's method does not pass.
+    A null model that passes the test takes nothing from a test that the paper's method does not pass.
     """
     return line["verdict"] in ("fails", "undecided") or line.get("power") != "no"
 

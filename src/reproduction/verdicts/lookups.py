@@ -1,7 +1,7 @@
-"""Which files of runs, tables and raw data were looked for and are not here.
+"""Register of the files of runs, tables and raw data that were looked for and are missing.
 
-A checkout has the collected tables, and not the runs that they were collected from. What is drawn from it says "not
-run" where a number stands in a run's own file; whoever compares that with what was drawn beside the runs has to know.
+A checkout has the collected tables, but not the runs from which they were collected. An exhibit drawn from a checkout
+says "not run" where a number stands in a run's file; a comparison with the exhibit drawn beside the runs needs to know.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ _missing: ContextVar[set[Path] | None] = ContextVar("missing", default=None)
 
 
 def is_here(path: Path) -> bool:
-    """Whether there is such a file; if not, :func:`noting_missing` hears of it."""
-    found, missing = path.exists(), _missing.get()
-    if not found and missing is not None:
+    """Whether a file exists; a missing file is added to the set of :func:`noting_missing`."""
+    exists, missing = path.exists(), _missing.get()
+    if not exists and missing is not None:
         missing.add(path)
-    return found
+    return exists
 
 
 @contextmanager
 def noting_missing() -> Iterator[set[Path]]:
-    """Collect the files that :func:`is_here` does not find within the block; a block around it hears of them, too."""
+    """Collect the files that :func:`is_here` misses within the block, also for a block around it."""
     missing: set[Path] = set()
     outer = _missing.get()
     token = _missing.set(missing)

@@ -1,4 +1,4 @@
-"""What models that know nothing of a published number would have got in its place."""
+"""Null models of a published number: what a constant score and neighbouring runs would have got in its place."""
 
 import math
 from functools import cache
@@ -15,47 +15,56 @@ from reproduction.verdicts.lookups import is_here
 from reproduction.verdicts.results import Setting, is_estimated
 
 
-def of_setting(evidence: Evidence[Any], setting: Setting, metric: str) -> dict[str, float]:
-    """Null models of a run's number: a constant score, and what the nearest other tolerances gave.
-
-    Those are the unconstrained model and the next tolerances of the same method; of the unconstrained model, the
-    tightest tolerance of every method: a loose one may not bind, and is then the same model.
+def null_values(evidence: Evidence[Any], setting: Setting, metric: str) -> dict[str, float]:
+    """Return the numbers of the null models of a run: a constant score, and the runs of :func:`neighbours`.
 
     Args:
         evidence: of the exhibit.
         setting: the run that stands for the published number.
         metric: what is published of it; of a violation, 1 - violation.
     """
-    found = {"constant": _constant(evidence.root, setting.dataset, metric)}
-    for name, other in neighbours(evidence, setting).items():
-        estimate = evidence.results.estimate(other, metric)
+    values = {"constant": _constant(evidence.root, setting.dataset, metric)}
+    for name, neighbour in neighbours(evidence, setting).items():
+        estimate = evidence.results.estimate(neighbour, metric)
         if is_estimated(estimate):
-            found[name] = estimate.mean
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+            values[name] = estimate.mean
+    return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
 def neighbours(evidence: Evidence[Any], setting: Setting, start: str = frontiers.START) -> dict[str, Setting]:
-    """The runs that a wrong answer could have been taken from, by name; see :func:`of_setting`.
+    """Return by name the runs from which a wrong answer could have been taken.
+
+    Those of a constrained run are the next tolerances of its method and the unconstrained model. Those of the
+    unconstrained model are the tightest tolerance of every method: under a loose one the model may be the same.
 
     Args:
-        evidence, setting: as there.
+        evidence: of the exhibit.
+        setting: the run that stands for the published number.
         start: the method without the constraint.
     """
-    beside = [one for one in evidence.results.settings(setting.experiment) if one.dataset == setting.dataset]
+    beside = [
+        candidate for candidate in evidence.results.settings(setting.experiment) if candidate.dataset == setting.dataset
+    ]
     if math.isinf(setting.kappa):
-        finite = [one for one in beside if not math.isinf(one.kappa)]
-        tightest = {one.algorithm: one for one in sorted(finite, key=lambda one: -one.kappa)}
-        return {f"{evidence.label(name)} at {one.kappa:.3g}": one for name, one in tightest.items()}
-    own = {one.kappa for one in beside if one.algorithm == setting.algorithm and not math.isinf(one.kappa)}
-    kappas = sorted(own - {setting.kappa})
+        finite = [candidate for candidate in beside if not math.isinf(candidate.kappa)]
+        tightest = {
+            candidate.algorithm: candidate for candidate in sorted(finite, key=lambda candidate: -candidate.kappa)
+        }
+        return {f"{evidence.label(name)} at {candidate.kappa:.3g}": candidate for name, candidate in tightest.items()}
+    finite_kappas = {
+        candidate.kappa
+        for candidate in beside
+        if candidate.algorithm == setting.algorithm and not math.isinf(candidate.kappa)
+    }
+    kappas = sorted(finite_kappas - {setting.kappa})
     near = [k for k in kappas if k < setting.kappa][-1:] + [k for k in kappas if k > setting.kappa][:1]
-    found = {f"tolerance {kappa:.3g}": setting._replace(kappa=kappa) for kappa in near}
-    free = [one for one in beside if one.algorithm == start]
-    return found | ({"unconstrained": free[0]} if free else {})
+    settings = {f"tolerance {kappa:.3g}": setting._replace(kappa=kappa) for kappa in near}
+    free = [candidate for candidate in beside if candidate.algorithm == start]
+    return settings | ({"unconstrained": free[0]} if free else {})
 
 
 def _constant(root: Path, dataset: str, metric: str) -> float:
-    """A constant score: as accurate as the larger class is large, and fair; NaN where that cannot be said."""
+    """Return the metric of a constant score: the share of the larger class, AUC 1/2, no violation; else NaN."""
     if metric == "accuracy":
         path = root / paths.table(dataset)
         return _larger_class(path, path.stat().st_mtime_ns) if is_here(path) else math.nan

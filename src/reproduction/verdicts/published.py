@@ -43,15 +43,15 @@ class Published:
 
     @property
     def where(self) -> str:
-        """File and line, for messages."""
+        """Return file and line, for messages."""
         file = papers.file(self.paper, papers.PUBLISHED)
         return f"{file}, line {self.line}" if self.line else str(file)
 
     @property
     def options(self) -> dict[str, str]:
-        """The parts of ``setting`` that have a value, e.g. ``{"kappa": "0.1", "grid": "10"}``."""
-        parts = (part.partition("=") for part in self.setting.split(";"))
-        return {key.strip(): value.strip() for key, equals, value in parts if equals}
+        """Return the parts of ``setting`` that have a value, e.g. ``{"kappa": "0.1", "grid": "10"}``."""
+        pairs = (text.partition("=") for text in self.setting.split(";"))
+        return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
     @property
     def unconstrained(self) -> bool:
@@ -69,15 +69,15 @@ def load(paper: str, root: Path = Path()) -> tuple[Published, ...]:
     return _read(path, path.stat().st_mtime_ns, papers.paper(paper, root).seeds) if path.is_file() else ()
 
 
-def of_exhibit(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
+def exhibit_numbers(paper: str, exhibit: str, root: Path = Path()) -> tuple[Published, ...]:
     """Return the published numbers of one exhibit, in the paper's order."""
     return tuple(row for row in load(paper, root) if row.exhibit == exhibit)
 
 
-PLACE = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
-NEEDED = (*PLACE, "value")
+_KEY = ("paper", "exhibit", "dataset", "algorithm", "constraint", "interval", "setting", "metric")
+_REQUIRED = (*_KEY, "value")
 """Columns without which a file cannot be read."""
-MORE = ("split", "spread", "spread_kind")
+_OPTIONAL = ("split", "spread", "spread_kind")
 """Columns that a file may have besides."""
 
 
@@ -87,25 +87,25 @@ def _read(path: Path, changed: int, seeds: int | None) -> tuple[Published, ...]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             _check_head(path, reader.fieldnames or ())
-            found = tuple(_parse(line, path, reader.line_num, seeds) for line in reader)
+            rows = tuple(_parse(line, path, reader.line_num, seeds) for line in reader)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: it is no text in UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
     seen: dict[tuple[str, ...], Published] = {}
-    for row in found:
-        place = (*(getattr(row, name) for name in PLACE), row.split)
-        if place in seen:
-            raise DataError(f"{path}, line {row.line}: the number of line {seen[place].line} once more; remove one")
-        seen[place] = row
-    return found
+    for row in rows:
+        key = (*(getattr(row, name) for name in _KEY), row.split)
+        if key in seen:
+            raise DataError(f"{path}, line {row.line}: the number of line {seen[key].line} once more; remove one")
+        seen[key] = row
+    return rows
 
 
 def _check_head(path: Path, names: Sequence[str]) -> None:
-    for name in NEEDED:
+    for name in _REQUIRED:
         if name not in names:
-            raise DataError(f"{path}: there is no column {name!r}; the first line names {', '.join(NEEDED)}")
+            raise DataError(f"{path}: there is no column {name!r}; the first line names {', '.join(_REQUIRED)}")
     for name in names:
-        if name not in (*NEEDED, *MORE):
-            raise DataError(f"{path}: unknown column {name!r}; {did_you_mean(name, (*NEEDED, *MORE))}")
+        if name not in (*_REQUIRED, *_OPTIONAL):
+            raise DataError(f"{path}: unknown column {name!r}; {did_you_mean(name, (*_REQUIRED, *_OPTIONAL))}")
 
 
 def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> Published:
@@ -118,7 +118,7 @@ def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> 
         interval = intervals.format_interval(line["interval"]) if line["interval"] else ""
     except ConfigError as error:
         raise DataError(f"{where}: {error}; correct the line") from error
-    texts = {name: line[name] for name in PLACE} | {"interval": interval, "split": line.get("split", "")}
+    texts = {name: line[name] for name in _KEY} | {"interval": interval, "split": line.get("split", "")}
     spread = _number(line, "spread", where) if line.get("spread") else math.nan
     if spread < 0:
         raise DataError(f"{where}: spread is {line['spread']!r}; a spread is not negative")
@@ -135,7 +135,7 @@ def _parse(line: dict[str, str], path: Path, number: int, seeds: int | None) -> 
 
 
 def _number(line: dict[str, str], name: str, where: str) -> float:
-    """A finite number in a column."""
+    """Return the finite number in a column of a line; raise :class:`DataError` if there is none."""
     try:
         value = float(line[name])
     except ValueError:

@@ -17,11 +17,11 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from reproduction.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from reproduction.verdicts.lookups import is_here
 
-TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
+_TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
 
 
 class Setting(NamedTuple):
-    """What the seeds of one line of results have in common."""
+    """The runs behind one line of results, which differ in their seeds alone."""
 
     experiment: str
     dataset: str
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Convention:
-    """The two readings of a constraint's violation, and how they are called.
+    """The two conventions of a constraint's violation, with their names.
 
     Attributes:
         title: short name of the constraint.
@@ -45,7 +45,7 @@ class Convention:
 
     @property
     def fairness(self) -> str:
-        """What published.csv calls 1 - violation by the absolute convention, as in ``psp_fairness``."""
+        """Return the name of 1 - violation, by the absolute convention, in published.csv, as ``psp_fairness``."""
         return f"{self.title.lower().replace(' ', '_')}_fairness"
 
 
@@ -68,7 +68,7 @@ def convention(constraint: str) -> Convention:
 
 @cache
 def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
-    """A tidy table, of which every exhibit and every paper's claims take their part."""
+    """Return a tidy table, which all exhibits and claims share."""
     return pd.read_parquet(path)
 
 
@@ -83,79 +83,80 @@ class Results:
 
     def __init__(self, metrics: pd.DataFrame, runs: pd.DataFrame, level: float = 0.95) -> None:
         self.metrics, self.runs, self.level = metrics, runs, level
-        self._known: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
+        self._sorted: dict[tuple[str, str], dict[tuple[Any, ...], Any]] = {}
 
     @classmethod
     def load(cls, reports: Path, experiments: Iterable[str], level: float = 0.95) -> "Results":
         """Read the tables that exist; an experiment without tables has no rows."""
         frames = {}
-        for name, columns in TABLES.items():
+        for name, columns in _TABLES.items():
             paths = [reports / experiment / f"{name}.parquet" for experiment in experiments]
-            parts = [_table(path, path.stat().st_mtime_ns) for path in paths if is_here(path)]
-            frames[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+            tables = [_table(path, path.stat().st_mtime_ns) for path in paths if is_here(path)]
+            frames[name] = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
         return cls(frames["metrics"], frames["runs"], level)
 
-    def _places(self, setting: Setting, metric: str, split: str) -> Any:
-        """Row numbers of a metric over the seeds of a setting.
+    def _row_numbers(self, setting: Setting, metric: str, split: str) -> Any:
+        """Return the row numbers of a metric over the seeds of a setting.
 
         Of some forty metrics an exhibit shows a few: only their rows are sorted by setting.
         """
         key = (split, metric)
-        if key not in self._known:
-            rows = self._parts.get(key, np.empty(0, np.intp))
-            found = self.metrics[list(Setting._fields)].iloc[rows].groupby(list(Setting._fields), sort=False)
-            self._known[key] = {place: rows[own] for place, own in found.indices.items()}
-        return self._known[key].get(tuple(setting), [])
+        if key not in self._sorted:
+            rows = self._rows_by_metric.get(key, np.empty(0, np.intp))
+            groups = self.metrics[list(Setting._fields)].iloc[rows].groupby(list(Setting._fields), sort=False)
+            self._sorted[key] = {setting_key: rows[numbers] for setting_key, numbers in groups.indices.items()}
+        return self._sorted[key].get(tuple(setting), [])
 
     @cached_property
-    def _parts(self) -> dict[tuple[Any, ...], Any]:
-        """Row numbers by split and metric."""
+    def _rows_by_metric(self) -> dict[tuple[Any, ...], Any]:
+        """Return row numbers by split and metric."""
         return dict(self.metrics.groupby(["split", "metric"], sort=False).indices)
 
     def rows(self, setting: Setting, metric: str, split: str = "test") -> pd.DataFrame:
-        """Rows of one metric over the seeds of a setting; empty if it has none."""
-        return self.metrics.iloc[self._places(setting, metric, split)]
+        """Return the rows of one metric over the seeds of a setting; empty if there are none."""
+        return self.metrics.iloc[self._row_numbers(setting, metric, split)]
 
     def values(self, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
-        """Values of one metric by seed, NaN for a run without one.
+        """Return the values of one metric by seed, NaN for a run without a value.
 
         Comparisons ask for thousands of these: taking the two columns spares the copies of the texts beside them.
         """
-        place = self._places(setting, metric, split)
-        return dict(zip(self._numbers[0][place].tolist(), self._numbers[1][place].tolist(), strict=True))
+        rows = self._row_numbers(setting, metric, split)
+        return dict(zip(self._numbers[0][rows].tolist(), self._numbers[1][rows].tolist(), strict=True))
 
     @cached_property
     def _numbers(self) -> tuple[Any, Any]:
         return self.metrics["seed"].to_numpy(int), self.metrics["value"].to_numpy(float)
 
     def estimate(self, setting: Setting, metric: str, split: str = "test") -> Estimate:
-        """Mean and t-interval over seeds of what exhibits show: the value, or 1 - value of a violation."""
-        values = self._numbers[1][self._places(setting, metric, split)]
+        """Return mean and t-interval over seeds of what exhibits show: the value, or 1 - value of a violation."""
+        # mean +- t_{n-1, (1 + level)/2} s / sqrt(n) over n seeds with standard deviation s (Student 1908).
+        values = self._numbers[1][self._row_numbers(setting, metric, split)]
         return t_interval(1 - values if get(metric).direction == "violation" else values, self.level)
 
     def runs_of(self, setting: Setting) -> pd.DataFrame:
-        """Rows of the table of runs, one per seed of a setting."""
+        """Return the rows of the table of runs, one per seed of a setting."""
         return self.runs.iloc[self._runs_of.get(tuple(setting), [])]
 
     @cached_property
     def _runs_of(self) -> dict[tuple[Any, ...], Any]:
-        """Row numbers by setting."""
+        """Return row numbers by setting."""
         return dict(self.runs.groupby(list(Setting._fields), sort=False, dropna=False).indices)
 
     def reason(self, setting: Setting, metric: str = "accuracy") -> str:
-        """Why a setting has fewer values than seeds; empty text if it does not."""
-        place = self._places(setting, metric, "test")
-        if not len(place):
+        """Return why a setting has fewer values than seeds; empty if every seed has a value."""
+        numbers = self._row_numbers(setting, metric, "test")
+        if not len(numbers):
             return "the experiment has no such run, or its results are not collected"
-        if not np.isnan(self._numbers[1][place]).any():
+        if not np.isnan(self._numbers[1][numbers]).any():
             return ""
-        rows = self.rows(setting, metric)
-        missing = rows[rows["value"].isna()]
+        setting_rows = self.rows(setting, metric)
+        missing = setting_rows[setting_rows["value"].isna()]
         reasons = missing["reason"].fillna("no reason given").drop_duplicates().tolist()
-        return f"{len(missing)} of {len(rows)} seeds without a value: {'; '.join(reasons)}"
+        return f"{len(missing)} of {len(setting_rows)} seeds without a value: {'; '.join(reasons)}"
 
     def settings(self, experiment: str | None = None) -> Iterator[Setting]:
-        """Settings in the order of the tables, those without a value included."""
+        """Yield the settings in the order of the tables, those without a value included."""
         yield from (setting for setting in self._settings if experiment in (None, setting.experiment))
 
     @cached_property
@@ -170,10 +171,10 @@ def is_estimated(estimate: Estimate) -> bool:
 
 
 def by_seed(results: Results, setting: Setting, metric: str, split: str = "test") -> dict[int, float]:
-    """Values of a metric by seed; seeds without a value are left out."""
+    """Return the values of a metric by seed; seeds without a value are left out."""
     return {seed: value for seed, value in results.values(setting, metric, split).items() if not math.isnan(value)}
 
 
-def differences(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
-    """``first - second`` of the seeds that both have."""
-    return [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -> list[float]:
+    """Return ``minuend - subtrahend`` at the seeds that both have, in the order of the seeds."""
+    return [minuend[seed] - subtrahend[seed] for seed in sorted(minuend.keys() & subtrahend.keys())]

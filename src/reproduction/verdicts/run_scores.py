@@ -1,4 +1,4 @@
-"""Metrics of single runs by split, from their stored scores; ``train`` is every row that the run trained on."""
+"""Metrics of single runs by split, from their stored scores; ``train`` are all rows on which the run was trained."""
 
 import os
 from dataclasses import dataclass
@@ -47,29 +47,29 @@ def _path(config: Config, setting: Setting, seed: int) -> tuple[Path | None, str
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunScores:
     """Rows that a run has scored, (n,) each, in the order and the precision of its file."""
 
     group: NDArray[np.integer[Any]]
     y: NDArray[np.floating[Any]]
     score: NDArray[np.floating[Any]]
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Rows":
-        """Some of the rows."""
-        return Rows(self.group[chosen], self.y[chosen], self.score[chosen])
+    def take(self, chosen: NDArray[np.bool_]) -> "RunScores":
+        """Return the rows for which ``chosen``, (n,), is true."""
+        return RunScores(self.group[chosen], self.y[chosen], self.score[chosen])
 
 
 def _stored(evidence: "Evidence[Any]", setting: Setting, seed: int) -> tuple[Path, int] | None:
-    """The stored scores of a run and the time of their last change; ``None`` if it has none."""
-    found, _ = folder(evidence, setting, seed)
-    if found is None:
+    """Return the path of a run's stored scores and the time of their last change; ``None`` if there are none."""
+    run_folder, _ = folder(evidence, setting, seed)
+    if run_folder is None:
         return None
-    path = found / paths.SCORES
+    path = run_folder / paths.SCORES
     return (path, path.stat().st_mtime_ns) if is_here(path) else None
 
 
-def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> Rows | None:
-    """Rows of a split; ``None`` if the run has no scores."""
+def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -> RunScores | None:
+    """Return the scored rows of a split; ``None`` if the run has no scores of that split."""
     stored = _stored(evidence, setting, seed)
     if stored is None:
         return None
@@ -80,58 +80,58 @@ def scores(evidence: "Evidence[Any]", setting: Setting, seed: int, split: str) -
 # A comparison of six methods in 141 runs asks for as many rows again and again; those of a run take 0.2 MB. The time of
 # the last change makes a rewritten file a new entry.
 @lru_cache(maxsize=2000)
-def _rows(path: Path, changed: int, split: str) -> Rows:
-    splits, of, rows = _table(path, changed)
-    wanted = [split]
+def _rows(path: Path, changed: int, split: str) -> RunScores:
+    splits, split_of_row, rows = _table(path, changed)
+    names = [split]
     if split == "train":
         fit = read_json(path.parent / paths.FIT)
-        wanted += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
-    return rows.take(np.isin(of, [number for number, name in enumerate(splits) if name in wanted]))
+        names += ["validation"] if fit.get("settings", {}).get("fit_on") == BOTH else []
+    return rows.take(np.isin(split_of_row, [number for number, name in enumerate(splits) if name in names]))
 
 
 @lru_cache(maxsize=1000)
-def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], Rows]:
-    """Names of the splits, the number of that of every row, and all rows."""
+def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], RunScores]:
+    """Return the names of the splits, the number of every row's split, (n,), and all rows."""
     try:
         with parquet.ParquetFile(path) as file:
             table = file.read(columns=["split", "group", "y", "score"])
         splits = table.column("split").combine_chunks().dictionary_encode()
-        rows = Rows(*(table.column(name).to_numpy() for name in ("group", "y", "score")))
+        rows = RunScores(*(table.column(name).to_numpy() for name in ("group", "y", "score")))
     except (OSError, KeyError, ArrowException) as error:
         raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
     return splits.dictionary.to_pylist(), np.asarray(splits.indices), rows
 
 
 def values(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> dict[int, float]:
-    """Values of a metric by seed; NaN where a run's scores do not determine it, none for runs without scores."""
-    found = {}
+    """Return a metric by seed: NaN where a run's scores do not determine it; runs without scores are left out."""
+    numbers = {}
     for seed in evidence.config.seeds(setting.experiment):
         stored = _stored(evidence, setting, seed)
         value = None if stored is None else _value(evidence, setting, metric, split, *stored)
         if value is not None:
-            found[seed] = value
-    return found
+            numbers[seed] = value
+    return numbers
 
 
-_KNOWN: dict[tuple[str, int, str, str], float | None] = {}
+_CACHE: dict[tuple[str, int, str, str], float | None] = {}
 
 
 def _value(
     evidence: "Evidence[Any]", setting: Setting, metric: str, split: str, path: Path, changed: int
 ) -> float | None:
     key = (os.path.abspath(path), changed, metric, split)
-    if key not in _KNOWN:
+    if key not in _CACHE:
         rows = _rows(path, changed, split)
         run = evidence.config.experiment(setting.experiment).runs[setting.dataset]
-        _KNOWN[key] = None
+        _CACHE[key] = None
         if rows.group.size:
             groups = int(_table(path, changed)[2].group.max()) + 1
-            _KNOWN[key] = _measured(rows, groups, metric, run.metric_interval or run.interval)
-    return _KNOWN[key]
+            _CACHE[key] = _measured(rows, groups, metric, run.metric_interval or run.interval)
+    return _CACHE[key]
 
 
-def _measured(rows: Rows, groups: int, metric: str, interval: Any) -> float:
-    """A metric of rows; NaN if they do not determine it, as where one of the run's groups has none."""
+def _measured(rows: RunScores, groups: int, metric: str, interval: Any) -> float:
+    """Return a metric of rows; NaN if the rows do not determine it, as where one of the run's groups has no row."""
     columns = (rows.score.astype(float), rows.y.astype(float), rows.group.astype(int))
     try:
         return get(metric)(*columns, intervals.for_groups(interval, groups))
@@ -140,15 +140,17 @@ def _measured(rows: Rows, groups: int, metric: str, interval: Any) -> float:
 
 
 def mean_and_spread(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> tuple[Estimate, float]:
-    """Mean over runs with its t-interval, and the standard deviation over runs (one degree of freedom less)."""
-    found = np.array(list(values(evidence, setting, metric, split).values()))
-    found = found[~np.isnan(found)]
-    spread = float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
-    return t_interval(found, evidence.results.level), spread
+    """Return the mean over runs with its t-interval, and the standard deviation over runs (divisor n - 1)."""
+    numbers = np.array(list(values(evidence, setting, metric, split).values()))
+    numbers = numbers[~np.isnan(numbers)]
+    spread = float(np.std(numbers, ddof=1)) if len(numbers) > 1 else float("nan")
+    return t_interval(numbers, evidence.results.level), spread
 
 
 def spread_interval(spread: float, n: int, level: float) -> Estimate:
-    """A standard deviation over n runs with its chi-square interval."""
+    """Return a standard deviation over n runs with its interval, that of normal numbers."""
+    # (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of freedom: the ends are s sqrt((n - 1) / chi2_q) at the
+    # quantiles q = (1 + level) / 2 and (1 - level) / 2.
     from scipy.stats import chi2
 
     if n < 2:
@@ -158,36 +160,37 @@ def spread_interval(spread: float, n: int, level: float) -> Estimate:
     return Estimate(spread, float(low), float(high), float(high - low) / 2, n)
 
 
-def ratio_range(n: int, others: int, level: float) -> tuple[float, float]:
-    """Ends of the interval in which the ratio of two equal standard deviations of normal numbers is found.
+def ratio_range(n: int, m: int, level: float) -> tuple[float, float]:
+    """Return the ends of the interval of the ratio of two standard deviations, if the true ones are equal.
 
     Args:
-        n, others: numbers of runs behind the first and the second.
+        n, m: numbers of runs behind the numerator and the denominator.
         level: of the interval.
     """
+    # The ratio of the variances of normal numbers is F-distributed with n - 1 and m - 1 degrees of freedom.
     from scipy.stats import f
 
-    low, high = f.ppf([(1 - level) / 2, (1 + level) / 2], n - 1, others - 1)
+    low, high = f.ppf([(1 - level) / 2, (1 + level) / 2], n - 1, m - 1)
     return float(low) ** 0.5, float(high) ** 0.5
 
 
 @lru_cache(maxsize=16)
-def rows_of(root: Path, dataset: str, parts: str, seed: int) -> Dataset:
-    """Return rows of some parts of a stored split, their names joined by ``+``; of the whole table for none."""
+def rows_of(root: Path, dataset: str, split_names: str, seed: int) -> Dataset:
+    """Return the rows of some splits, whose names are joined by ``+``; the whole table for an empty name."""
     data = Dataset.load(root / paths.table(dataset))
-    if not parts:
+    if not split_names:
         return data
     split = Split.load(root / paths.split(dataset, seed), data.n_rows)
-    return data.take(np.concatenate([getattr(split, part) for part in parts.split("+")]))
+    return data.take(np.concatenate([getattr(split, name) for name in split_names.split("+")]))
 
 
 def pooled(evidence: "Evidence[Any]", setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Scores and groups of all runs of a setting together."""
-    parts = [scores(evidence, setting, seed, split) for seed in evidence.config.seeds(setting.experiment)]
-    there = [part for part in parts if part is not None]
-    if not there:
+    """Return the scores and the groups, (n,) each, of all runs of a setting together."""
+    runs = [scores(evidence, setting, seed, split) for seed in evidence.config.seeds(setting.experiment)]
+    scored = [rows for rows in runs if rows is not None]
+    if not scored:
         return np.zeros(0), np.zeros(0, np.int64)
     return (
-        np.concatenate([part.score for part in there]).astype(float),
-        np.concatenate([part.group for part in there]).astype(int),
+        np.concatenate([rows.score for rows in scored]).astype(float),
+        np.concatenate([rows.group for rows in scored]).astype(int),
     )

@@ -1,4 +1,4 @@
-"""One comparison of a claim: where it looks, what it found, and what both sides are called."""
+"""One comparison of a claim: its cell of the grid, its measured effects, and the names of its sides."""
 
 import math
 from collections.abc import Sequence
@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 
 from reproduction.statistics.effect import Effect, mean_effect
 from reproduction.statistics.frontier import COVERED
-from reproduction.verdicts.claim import LARGER, Claim, Side
+from reproduction.verdicts.claim import LARGER, Claim, ComparisonSide
 from reproduction.verdicts.evidence import Evidence
 from reproduction.verdicts.exhibit_tables import Values
 from reproduction.verdicts.results import Setting
 
 
-class Place(NamedTuple):
-    """Where a claim looks: an experiment's dataset, or a dataset of an exhibit's table."""
+class GridCell(NamedTuple):
+    """Where a claim is decided: a dataset of an experiment, or of an exhibit's table (then without experiment)."""
 
     experiment: str
     dataset: str
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One comparison.
+class MeasuredEffects:
+    """The measured effects of one comparison over its seeds, positive where they speak for the claim's method.
 
     Attributes:
-        effects: the claim holds where all are positive: one, or one per level of fairness or pair of methods.
-        average: what is shown of them: of several that all have to be positive, the weakest.
-        against: what the method is compared with, in words.
-        metric: what the numbers are.
+        effects: the claim holds where all are positive: one effect, or one per level of fairness or pair of methods.
+        average: the effect that the line prints: of several that all have to be positive, the weakest.
+        against: name of the other side.
+        metric: name of the compared numbers.
         note: the measured means, and where they were compared.
         reason: why there is no comparison; empty if there is one.
         dominance: 1 where every model of the other side is beaten in both respects, -1 where the method's are, else 0.
-        beaten_by: of the other side's models where they are dominated, what else beats every one of them.
+        beaten_by: where the other side is dominated, a null model that dominates it as well; else empty.
         values: (seeds, levels) advantages that the effects are the means of, where there are several levels.
         scores: (seeds, settings) numbers whose trend is tested, in place of effects.
-        incomplete: effects are missing for which the claim would have to hold, too.
+        incomplete: whether effects are missing for which the claim would have to hold as well.
         power: of a curve, the power of x with which its last decade falls; NaN where there is no curve.
     """
 
@@ -57,57 +57,62 @@ class Sample:
 
 
 def weakest(effects: Sequence[Effect], sign: int = 1) -> Effect:
-    """The effect that a claim about all of them rests on: one that cannot be tested, else the smallest statistic."""
+    """Return the effect on which a claim about all effects rests: an untested one, else that of the smallest t."""
     return min(effects, key=lambda e: (e.tested, sign * (e.statistic() if e.tested else e.mean)))
 
 
 def sign_of(claim: Claim) -> int:
-    """1 if larger is better, -1 if smaller is."""
+    """Return 1 if larger values of the claim's metric are better, and -1 if smaller ones are."""
     if claim.better is not None:
         return 1 if claim.better == "larger" else -1
     return 1 if claim.metric in LARGER else -1
 
 
 def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Values:
-    """The compared number of a setting's runs by seed."""
+    """Return the compared number of a setting's runs by seed; seeds without a value are left out."""
     if claim.metric in evidence.results.runs.columns:
-        own = evidence.results.runs_of(setting)
-        found = dict(zip(own["seed"].astype(int), own[claim.metric].astype(float), strict=True))
+        runs = evidence.results.runs_of(setting)
+        numbers = dict(zip(runs["seed"].astype(int), runs[claim.metric].astype(float), strict=True))
     else:
-        found = evidence.values(setting, claim.metric, claim.rows)
-    return {seed: v for seed, v in found.items() if not math.isnan(v)}
+        numbers = evidence.values(setting, claim.metric, claim.rows)
+    return {seed: value for seed, value in numbers.items() if not math.isnan(value)}
 
 
-def lacking(
-    evidence: Evidence[Any], claim: Claim, place: Place, sides: Sequence[Side], found: Sample, n: int
-) -> Sample:
-    """A comparison, and in its note how many seeds lack a value; with fewer than ``COVERED`` of them it cannot hold.
+def note_missing_seeds(
+    evidence: Evidence[Any],
+    claim: Claim,
+    cell: GridCell,
+    sides: Sequence[ComparisonSide],
+    measured: MeasuredEffects,
+    n: int,
+) -> MeasuredEffects:
+    """Return a comparison whose note says how many seeds lack a value; below the share ``COVERED`` it cannot hold.
 
     Args:
-        evidence, claim, place: what is compared, and where.
+        evidence, claim, cell: what is compared, and where.
         sides: the other sides.
-        found: the comparison.
+        measured: the comparison.
         n: seeds that have values of all sides.
     """
-    if claim.table is not None or claim.pairing != "seed" or not place.experiment:
-        return found
-    names = {place.experiment, *(side.experiment or place.experiment for side in sides)}
-    wanted = len(set.intersection(*(set(evidence.config.seeds(name)) for name in names)))
-    if n >= wanted:
-        return found
-    note = "; ".join(filter(None, [found.note, f"{wanted - n} of {wanted} seeds lack a value"]))
-    return replace(found, note=note, incomplete=found.incomplete or n < COVERED * wanted)
+    if claim.table is not None or claim.pairing != "seed" or not cell.experiment:
+        return measured
+    names = {cell.experiment, *(side.experiment or cell.experiment for side in sides)}
+    expected = len(set.intersection(*(set(evidence.config.seeds(name)) for name in names)))
+    if n >= expected:
+        return measured
+    note = "; ".join(filter(None, [measured.note, f"{expected - n} of {expected} seeds lack a value"]))
+    return replace(measured, note=note, incomplete=measured.incomplete or n < COVERED * expected)
 
 
-def label_of(evidence: Evidence[Any], claim: Claim, place: Place, side: Side) -> str:
-    """The other side in words."""
+def label_of(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide) -> str:
+    """Return the name of the other side, as a line of the scorecard prints it."""
     method = side.method or claim.method
-    parts = [evidence.label(method) if claim.table is None else method]
-    parts += [f"in {side.experiment}"] if side.experiment not in (None, place.experiment) else []
-    parts += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
-    return " ".join(parts)
+    phrases = [evidence.label(method) if claim.table is None else method]
+    phrases += [f"in {side.experiment}"] if side.experiment not in (None, cell.experiment) else []
+    phrases += [f"at kappa {side.kappa:g}"] if side.kappa is not None else []
+    return " ".join(phrases)
 
 
 def name_of(claim: Claim) -> str:
-    """What the compared numbers are."""
+    """Return the name of the compared numbers: the claim's metric, or the column of its table."""
     return claim.metric or (claim.table.value if claim.table is not None else "")

@@ -9,12 +9,12 @@ from reproduction.verdicts.published import Published
 UNCONSTRAINED = "unconstrained"  # the one word that may stand without a value
 
 
-def refused(row: Published, what: str) -> DataError:
+def refused(row: Published, problem: str) -> DataError:
     """Return the error that names file, line and setting of a number, and then what is wrong and what to write."""
-    return DataError(f"{row.where}: setting {row.setting!r}: {what}")
+    return DataError(f"{row.where}: setting {row.setting!r}: {problem}")
 
 
-def parts(row: Published, keys: Sequence[str]) -> dict[str, str]:
+def key_values(row: Published, keys: Sequence[str]) -> dict[str, str]:
     """Return the parts of a setting by key.
 
     Args:
@@ -24,58 +24,58 @@ def parts(row: Published, keys: Sequence[str]) -> dict[str, str]:
     Raises:
         DataError: a part has no value or another key, or a key stands twice.
     """
-    found: dict[str, str] = {}
-    for part in filter(None, (text.strip() for text in row.setting.split(";"))):
-        key, _, value = (text.strip() for text in part.partition("="))
-        if part == UNCONSTRAINED:
+    values: dict[str, str] = {}
+    for item in filter(None, (text.strip() for text in row.setting.split(";"))):
+        key, _, value = (text.strip() for text in item.partition("="))
+        if item == UNCONSTRAINED:
             continue
         if key not in keys:
             raise refused(row, f"there is no key {key!r}; {did_you_mean(key, keys)}")
         if not value:
             raise refused(row, f"{key} has no value; write {key}=VALUE")
-        if key in found:
+        if key in values:
             raise refused(row, f"{key} stands twice; remove one of them")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
-def one_of(row: Published, given: Mapping[str, str], key: str, valid: Sequence[str]) -> str:
+def word_value(row: Published, values: Mapping[str, str], key: str, valid: Sequence[str]) -> str:
     """Return a part that has to be one of some words.
 
     Raises:
         DataError: it is another, or missing.
     """
-    if given.get(key) not in valid:
-        what = f"{key} is {given[key]!r}" if key in given else f"{key} is missing"
-        raise refused(row, f"{what}; write {' or '.join(f'{key}={word}' for word in valid)}")
-    return given[key]
+    if values.get(key) not in valid:
+        problem = f"{key} is {values[key]!r}" if key in values else f"{key} is missing"
+        raise refused(row, f"{problem}; write {' or '.join(f'{key}={word}' for word in valid)}")
+    return values[key]
 
 
-def kappa(row: Published, given: Mapping[str, str]) -> float | None:
+def kappa(row: Published, values: Mapping[str, str]) -> float | None:
     """Return the tolerance of a setting, ``None`` if it states none.
 
     Raises:
         DataError: it is no positive number.
     """
-    if "kappa" not in given:
+    if "kappa" not in values:
         return None
     try:
-        value = float(given["kappa"])
+        value = float(values["kappa"])
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise refused(row, f"kappa is {given['kappa']!r}; give a positive number, or inf for no constraint")
+        raise refused(row, f"kappa is {values['kappa']!r}; give a positive number, or inf for no constraint")
     return value
 
 
-def whole(row: Published, given: Mapping[str, str], key: str) -> int | None:
+def whole_number(row: Published, values: Mapping[str, str], key: str) -> int | None:
     """Return a part that has to be a whole number from 1 on, ``None`` if there is none.
 
     Raises:
         DataError: it is another.
     """
-    if key not in given:
+    if key not in values:
         return None
-    if not (given[key].isascii() and given[key].isdigit() and int(given[key])):
-        raise refused(row, f"{key} is {given[key]!r}; give a whole number from 1 on")
-    return int(given[key])
+    if not (values[key].isascii() and values[key].isdigit() and int(values[key])):
+        raise refused(row, f"{key} is {values[key]!r}; give a whole number from 1 on")
+    return int(values[key])

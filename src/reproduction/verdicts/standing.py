@@ -1,4 +1,4 @@
-"""Lines of a scorecard that were decided where the trained runs are, and cannot be decided here."""
+"""Baseline scorecard: lines that were decided beside the trained runs, and cannot be decided without them."""
 
 import csv
 from collections import Counter
@@ -10,14 +10,14 @@ from typing import Any
 from partialfair.errors import DataError
 from reproduction.verdicts.line import COLUMNS, LACKS, Line
 
-KEY = (
+_KEY = (
     "paper", "exhibit", "kind", "section", "claim", "dataset", "algorithm", "constraint", "interval", "setting",
     "against", "published",
 )  # fmt: skip
-"""Columns that tell one line from another, besides the metric of what is no claim: a test may rename a claim's."""
-DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
-"""Columns that a line has from its own test, also where null models or other lines of its family lack their runs."""
-NUMBERS = frozenset(one.name for one in fields(Line) if "None" in str(one.type))
+"""Columns that tell one line from another; so does the metric, but for claims, whose metric a test may rename."""
+_DECIDED = ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic")
+"""Columns that follow from a line's own test, also where null models or other lines of its family lack their runs."""
+_NUMBERS = frozenset(column.name for column in fields(Line) if "None" in str(column.type))
 """Columns that hold a number or nothing."""
 
 
@@ -46,18 +46,18 @@ def lost(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
 def decided_in_both(
     lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the lines of ``before`` that were decided there and are in ``lines``, each with what it is there."""
+    """Return the lines of ``before`` that are decided in both, each with its counterpart in ``lines``."""
     now = {key: dict(line) for key, line in _keyed(lines) if line["verdict"] != "not run"}
-    stood = ((key, dict(line)) for key, line in _keyed(before) if line["verdict"] != "not run")
-    return [(line, now[key]) for key, line in stood if key in now]
+    before_lines = ((key, dict(line)) for key, line in _keyed(before) if line["verdict"] != "not run")
+    return [(line, now[key]) for key, line in before_lines if key in now]
 
 
 def difference(line: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-    """Say in what a line was decided otherwise ``again``; empty if in nothing.
+    """Return in words the first column in which a line differs from the same line ``again``; empty if none does.
 
-    Every column is compared, or :data:`DECIDED` where something that it was looked for in is not here.
+    All columns are compared, or those of :data:`_DECIDED` where a file that the line needs is missing.
     """
-    for name in DECIDED if again.get(LACKS) else COLUMNS:
+    for name in _DECIDED if again.get(LACKS) else COLUMNS:
         if line.get(name, "") != again.get(name, ""):
             where = ", ".join(str(line[key]) for key in ("exhibit", "dataset", "algorithm", "metric") if line[key])
             return f"{name} of {where} is {line.get(name)!r}, the results give {again.get(name)!r}"
@@ -65,61 +65,61 @@ def difference(line: Mapping[str, Any], again: Mapping[str, Any]) -> str:
 
 
 def keep(lines: Iterable[Mapping[str, Any]], before: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return ``lines``, but as they were ``before`` where something lacks (:data:`~reproduction.verdicts.line.LACKS`).
+    """Return ``lines``, as they were ``before`` where a file is missing (:data:`~reproduction.verdicts.line.LACKS`).
 
-    A claim stays as a whole, with all its comparisons, and so do questions that an exhibit asks of each of its runs,
-    which it does not ask where there are none. What was not decided before is as it is found here.
+    A claim is taken from ``before`` with all its comparisons, and so are the questions that an exhibit asks of each of
+    its runs, which it does not ask without runs. A line that was not decided before is taken from ``lines``.
     """
     keyed = list(_keyed(lines))
     stood: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for key, line in _keyed(before):
         stood.setdefault(_unit(key, line), []).append(dict(line))
-    kept: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     taken = set()
     for key, line in keyed:
         unit = _unit(key, line)
-        own = stood.get(unit, []) if line.get(LACKS) else []
-        if all(one["verdict"] == "not run" for one in own):
-            kept.append(dict(line))
+        before_lines = stood.get(unit, []) if line.get(LACKS) else []
+        if all(earlier["verdict"] == "not run" for earlier in before_lines):
+            result.append(dict(line))
         elif unit not in taken:  # else the claim is in already, with all its comparisons
-            kept += own
+            result += before_lines
             taken.add(unit)
-    found = {key for key, _ in keyed}
-    asked = (line for key, (line, *_) in stood.items() if key not in found and not line["claim"])
-    return kept + [line for line in asked if line["kind"] == "question"]
+    keys = {key for key, _ in keyed}
+    questions = (line for key, (line, *_) in stood.items() if key not in keys and not line["claim"])
+    return result + [line for line in questions if line["kind"] == "question"]
 
 
 def _unit(key: tuple[str, ...], line: Mapping[str, Any]) -> tuple[str, ...]:
-    """What stands or falls together: the comparisons of a claim, or one other line."""
+    """Return the key of the lines that are kept together: the comparisons of a claim, or one other line."""
     return (line["paper"], line["kind"], line["claim"]) if line.get("claim") else key
 
 
 def _keyed(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """Lines with what tells them apart; of equal ones (two shares of a split, say), which of them it is.
+    """Yield every line after its key; lines with equal keys (two shares of a split, say) are numbered.
 
-    Numbers are told apart by five digits: the file rounds them.
+    Numbers are compared by five digits, since the file rounds them.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     for line in lines:
-        every = [line.get(name, "") for name in (*KEY, *(() if line.get("claim") else ("metric",)))]
-        key = tuple(f"{value:.5g}" if isinstance(value, int | float) else value for value in every)
+        cells = [line.get(name, "") for name in (*_KEY, *(() if line.get("claim") else ("metric",)))]
+        key = tuple(f"{value:.5g}" if isinstance(value, int | float) else value for value in cells)
         seen[key] += 1
         yield (*key, str(seen[key])), line
 
 
 def _typed(row: Mapping[str, str]) -> dict[str, Any]:
-    """A number that there is none of is left out; ``published`` is a number where it reads as one."""
-    found: dict[str, Any] = {}
+    """Return a row with its numbers, empty ones left out; ``published`` is a number where it reads as one."""
+    values: dict[str, Any] = {}
     for name, text in row.items():
-        if name not in NUMBERS and name != "published":
-            found[name] = text
+        if name not in _NUMBERS and name != "published":
+            values[name] = text
         elif name == "published" or text:
-            found[name] = _number(text, otherwise=text if name == "published" else None)
-    return found
+            values[name] = _number(text, otherwise=text if name == "published" else None)
+    return values
 
 
 def _number(text: str, otherwise: str | None) -> float | str:
-    """A whole number stays one, so that it is written again as it was.
+    """Return a text as a number; a whole number is an int, so that it is written again as it was.
 
     Raises:
         ValueError: the text is no number, and nothing stands in its place.

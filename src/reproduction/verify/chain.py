@@ -1,4 +1,4 @@
-"""A chain of results: its links, where it is broken, and what is not here to be looked at."""
+"""The chain from raw files to the scorecard: its links, its breaks, and the results that are missing."""
 
 import multiprocessing
 import os
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from partialfair.errors import PartialFairError, ResourceError
 from partialfair.tables.files import sha256
 
-Task = TypeVar("Task")
+_Item = TypeVar("_Item")
 
 STAGES = {
     "raw": "raw file",
@@ -33,7 +33,7 @@ STAGES = {
     "code": "code",
     "lock": "lock file",
 }
-"""Stages in the order in which results arise, then what all of them depend on."""
+"""Stages in the order in which results arise, then the files on which all stages depend."""
 
 _DIGITS = 12  # of a checksum, where a person reads it
 
@@ -42,11 +42,11 @@ class Fault(StrEnum):
     """How a file departs from what its job would have made."""
 
     DAMAGED = "damaged"
-    """It is not what the job wrote that made it."""
+    """Its content is not what its job wrote."""
     OUTDATED = "outdated"
-    """It is what its job wrote, but settings, source or packages have changed since."""
+    """Its content is what its job wrote, but settings, source or packages have changed since."""
     MISSING = "missing"
-    """What was made together with it is here."""
+    """It is absent, but the files that were made together with it are here."""
     FOREIGN = "foreign"
     """No job of the grid makes it."""
 
@@ -57,9 +57,9 @@ class Link:
 
     Attributes:
         stage: key of ``STAGES``.
-        path: file, or what several files have in common.
+        path: the file, or the pattern of several files.
         checksum: first digits of the SHA-256, or of the hash of code.
-        tie: how it is tied to what it was made from.
+        tie: how the result is tied to its inputs.
         count: number of files.
     """
 
@@ -72,7 +72,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Break:
-    """A result that does not follow from what comes before it."""
+    """A result that does not follow from the results before it."""
 
     path: str
     fault: Fault
@@ -85,15 +85,15 @@ class Break:
 
 @dataclass
 class Chain:
-    """What was found.
+    """The outcome of checks: verified results, broken ones, and counts of those that could not be checked.
 
     Attributes:
         links: in the order of ``STAGES``.
         breaks: in the order in which results arise.
-        absent: results of the grid by stage that are not here, nor anything made together with them.
-        unfollowed: results by stage that are here, but not what they were made from.
-        elsewhere: files by folder that another grid has made, as it seems; nobody looks at them.
-        progress: receives what is looked at next, in a few words.
+        absent: results of the grid by stage that are not here, nor any file made together with them.
+        unfollowed: results by stage that are here without their inputs.
+        elsewhere: files by folder that another grid seems to have made; they are not checked.
+        progress: receives the name of the next check, in a few words.
     """
 
     links: list[Link] = field(default_factory=list)
@@ -115,36 +115,36 @@ class Chain:
         self.links.append(Link(stage, str(path), digits, tie, count))
 
     def broken(self, path: str | Path, fault: Fault, problem: str, remedy: str) -> None:
-        """Add a break; a file is named once, by what was found first."""
+        """Add a break; a file is named once, by its first break."""
         self._add(Break(str(path), fault, problem, remedy))
 
-    def _add(self, found: Break) -> None:
-        if found.path not in self._named:
-            self._named.add(found.path)
-            self.breaks.append(found)
+    def _add(self, broken: Break) -> None:
+        if broken.path not in self._named:
+            self._named.add(broken.path)
+            self.breaks.append(broken)
 
     def compare(
-        self, path: str | Path, wanted: str, source: str, remedy: str | None = None, recorded: str | None = None
+        self, path: str | Path, expected: str, source: str, remedy: str | None = None, recorded: str | None = None
     ) -> str | None:
         """Compare a file with the checksum that it should have; return its checksum if they agree.
 
         Args:
             path: the file.
-            wanted: SHA-256 that it should have.
-            source: where that is from, as the end of a sentence: "fit.json has it".
+            expected: SHA-256 that the file should have.
+            source: where the checksum is from, as the end of a sentence: "fit.json has it".
             remedy: by default to make the file anew.
-            recorded: SHA-256 that it had when it was made: one that still has it is outdated, not damaged.
+            recorded: SHA-256 of the file when it was made: a file that still has it is outdated, not damaged.
         """
         try:
-            found = sha256(path)
+            digest = sha256(path)
         except OSError as error:
             remedy = f"run `dvc pull` or `snakemake {path}`"
             self.broken(path, Fault.MISSING, f"cannot be read ({error.strerror})", remedy)
             return None
-        if found == wanted:
-            return found
-        fault = Fault.OUTDATED if found == recorded else Fault.DAMAGED
-        problem = f"sha256 {found[:_DIGITS]}, not {wanted[:_DIGITS]} as {source}"
+        if digest == expected:
+            return digest
+        fault = Fault.OUTDATED if digest == recorded else Fault.DAMAGED
+        problem = f"sha256 {digest[:_DIGITS]}, not {expected[:_DIGITS]} as {source}"
         self.broken(path, fault, problem, remedy or f"delete it and run `snakemake {path}`")
         return None
 
@@ -161,22 +161,22 @@ class Chain:
             fault = Fault.DAMAGED if Path(path).exists() else Fault.MISSING
             self.broken(path, fault, str(error).removeprefix(f"{path}: ").rstrip("."), remedy)
 
-    def take(self, other: "Chain") -> None:
-        """Add what another chain has found."""
-        self.links += other.links
-        for found in other.breaks:
-            self._add(found)
-        self.absent.update(other.absent)
-        self.unfollowed.update(other.unfollowed)
-        self.elsewhere.update(other.elsewhere)
+    def take(self, further: "Chain") -> None:
+        """Add the links, the breaks and the counts of another chain."""
+        self.links += further.links
+        for broken in further.breaks:
+            self._add(broken)
+        self.absent.update(further.absent)
+        self.unfollowed.update(further.unfollowed)
+        self.elsewhere.update(further.elsewhere)
 
-    def spread(self, check: Callable[["Chain", Task], Any], tasks: Sequence[Task], words: str) -> list[Any]:
+    def check_all(self, check: Callable[["Chain", _Item], Any], tasks: Sequence[_Item], subject: str) -> list[Any]:
         """Run a check on every task in as many processes as there are cores; return what each returned.
 
         Args:
-            check: adds what it finds to the chain it is given, which knows nothing of the other tasks.
-            tasks: what it is run on, each with a short ``str``.
-            words: what is looked at.
+            check: adds its findings to a chain of its own, which holds nothing of the other tasks.
+            tasks: arguments of the check, one for each run of it.
+            subject: what is checked, for messages.
 
         Raises:
             ResourceError: a process was killed.
@@ -184,54 +184,56 @@ class Chain:
         cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
         global _WORK  # a forked process finds the check and its tasks here: they need not be pickled
         _WORK = (check, tasks)
-        found = []
+        values = []
         if cores == 1 or len(tasks) == 1:
-            parts: Any = map(_run, range(len(tasks)))
-            found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+            outcomes: Any = map(_run, range(len(tasks)))
+            values = [self._take(outcome, f"{subject} {n} of {len(tasks)}") for n, outcome in enumerate(outcomes, 1)]
         elif tasks:
             fork = multiprocessing.get_context("fork")
             with ProcessPoolExecutor(min(cores, len(tasks)), mp_context=fork) as pool:
                 try:
-                    parts = pool.map(_run, range(len(tasks)))
-                    found = [self._take(part, f"{words} {n} of {len(tasks)}") for n, part in enumerate(parts, 1)]
+                    outcomes = pool.map(_run, range(len(tasks)))
+                    values = [
+                        self._take(outcome, f"{subject} {n} of {len(tasks)}") for n, outcome in enumerate(outcomes, 1)
+                    ]
                 except BrokenProcessPool:  # where `multiprocessing.Pool` would wait for ever
                     raise ResourceError(
-                        f"a process that looked at {words} was killed, as for want of memory; "
+                        f"a process that looked at {subject} was killed, as for want of memory; "
                         "free some, or take one process: `taskset -c 0` before the command"
                     ) from None
-        return found
+        return values
 
-    def _take(self, part: tuple["Chain", Any], words: str) -> Any:
-        """Take up what one task has found."""
-        chain, value = part
+    def _take(self, outcome: tuple["Chain", Any], progress: str) -> Any:
+        """Add the chain that one task returned, and return the task's value."""
+        chain, value = outcome
         self.take(chain)
-        self.progress(words)
+        self.progress(progress)
         return value
 
-    def lines(self, shown: int = 30) -> list[str]:
-        """The chain as text: one line per link, then one for each of the first ``shown`` breaks."""
+    def lines(self, limit: int = 30) -> list[str]:
+        """Return the chain as text: one line per link, then one for each of the first ``limit`` breaks."""
         width = max(map(len, STAGES.values()))
         out = []
         for stage, title in STAGES.items():
-            for number, found in enumerate(link for link in self.links if link.stage == stage):
-                files = f" ({found.count} files)" if found.count > 1 else ""
+            for number, link in enumerate(result for result in self.links if result.stage == stage):
+                files = f" ({link.count} files)" if link.count > 1 else ""
                 head = "" if number else title
-                out.append(f"{head:<{width}}  {found.checksum:<{_DIGITS}}  {found.path}{files}: {found.tie}")
-        out += [f"BROKEN {found}" for found in self.breaks[:shown]]
-        rest = len(self.breaks) - shown
-        return out if rest <= 0 else [*out, f"BROKEN {rest} more files; repair the first ones and look again"]
+                out.append(f"{head:<{width}}  {link.checksum:<{_DIGITS}}  {link.path}{files}: {link.tie}")
+        out += [f"BROKEN {broken}" for broken in self.breaks[:limit]]
+        n_more = len(self.breaks) - limit
+        return out if n_more <= 0 else [*out, f"BROKEN {n_more} more files; repair the first ones and look again"]
 
     def summary(self) -> str:
-        """The last line: whether the chain is whole, and how much of the grid there was to look at."""
-        parts = [f"{len(self.links)} links, {len(self.breaks)} break{'s' * (len(self.breaks) != 1)}"]
+        """Return the last line: whether the chain is whole, and how much of the grid could be checked."""
+        clauses = [f"{len(self.links)} links, {len(self.breaks)} break{'s' * (len(self.breaks) != 1)}"]
         if self.absent:
-            parts.append(f"not here: {_counted(self.absent)} (`dvc pull` brings them, `make paper` makes them)")
+            clauses.append(f"not here: {_counted(self.absent)} (`dvc pull` brings them, `make paper` makes them)")
         if self.unfollowed:
-            parts.append(f"not followed, as what they were made from is not here: {_counted(self.unfollowed)}")
+            clauses.append(f"not followed, as what they were made from is not here: {_counted(self.unfollowed)}")
         if self.elsewhere:
             folders = ", ".join(sorted(self.elsewhere))
-            parts.append(f"not of this grid: {folders} (`partialfair verify --config` and their grid looks at them)")
-        return f"{'whole' if self.is_whole else 'BROKEN'}: {'; '.join(parts)}"
+            clauses.append(f"not of this grid: {folders} (`partialfair verify --config` and their grid looks at them)")
+        return f"{'whole' if self.is_whole else 'BROKEN'}: {'; '.join(clauses)}"
 
 
 _WORK: Any = None
@@ -245,9 +247,9 @@ def _run(number: int) -> tuple[Chain, Any]:
 
 
 def _counted(stages: Counter[str]) -> str:
-    """Number of results by stage, in words."""
-    of = [(STAGES[stage], stages[stage]) for stage in STAGES if stages[stage]]
-    return ", ".join(f"{count:,} {_plural(title) if count > 1 else title}" for title, count in of)
+    """Return the number of results by stage, in words."""
+    counts = [(STAGES[stage], stages[stage]) for stage in STAGES if stages[stage]]
+    return ", ".join(f"{count:,} {_plural(title) if count > 1 else title}" for title, count in counts)
 
 
 def _plural(title: str) -> str:

@@ -20,13 +20,13 @@ MANIFEST = Path(paths.MANIFEST.format(what="tables"))
 
 @dataclass
 class Expected:
-    """Checksums that tables and splits have if they are made anew; absent where they could not be made."""
+    """Checksums of tables and splits that were made anew; those that could not be made are left out."""
 
     tables: dict[str, str] = field(default_factory=dict)
     splits: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def of(self, job: Job, fit: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return the checksums of what a run reads; those that its record states where they could not be found out."""
+    def inputs_of(self, job: Job, fit: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return the checksums of a run's inputs; the one that its record states for an input not made anew."""
         stated = fit["inputs"]
         return {
             "table": self.tables.get(job.dataset, stated.get("table")),
@@ -40,14 +40,14 @@ def check_data(chain: Chain, config: Config) -> Expected:
     for job in config.jobs():
         seeds.setdefault(job.dataset, set()).add(job.seed)
 
-    def check(own: Chain, dataset: str) -> tuple[set[str], Expected]:
-        return _check_dataset(own, config, dataset, sorted(seeds.get(dataset, ())))
+    def check(dataset_chain: Chain, dataset: str) -> tuple[set[str], Expected]:
+        return _check_dataset(dataset_chain, config, dataset, sorted(seeds.get(dataset, ())))
 
     expected, absent = Expected(), set()
-    for without, found in chain.spread(check, config.datasets, "raw files, table and splits of dataset"):
-        absent |= without
-        expected.tables |= found.tables
-        expected.splits |= found.splits
+    for missing, of_dataset in chain.check_all(check, config.datasets, "raw files, table and splits of dataset"):
+        absent |= missing
+        expected.tables |= of_dataset.tables
+        expected.splits |= of_dataset.splits
     if absent:
         chain.absent["raw"] += len(absent)
     return expected
@@ -73,7 +73,7 @@ def _check_raw(chain: Chain, config: Config, dataset: str) -> tuple[set[str], bo
     """Compare raw files with their declared checksums; return the absent ones, and whether the rest is right."""
     named = named_dataset(dataset, config.dataset_options(dataset))
     if hasattr(named.module, "download") and "source" in named.options:
-        return set(), True  # the module finds its files out by itself, and counts their rows
+        return set(), True  # the module looks its files up by itself, and counts their rows
     before, absent = len(chain.breaks), set()
     if named.file is not None:
         if not named.file.exists():
@@ -102,25 +102,25 @@ def _check_table(chain: Chain, config: Config, dataset: str, expected: Expected)
         with chain.expects(path, "correct that, then run `snakemake data`"):
             prepare.prepare(dataset, paths.RAW, again, options)
             expected.tables[dataset] = sha256(again)
-    wanted = expected.tables.get(dataset)
-    found = wanted and chain.compare(path, wanted, "raw files, params and code give", recorded=_recorded_table(path))
-    if found:
+    digest = expected.tables.get(dataset)
+    source = "raw files, params and code give"
+    if digest and chain.compare(path, digest, source, recorded=_recorded_table(path)):
         tie = f"prepared anew, same bytes; code {fingerprint.table(config, dataset).code}"
-        chain.link("table", path, tie, found)
+        chain.link("table", path, tie, digest)
 
 
 def _check_record(chain: Chain, path: str, expected: Expected, dataset: str) -> None:
-    """Hold a table whose raw files are not here against the list of checksums that was made with it."""
-    wanted = _recorded_table(path)
+    """Compare a table whose raw files are not here with the list of checksums that was made with it."""
+    digest = _recorded_table(path)
     if not Path(path).exists():
         chain.broken(path, Fault.MISSING, "its splits are here", f"run `dvc pull` or `snakemake {path}`")
-    elif wanted is not None and chain.compare(path, wanted, f"{MANIFEST} has it"):
-        expected.tables[dataset] = wanted
+    elif digest is not None and chain.compare(path, digest, f"{MANIFEST} has it"):
+        expected.tables[dataset] = digest
     chain.unfollowed["table"] += 1
 
 
 def _check_splits(chain: Chain, config: Config, dataset: str, seeds: list[int], expected: Expected) -> None:
-    """Split the table again and compare bytes; without a good table, take what training recorded."""
+    """Split the table again and compare bytes; without a good table, keep the checksums that training recorded."""
     table, options = paths.table(dataset), config.dataset_options(dataset)
     usable = dataset in expected.tables and not chain.is_broken([table])
     good = []
@@ -134,21 +134,21 @@ def _check_splits(chain: Chain, config: Config, dataset: str, seeds: list[int], 
             with chain.expects(path, "correct that, then run `snakemake splits`"):
                 split.split(table, seed, again, options)
                 expected.splits[dataset, seed] = sha256(again)
-        wanted = expected.splits.get((dataset, seed))
-        if wanted and chain.compare(path, wanted, "the table and its seed give"):
+        digest = expected.splits.get((dataset, seed))
+        if digest and chain.compare(path, digest, "the table and its seed give"):
             good.append(path)
     if good:
-        text = paths.split(dataset, "*")
-        chain.link("split", text, "made anew, same bytes", sha256(good[0]), len(good))
+        pattern = paths.split(dataset, "*")
+        chain.link("split", pattern, "made anew, same bytes", sha256(good[0]), len(good))
 
 
 def _recorded_table(path: str) -> str | None:
-    """What the manifest says the table was when it was made."""
+    """Return the checksum of the table in the manifest; ``None`` if the manifest does not have it."""
     try:
-        found = read_json(MANIFEST).get(path)
+        digest = read_json(MANIFEST).get(path)
     except (OSError, ValueError, AttributeError, PartialFairError):
         return None
-    return found if isinstance(found, str) else None
+    return digest if isinstance(digest, str) else None
 
 
 def _is_trained(config: Config, dataset: str, seed: int) -> bool:

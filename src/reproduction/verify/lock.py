@@ -9,7 +9,7 @@ from reproduction.verify.chain import Chain, Fault
 LOCK = Path("requirements.lock")
 PINNED = ("numpy", "scipy", "numba")
 """Packages whose version every training job records, since its numbers can depend on it."""
-INSTALLED = (*PINNED, "pandas", "pyarrow", "scikit-learn", "matplotlib", "llvmlite")
+_INSTALLED = (*PINNED, "pandas", "pyarrow", "scikit-learn", "matplotlib", "llvmlite")
 
 
 def check_lock(chain: Chain) -> dict[str, str]:
@@ -19,19 +19,16 @@ def check_lock(chain: Chain) -> dict[str, str]:
         return {}
     text = LOCK.read_text(encoding="utf-8")
     pins = dict(re.findall(r"^([a-z0-9._-]+)==([^\s;\\]+)", text, re.MULTILINE))
-    different = [f"{name} {_installed(name)}, not {pins[name]}" for name in INSTALLED if _differs(name, pins)]
+    pinned = {name: (_installed(name), pins[name]) for name in _INSTALLED if name in pins}
+    different = [f"{name} {installed}, not {pin}" for name, (installed, pin) in pinned.items() if installed != pin]
     if different:
         remedy = "install what it says (delete .venv/.ready and run `make test`)"
         chain.broken(LOCK, Fault.OUTDATED, f"installed is {'; '.join(different)}", remedy)
     else:
         chain.link(
-            "lock", LOCK, f"{len(pins)} packages with checksums; the {len(INSTALLED)} that compute are installed"
+            "lock", LOCK, f"{len(pins)} packages with checksums; the {len(_INSTALLED)} that compute are installed"
         )
     return pins
-
-
-def _differs(name: str, pins: dict[str, str]) -> bool:
-    return name in pins and _installed(name) != pins[name]
 
 
 def _installed(name: str) -> str:

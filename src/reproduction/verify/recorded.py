@@ -1,4 +1,4 @@
-"""What DVC and git know of files: the content that was recorded, and which files are not as committed."""
+"""Files as DVC and git recorded them: their content, and which of them are not as committed."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from partialfair.tables.files import read_json
 from reproduction.grid.checkout import git
 
 LOCK = Path("dvc.lock")
-CACHE = Path(".dvc/cache/files/md5")
+_CACHE = Path(".dvc/cache/files/md5")
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """Content of files when ``dvc commit`` last recorded them.
+class RecordedFiles:
+    """The content of files when ``dvc commit`` last recorded them.
 
     Attributes:
         md5: checksums by path; files of a folder only where DVC's cache has the folder's list.
@@ -26,7 +26,7 @@ class Recorded:
     folders: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls) -> "Recorded":
+    def read(cls) -> "RecordedFiles":
         """Read ``dvc.lock`` and the lists of its folders; empty where there are none.
 
         Raises:
@@ -42,7 +42,7 @@ class Recorded:
             stages = (yaml.safe_load(LOCK.read_text(encoding="utf-8")) or {}).get("stages", {})
             for out in (out for stage in stages.values() for out in stage.get("outs", ())):
                 name, digest = out["path"], str(out.get("md5", ""))
-                listed = CACHE / digest[:2] / digest[2:]
+                listed = _CACHE / digest[:2] / digest[2:]
                 if not digest.endswith(".dir"):
                     md5[name] = digest
                 elif listed.is_file():
@@ -61,11 +61,11 @@ class Recorded:
         return "reports" in self.folders or bool(self._committed)
 
     def knows_report(self, path: str | Path) -> bool:
-        """Whether a file of ``reports/`` was recorded or committed; others are not asked about."""
+        """Whether a file of ``reports/`` was recorded or committed."""
         name = Path(path).as_posix()
         return name in self._committed or (name in self.md5 and name.startswith("reports/"))
 
-    def same(self, path: str | Path) -> bool:
+    def is_recorded(self, path: str | Path) -> bool:
         """Whether a file has the content that was recorded."""
         digest = self.md5.get(Path(path).as_posix())
         if digest is None or not Path(path).is_file():
@@ -73,15 +73,15 @@ class Recorded:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "md5").hexdigest() == digest
 
-    def untouched(self, path: str | Path) -> bool:
+    def is_untouched(self, path: str | Path) -> bool:
         """Whether a file has the content that was recorded or committed."""
         name = Path(path).as_posix()
-        return (name in self._committed and name not in self._changed) or self.same(path)
+        return (name in self._committed and name not in self._changed) or self.is_recorded(path)
 
-    def edited(self, path: str | Path) -> bool:
-        """Whether a file is neither as recorded nor as committed, though one of them knows it."""
+    def is_edited(self, path: str | Path) -> bool:
+        """Whether a file was recorded or committed, and has neither content now."""
         name = Path(path).as_posix()
-        return (name in self.md5 or name in self._committed) and not self.untouched(path)
+        return (name in self.md5 or name in self._committed) and not self.is_untouched(path)
 
     @cached_property
     def _committed(self) -> frozenset[str]:
@@ -93,6 +93,6 @@ class Recorded:
 
 
 def _git(*arguments: str) -> frozenset[str]:
-    """Lines that a git command prints; none outside a repository."""
-    found = git(*arguments)
-    return frozenset() if found is None else frozenset(found.decode().splitlines())
+    """Return the lines that a git command prints; none outside a repository."""
+    output = git(*arguments)
+    return frozenset() if output is None else frozenset(output.decode().splitlines())

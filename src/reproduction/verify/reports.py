@@ -16,42 +16,42 @@ from reproduction.grid.config import Config, Job
 from reproduction.grid.workflow import Grid
 from reproduction.jobs import collect
 from reproduction.verify.chain import Chain, Fault
-from reproduction.verify.recorded import Recorded
+from reproduction.verify.recorded import RecordedFiles
 from reproduction.verify.runs import EVALUATED, TRAINED
 
 _SCORECARD = ""
 _ROOTS = (paths.RUNS, paths.REPORTS)
-DRAWN = ("csv", "html", "pdf", "png", "svg")
-_KEPT = (
+_DRAWN = ("csv", "html", "pdf", "png", "svg")
+_MEASURED_TABLES = (
     "audit_coverage.csv",
     "classifier_tables.csv",
     "regression_parity.csv",
     "ten_million_rows.csv",
     "tight_parity.csv",
 )
-MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_KEPT)
+MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_MEASURED_TABLES)
 """Files of ``reports/`` that are not results: what benchmarks measured here, and Snakemake's own report."""
 
 
 class Reports:
-    """The check of ``reports/``: whatever can be followed to its runs is made anew in a scratch folder.
+    """The check of ``reports/``: every result whose runs are here is made anew in a scratch folder.
 
-    Where runs are not here, as in a fresh clone, so is every exhibit for which the recorded tables are enough.
+    Without the runs, as in a fresh clone, every exhibit for which the recorded tables are enough is made anew as well.
 
     Args:
         config: the grid, or its restriction to one experiment.
         absent: runs that are not here.
-        recorded: what DVC and git know of the files.
-        edited_only: look only at files that are not as recorded: whether they are outdated is not asked.
-        pictures: draw every figure anew; by default only one that is not as recorded, since drawing takes most of
-            the time and the numbers of a figure, which are made anew in any case, stand in its CSV.
+        recorded: the files as DVC and git recorded them.
+        edited_only: check only the files that are not as recorded, and not whether they are outdated.
+        pictures: draw every figure anew; by default only figures that are not as recorded, since drawing takes most of
+            the time and the numbers of a figure, which are made anew in any case, are in its CSV.
     """
 
     def __init__(
         self,
         config: Config,
         absent: Sequence[Job],
-        recorded: Recorded,
+        recorded: RecordedFiles,
         edited_only: bool = False,
         pictures: bool = False,
     ) -> None:
@@ -61,7 +61,7 @@ class Reports:
         self.exhibits_stand = True
 
     def check(self, chain: Chain) -> None:
-        """Look at everything, each stage in as many processes as there are cores."""
+        """Check all reports, each stage in as many processes as there are cores."""
         if not self.edited_only:
             import_module("reproduction.jobs.report")  # once, not in each of the processes
         with tempfile.TemporaryDirectory() as name:
@@ -69,16 +69,16 @@ class Reports:
             for source in ("data", "src", "papers", "params.yaml"):
                 if Path(source).exists():
                     (self.scratch / source).symlink_to(Path(source).absolute())
-            broken = [found.path for found in chain.breaks if found.path.startswith(f"{paths.RUNS}/")]
+            broken = [fault.path for fault in chain.breaks if fault.path.startswith(f"{paths.RUNS}/")]
             self.without_runs |= {Path(path).relative_to(paths.RUNS).parts[0] for path in broken}
             for exhibit in self.config.params.exhibits:  # claims and the page read what others draw
                 for path in filter(Path.exists, _files_of(exhibit)):
                     (self.scratch / path).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(path, self.scratch / path)
-            chain.spread(self._collected, list(self.config.experiments), "collected results of experiment")
+            chain.check_all(self._collected, list(self.config.experiments), "collected results of experiment")
             # The scorecard takes longest and begins, with the exhibits as they are: written again if one has to change.
-            before, parts = len(chain.breaks), [_SCORECARD, *self.config.params.exhibits]
-            scorecard = chain.spread(self._drawn, parts, "exhibit")[0]
+            before, exhibits = len(chain.breaks), [_SCORECARD, *self.config.params.exhibits]
+            scorecard = chain.check_all(self._drawn, exhibits, "exhibit")[0]
             if len(chain.breaks) > before:
                 self.exhibits_stand = False
                 self._scorecard(chain)
@@ -86,26 +86,26 @@ class Reports:
                 chain.take(scorecard)
 
     def _follows(self, chain: Chain, stage: str, experiments: Collection[str], files: Sequence[Path]) -> bool:
-        """Whether results can be made anew and have to be; if not, count them and look whether they were edited."""
-        here = [path for path in files if path.exists()]
-        if not here:
+        """Whether results can and have to be made anew; if not, count them and check whether they were edited."""
+        files_here = [path for path in files if path.exists()]
+        if not files_here:
             chain.absent[stage] += 1
         elif not self.without_runs.isdisjoint(experiments):
             chain.unfollowed[stage] += 1
-            if files[0] not in here:
+            if files[0] not in files_here:
                 chain.broken(files[0], Fault.MISSING, "what is made with it is here", f"run `snakemake {files[0]}`")
-            for path in here:
-                if self.recorded.edited(path):
+            for path in files_here:
+                if self.recorded.is_edited(path):
                     problem = "it is not as recorded or committed, and its runs are not here to say what it should be"
                     chain.broken(path, Fault.DAMAGED, problem, f"run `git checkout {path}`, or `snakemake {path}`")
         elif not self.edited_only:
             return True
         else:
-            return not all(map(self.recorded.untouched, here))
+            return not all(map(self.recorded.is_untouched, files_here))
         return False
 
     def _collected(self, chain: Chain, experiment: str) -> None:
-        """Collect an experiment again; where its runs are not all here, go on with the table that there is."""
+        """Collect an experiment again; if its runs are not all here, copy the recorded table instead."""
         tables, jobs = paths.collected([experiment]), self.config.jobs(experiment)
         out = self.scratch / paths.REPORTS / experiment
         out.mkdir(parents=True, exist_ok=True)
@@ -125,23 +125,23 @@ class Reports:
                 chain.broken(path, self._fault(path), problem, remedy)
 
     def _drawn(self, chain: Chain, name: str) -> Chain | None:
-        """Look at an exhibit; or at the scorecard, of which what is found is returned."""
+        """Check an exhibit, or the scorecard; the chain of the scorecard is returned."""
         if name != _SCORECARD:
             self._exhibit(chain, name)
             return None
-        own = Chain(progress=print)  # can be sent to the parent process
-        self._scorecard(own)
-        return own
+        scorecard_chain = Chain(progress=print)  # can be sent to the parent process
+        self._scorecard(scorecard_chain)
+        return scorecard_chain
 
     def _exhibit(self, chain: Chain, name: str) -> None:
         """Draw an exhibit again and compare every file of it."""
         folder, out = paths.REPORTS / name, self.scratch / paths.REPORTS / name
         csv = folder / f"{name}.csv"
         used = Grid(self.config).experiments_of(name)
-        here = _files_of(name)
+        files = _files_of(name)
         without_runs = not self.without_runs.isdisjoint(used)
         made = self._made_from_tables(csv, used) if without_runs and not self.edited_only else []
-        if not self._follows(chain, "exhibit", () if made else used, here):
+        if not self._follows(chain, "exhibit", () if made else used, files):
             return
         remedy, before = f"delete it and run `snakemake {csv} --forcerun exhibit`", len(chain.breaks)
         with chain.expects(csv, remedy):
@@ -149,14 +149,14 @@ class Reports:
             made = made or self._made(csv, out)
             for path in sorted(made):
                 self._compare(chain, folder / path.name, path, remedy)
-            for path in here:
+            for path in files:
                 if path.exists() and path not in recorded and path.name not in {again.name for again in made}:
                     chain.broken(path, Fault.FOREIGN, "its exhibit has no such file", "delete it")
         if len(chain.breaks) == before:
             code = fingerprint.exhibit(self.config, name).code
-            what, figure = ("numbers made anew", "figure as recorded; ") if recorded else ("drawn anew", "")
+            verb, figure = ("numbers made anew", "figure as recorded; ") if recorded else ("drawn anew", "")
             source = f"{'the collected tables of ' * without_runs}{', '.join(used)}"
-            chain.link("exhibit", csv, f"{what} from {source}, same bytes; {figure}code {code}")
+            chain.link("exhibit", csv, f"{verb} from {source}, same bytes; {figure}code {code}")
 
     def _made(self, csv: Path, out: Path) -> list[Path]:
         """Write the files of an exhibit into a folder, its figure only if that has to be compared."""
@@ -166,12 +166,12 @@ class Reports:
         return report.render_exhibit(self.config, csv.stem, out, self.scratch, pictures=pictures)
 
     def _made_from_tables(self, csv: Path, experiments: Sequence[str]) -> list[Path]:
-        """Write the files of an exhibit without runs; none if it takes something from their files, or from data.
+        """Write the files of an exhibit from the collected tables alone; none if it needs files of runs, or of data.
 
-        It and the collected tables have to be as recorded; what nobody recorded may be of another grid. And they have
-        to come out to the bit: on other kinds of machines, means differ in their last digit.
+        The exhibit and the tables have to be as recorded, since unrecorded ones may be of another grid. The machine has
+        to give the same bits: on other kinds of machines, means differ in their last digit.
         """
-        if not all(map(self.recorded.untouched, [str(csv), *paths.collected(experiments)])):
+        if not all(map(self.recorded.is_untouched, [str(csv), *paths.collected(experiments)])):
             return []
         if not _to_the_bit():
             return []
@@ -180,19 +180,19 @@ class Reports:
         with noting_missing() as missing:
             try:
                 made = self._made(csv, self.scratch / "from tables" / csv.stem)
-            except PartialFairError:  # it says what it lacks
+            except PartialFairError:  # a missing file
                 return []
         return [] if missing else made
 
     def _recorded_figure(self, csv: Path) -> list[Path]:
-        """The files of an exhibit's figure that need not be drawn: all as recorded; none if it has no figure."""
+        """Return the files of a figure that need not be drawn, since all are as recorded; none without a figure."""
         if self.pictures:
             return []
         from reproduction.exhibits.canvas import FORMATS
         from reproduction.exhibits.exhibit import kind_of
 
         files = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, csv.stem).figure else []
-        return files if all(map(self.recorded.untouched, files)) else []
+        return files if all(map(self.recorded.is_untouched, files)) else []
 
     def _scorecard(self, chain: Chain) -> None:
         """Write scorecard and page again and compare."""
@@ -200,7 +200,7 @@ class Reports:
         files = [folder / name for name in paths.SUMMARY]
         if not self._follows(chain, "scorecard", self.config.experiments, files):
             # Some of the runs would decide some lines by fewer seeds.
-            if self.no_run_here and not self.edited_only and self.recorded.untouched(files[0]):
+            if self.no_run_here and not self.edited_only and self.recorded.is_untouched(files[0]):
                 self._lines_from_tables(chain, files[0])
             return
         from reproduction.jobs.scorecard import write_all
@@ -215,18 +215,18 @@ class Reports:
                 chain.link("scorecard", files[0], f"{rows} rows written anew, same bytes")
 
     def _lines_from_tables(self, chain: Chain, path: Path) -> None:
-        """Decide those lines of the scorecard anew for which the collected tables are enough, and write its summary."""
+        """Decide the lines of the scorecard anew for which the collected tables are enough, and write its summary."""
         from reproduction.exhibits import answers
         from reproduction.verdicts import scorecard, standing
 
         before = standing.load(path)
-        lines = answers.lines(self.config, self.scratch)
-        both = standing.decided_in_both(scorecard.rounded(lines), before)
-        otherwise = [said for line, again in both if (said := standing.difference(line, again))]
+        lines = answers.scorecard_lines(self.config, self.scratch)
+        pairs = standing.decided_in_both(scorecard.rounded(lines), before)
+        otherwise = [difference for line, again in pairs if (difference := standing.difference(line, again))]
         for problem in otherwise:
             chain.broken(path, self._fault(path), problem, f"run `snakemake {path}`")
-        if both and not otherwise:
-            tie = f"{len(both)} of {len(before)} lines decided anew from the collected tables, the same"
+        if pairs and not otherwise:
+            tie = f"{len(pairs)} of {len(before)} lines decided anew from the collected tables, the same"
             chain.link("scorecard", path, tie)
         if not otherwise:
             self._summary_from(chain, standing.keep(lines, before))
@@ -235,7 +235,9 @@ class Reports:
         """Write page, verdicts and main numbers from the lines of the recorded scorecard, and compare."""
         drawn = [path for exhibit in self.config.params.exhibits for path in _files_of(exhibit)]
         read = [*map(Path, paths.collected(self.config.experiments)), *drawn]
-        if not (self.exhibits_stand and _to_the_bit() and all(map(self.recorded.untouched, filter(Path.exists, read)))):
+        if not (
+            self.exhibits_stand and _to_the_bit() and all(map(self.recorded.is_untouched, filter(Path.exists, read)))
+        ):
             return  # what was edited is named where it is
         from reproduction.jobs.scorecard import write_summary
 
@@ -255,37 +257,39 @@ class Reports:
             chain.broken(path, self._fault(path), _first_line(path, again), remedy)
 
     def _fault(self, path: str | Path) -> Fault:
-        """What is wrong with a file that is not what its results give now."""
-        return Fault.OUTDATED if self.recorded.untouched(path) else Fault.DAMAGED
+        """Return the fault of a file that differs from what its results give now."""
+        return Fault.OUTDATED if self.recorded.is_untouched(path) else Fault.DAMAGED
 
 
-def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
+def check_foreign(chain: Chain, config: Config, recorded: RecordedFiles) -> None:
     """Name the files of ``data/runs`` and ``reports`` that no job of the grid makes.
 
-    A folder that bears no name of the grid's is another grid's, and counted as such, unless it came with the
-    committed reports.
+    A folder whose name is not of the grid is counted as another grid's, unless it came with the committed reports.
 
     Args:
-        chain: receives what is found.
-        config: the grid; of its restriction to one experiment, or of one paper's, only own folders are looked at.
-        recorded: what DVC and git know of the files.
+        chain: receives the foreign files.
+        config: the grid; a grid restricted to one experiment, or of one paper, has only its own folders checked.
+        recorded: the files as DVC and git recorded them.
     """
     jobs = config.jobs()
-    known = {f"{folder}/{name}" for folder in (str(job.path) for job in jobs) for name in (*TRAINED, *EVALUATED)}
-    known |= set(paths.collected(config.experiments)) | {str(paths.REPORTS / name) for name in MEASURED}
-    known |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in DRAWN}
+    names = {f"{folder}/{name}" for folder in (str(job.path) for job in jobs) for name in (*TRAINED, *EVALUATED)}
+    names |= set(paths.collected(config.experiments)) | {str(paths.REPORTS / name) for name in MEASURED}
+    names |= {f"{paths.REPORTS}/{name}/{name}.{suffix}" for name in config.params.exhibits for suffix in _DRAWN}
     grids = {papers.grid_name(path) for path in papers.FOLDER.glob("*/*.yaml")}
-    parts = {"", config.name, *config.experiments, *grids}
+    report_names = {"", config.name, *config.experiments, *grids}
     counts = [f"metrics.{paper}.json" for paper in papers.folders()]
-    known |= {str(paths.summary_folder(part) / name) for part in parts for name in (*paths.SUMMARY, *counts)}
-    known |= {
+    names |= {str(paths.summary_folder(report) / name) for report in report_names for name in (*paths.SUMMARY, *counts)}
+    names |= {
         str(paths.REPORTS / name / paths.MADE_FROM) for name in ("", *config.experiments, *config.params.exhibits)
     }
-    own = {*(paths.RUNS / name for name in config.experiments), *(paths.REPORTS / n for n in config.params.exhibits)}
-    named = {*own, *(paths.REPORTS / name for name in parts)}
-    for path in (found for root in (sorted(own) if config.name else _ROOTS) for found in _files(root)):
+    own_folders = {
+        *(paths.RUNS / name for name in config.experiments),
+        *(paths.REPORTS / n for n in config.params.exhibits),
+    }
+    named = {*own_folders, *(paths.REPORTS / name for name in report_names)}
+    for path in (file for root in (sorted(own_folders) if config.name else _ROOTS) for file in _files(root)):
         folder = _folder(Path(path))
-        if path in known:
+        if path in names:
             continue
         if folder not in named and recorded.knows_reports and not recorded.knows_report(path):
             chain.elsewhere[str(folder)] += 1
@@ -294,35 +298,35 @@ def check_foreign(chain: Chain, config: Config, recorded: Recorded) -> None:
 
 
 def _to_the_bit() -> bool:
-    """Whether means come out here as they do on other machines; elsewhere they differ in their last digit."""
+    """Whether this machine gives the same bits as others; where it does not, means differ in their last digit."""
     return processor.settled_here() and not processor.deviations()
 
 
 def _folder(path: Path) -> Path:
-    """The folder of an experiment or exhibit that a file lies in; for a file beside these, where they are."""
+    """Return the folder of the experiment or exhibit in which a file lies; for other files, the root of both."""
     root = next(root for root in _ROOTS if path.is_relative_to(root))
-    parts = path.relative_to(root).parts
-    return root / parts[0] if len(parts) > 1 else root
+    names = path.relative_to(root).parts
+    return root / names[0] if len(names) > 1 else root
 
 
 def _files_of(exhibit: str) -> list[Path]:
-    """Where the files of an exhibit would be, its table first."""
-    return [paths.REPORTS / exhibit / f"{exhibit}.{suffix}" for suffix in DRAWN]
+    """Return the paths of the files that an exhibit may have, its table first."""
+    return [paths.REPORTS / exhibit / f"{exhibit}.{suffix}" for suffix in _DRAWN]
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Files below a folder, sorted; hidden ones belong to jobs at work, git and DVC."""
-    for place, folders, names in os.walk(root):
+    """Yield the files below a folder, sorted, without hidden ones, which belong to running jobs, git and DVC."""
+    for folder, folders, names in os.walk(root):
         folders.sort()
-        yield from (os.path.join(place, name) for name in sorted(names) if not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
-def _first_difference(found: Path, wanted: Path) -> str:
-    """Name the first cell in which two tables differ."""
+def _first_difference(table: Path, again: Path) -> str:
+    """Return in words the first cell in which a table differs from the one that was made again."""
     from pyarrow import ArrowException, parquet
 
     try:
-        tables = [parquet.read_table(path) for path in (found, wanted)]
+        tables = [parquet.read_table(path) for path in (table, again)]
     except (ArrowException, OSError) as error:
         return f"not readable ({str(error).splitlines()[0]})"
     if tables[0].column_names != tables[1].column_names or tables[0].num_rows != tables[1].num_rows:
@@ -341,13 +345,13 @@ def _first_difference(found: Path, wanted: Path) -> str:
 
 
 def _first_line(path: Path, again: Path) -> str:
-    """Say in which line a text differs."""
+    """Return in words the first line in which a text differs from the one that was made again."""
     if path.suffix not in (".csv", ".html"):
         return "it is not what the results give"
     texts = [file.read_text(encoding="utf-8", errors="replace").splitlines() for file in (path, again)]
     for number, (have, want) in enumerate(zip(*texts, strict=False), start=1):
         if have != want:
             start = next((i for i, (a, b) in enumerate(zip(have, want, strict=False)) if a != b), 0)
-            at = max(0, start - 40)
-            return f"line {number} has {have[at : start + 40]!r}, the results give {want[at : start + 40]!r}"
+            begin = max(0, start - 40)
+            return f"line {number} has {have[begin : start + 40]!r}, the results give {want[begin : start + 40]!r}"
     return f"it has {len(texts[0])} lines, the results give {len(texts[1])}"

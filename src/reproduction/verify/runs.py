@@ -25,17 +25,17 @@ from reproduction.verify.lock import PINNED
 
 TRAINED = (paths.MODEL, paths.FIT, paths.HISTORY)
 EVALUATED = (paths.SCORES, paths.METRICS, card.NAME)
-ELSEWHERE = 0.02
+_ELSEWHERE = 0.02
 """Largest difference of a test metric between a run and the same run trained on another processor: what single
 precision and a choice between candidates that are nearly equal can amount to."""
 
-TIMES = ("path/seconds",)
+_TIMES = ("path/seconds",)
 """Arrays of a stored model that hold measured times."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of some runs: those that are right, and those of which nothing is here."""
+    """The outcome of the check of some runs: those that are right, and those of which no file is here."""
 
     good: list[Job]
     absent: list[Job]
@@ -47,7 +47,7 @@ def check_runs(
     """Check every training run of the grid, and its evaluation.
 
     Args:
-        chain: receives what is found.
+        chain: receives the links and the breaks.
         config: the grid.
         expected: checksums of tables and splits.
         pins: versions in the lock file.
@@ -56,15 +56,15 @@ def check_runs(
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in config.jobs():
         groups.setdefault((job.experiment, job.dataset, job.algorithm), []).append(job)
-    for first, *_ in groups.values():
-        if _is_here(first):  # asked before processes part, or each would import the algorithms for itself
-            fingerprint.run(config, first)
+    for jobs in groups.values():
+        if _is_here(jobs[0]):  # before the processes fork, or each would import the algorithms for itself
+            fingerprint.run(config, jobs[0])
 
-    def check(own: Chain, jobs: list[Job]) -> Checked:
-        return _check_group(own, config, jobs, expected, pins, deep)
+    def check(group_chain: Chain, jobs: list[Job]) -> Checked:
+        return _check_group(group_chain, config, jobs, expected, pins, deep)
 
-    parts = chain.spread(check, list(groups.values()), "runs of experiment, dataset and algorithm")
-    return Checked([job for part in parts for job in part.good], [job for part in parts for job in part.absent])
+    checks = chain.check_all(check, list(groups.values()), "runs of experiment, dataset and algorithm")
+    return Checked([job for group in checks for job in group.good], [job for group in checks for job in group.absent])
 
 
 def _check_group(
@@ -97,44 +97,44 @@ def _check_group(
 
 
 def _is_here(job: Job) -> bool:
-    """Whether anything that a run makes is here."""
+    """Whether any file that a run makes is here."""
     folder = job.path
     return folder.is_dir() and any((folder / name).exists() for name in (*TRAINED, *EVALUATED))
 
 
 def _check_fit(
-    chain: Chain, job: Job, wanted: Wanted, expected: Expected, pins: Mapping[str, str]
+    chain: Chain, job: Job, recipe: Wanted, expected: Expected, pins: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
-    """Check what a training job wrote; return fit.json if all is right."""
+    """Check the files that a training job wrote; return fit.json if they are right, else ``None``."""
     path = f"{job.path}/{paths.FIT}"
     fit = _read(chain, path)
     if fit is None:
         return None
-    stated = {key: fit.get(key) for key in wanted.settings}
+    stated = {key: fit.get(key) for key in recipe.settings}
     made_with = {f"version of {name}": fit.get("versions", {}).get(name) for name in PINNED}
     pinned = {f"version of {name}": pins[name] for name in PINNED if name in pins}
-    good = _check(chain, path, "train", fit, wanted, (stated, expected.of(job, fit)), (made_with, pinned))
+    good = _check(chain, path, "train", fit, recipe, (stated, expected.inputs_of(job, fit)), (made_with, pinned))
     return fit if good else None
 
 
 def _check_metrics(
-    chain: Chain, job: Job, wanted: Wanted, expected: Expected, fit: Mapping[str, Any], deep: bool
+    chain: Chain, job: Job, recipe: Wanted, expected: Expected, fit: Mapping[str, Any], deep: bool
 ) -> bool:
-    """Check what an evaluation wrote; return whether all is right."""
+    """Check the files that an evaluation wrote; return whether they are right."""
     path = f"{job.path}/{paths.METRICS}"
     metrics = _read(chain, path)
     if metrics is None:
         return False
-    inputs = {**expected.of(job, fit), paths.MODEL: fit["outputs"][paths.MODEL]}
-    good = _check(chain, path, "evaluate", metrics, wanted, (metrics.get("settings") or {}, inputs))
+    inputs = {**expected.inputs_of(job, fit), paths.MODEL: fit["outputs"][paths.MODEL]}
+    good = _check(chain, path, "evaluate", metrics, recipe, (metrics.get("settings") or {}, inputs))
     if deep and good:
-        _evaluate_again(chain, job, wanted)
+        _evaluate_again(chain, job, recipe)
         good = not chain.is_broken([f"{job.path}/{name}" for name in (paths.METRICS, paths.SCORES)])
     return _check_card(chain, job) and good
 
 
 def _check_card(chain: Chain, job: Job) -> bool:
-    """Look whether a model card is as it was written; that of an earlier version may have other words."""
+    """Return whether a model card is as its job wrote it; a card of an earlier version may have other words."""
     path = job.path / card.NAME
     remedy = f"run `partialfair card {job.path} --out {path}`"
     if not path.exists():
@@ -151,31 +151,31 @@ def _check(
     path: str,
     rule: str,
     record: Mapping[str, Any],
-    wanted: Wanted,
-    known: tuple[Mapping[str, Any], Mapping[str, str | None]],
+    recipe: Wanted,
+    due_inputs: tuple[Mapping[str, Any], Mapping[str, str | None]],
     further: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
 ) -> bool:
-    """Compare the record of a job with its files and with what it should have been made from; say whether all agree.
+    """Compare the record of a job with its files and with its inputs as they are now; return whether all agree.
 
     Args:
-        chain: receives what is found.
+        chain: receives the links and the breaks.
         path: the record.
-        rule: what makes it.
+        rule: the rule that makes it.
         record: its content.
-        wanted: what it should have been made from.
-        known: the settings that it states, and the checksums that its inputs have.
+        recipe: the settings and the code from which it should have been made.
+        due_inputs: the settings that it states, and the checksums of its inputs now.
         further: what else it states, and should state.
     """
     before = len(chain.breaks)
     for name, recorded in record["outputs"].items():
         chain.compare(Path(path).parent / name, recorded, f"{Path(path).name} has it")
-    settings, inputs = known
-    found = {**_named(settings), "hash of its code": record.get("closure_hash"), **record["inputs"], **further[0]}
-    due = {**dict.fromkeys(_named(settings)), **_named(wanted.settings)}
-    due |= {"hash of its code": wanted.code, **inputs, **further[1]}
+    settings, inputs = due_inputs
+    stated = {**_named(settings), "hash of its code": record.get("closure_hash"), **record["inputs"], **further[0]}
+    due = {**dict.fromkeys(_named(settings)), **_named(recipe.settings)}
+    due |= {"hash of its code": recipe.code, **inputs, **further[1]}
     for key, value in due.items():
-        if found.get(key) != value:
-            problem = f"made with {key} {_short(found.get(key))}, now {_short(value)}"
+        if stated.get(key) != value:
+            problem = f"made with {key} {_short(stated.get(key))}, now {_short(value)}"
             chain.broken(path, Fault.OUTDATED, problem, f"run `snakemake {path} --forcerun {rule}`")
             break
     return len(chain.breaks) == before
@@ -185,11 +185,11 @@ def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {f"setting {key}": value for key, value in settings.items()}
 
 
-def _evaluate_again(chain: Chain, job: Job, wanted: Wanted) -> None:
+def _evaluate_again(chain: Chain, job: Job, recipe: Wanted) -> None:
     """Compute scores and metrics from the stored model and compare bytes."""
     remedy = f"delete it and run `snakemake {job.path}/{paths.METRICS}`"
     with tempfile.TemporaryDirectory() as folder, chain.expects(f"{job.path}/{paths.METRICS}", remedy):
-        evaluate(job.path / paths.MODEL, job.path / paths.FIT, job.table, job.split, folder, wanted.settings)
+        evaluate(job.path / paths.MODEL, job.path / paths.FIT, job.table, job.split, folder, recipe.settings)
         for name in (paths.SCORES, paths.METRICS):
             chain.compare(job.path / name, sha256(Path(folder) / name), "the model that gives them has it", remedy)
 
@@ -198,10 +198,10 @@ def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int) -> No
     """Train a random sample of runs, another one each time, again in a scratch folder and compare the models.
 
     On the same kind of machine with the same packages the bytes have to be the same. Elsewhere the metrics on test rows
-    may differ by ``ELSEWHERE``.
+    may differ by ``_ELSEWHERE``.
 
     Args:
-        chain: receives what is found.
+        chain: receives the links and the breaks.
         config: the grid.
         jobs: runs to draw from; their tables and splits have to be here.
         count: how many.
@@ -209,72 +209,72 @@ def retrain(chain: Chain, config: Config, jobs: Sequence[Job], count: int) -> No
     usable = [job for job in jobs if Path(job.table).exists() and Path(job.split).exists()]
     sample = random.sample(usable, min(count, len(usable)))
 
-    def check(own: Chain, job: Job) -> None:
-        _retrain_one(own, config, job)
+    def check(run_chain: Chain, job: Job) -> None:
+        _retrain_one(run_chain, config, job)
 
-    chain.spread(check, sample, "run trained again,")
-
-
-def _same_but_times(one: Path, other: Path) -> bool:
-    """Whether two models have the same bytes in every array but the seconds at which a path's points were kept."""
-    with np.load(one, allow_pickle=False) as first, np.load(other, allow_pickle=False) as second:
-        names = [name for name in first.files if name not in TIMES]
-        alike = names == [name for name in second.files if name not in TIMES]
-        return alike and all(_identical(first[name], second[name]) for name in names)
+    chain.check_all(check, sample, "run trained again,")
 
 
-def _identical(one: Any, other: Any) -> bool:
-    return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+def _same_but_times(model: Path, again: Path) -> bool:
+    """Whether two models have the same bytes in every array but the seconds at which a path's points were stored."""
+    with np.load(model, allow_pickle=False) as arrays, np.load(again, allow_pickle=False) as arrays_again:
+        names = [name for name in arrays.files if name not in _TIMES]
+        alike = names == [name for name in arrays_again.files if name not in _TIMES]
+        return alike and all(_identical(arrays[name], arrays_again[name]) for name in names)
+
+
+def _identical(array: Any, array_again: Any) -> bool:
+    return (array.dtype, array.shape, array.tobytes()) == (array_again.dtype, array_again.shape, array_again.tobytes())
 
 
 def _retrain_one(chain: Chain, config: Config, job: Job) -> None:
-    """Train one run again and compare."""
+    """Train one run again and compare the models; of a model that differs, compare the metrics."""
     path = f"{job.path}/{paths.MODEL}"
     remedy = f"run `snakemake {path} --forcerun train`, and compare"
     with tempfile.TemporaryDirectory() as name, chain.expects(path, remedy):
         folder = Path(name)
         train(config, job, Files(job.table, job.split, folder))
-        again, found = sha256(folder / paths.MODEL), sha256(path)
-        if again == found or _same_but_times(folder / paths.MODEL, Path(path)):
-            chain.link("retrained", path, "trained again, same bytes" + (" but for times" * (again != found)), found)
+        again, digest = sha256(folder / paths.MODEL), sha256(path)
+        if again == digest or _same_but_times(folder / paths.MODEL, Path(path)):
+            chain.link("retrained", path, "trained again, same bytes" + (" but for times" * (again != digest)), digest)
             return
         made_with, now = read_json(job.path / paths.FIT).get("versions", {}), versions()
-        other = [
+        differences = [
             f"{key} {made_with.get(key)}, here {now.get(key)}"
             for key in now
             if not _agree(made_with.get(key), now[key])
         ]
-        if not other:
-            problem = f"trained again on such a machine it is sha256 {again[:12]}, not {found[:12]}"
+        if not differences:
+            problem = f"trained again on such a machine it is sha256 {again[:12]}, not {digest[:12]}"
             chain.broken(path, Fault.DAMAGED, problem, remedy)
             return
         settings = fingerprint.evaluation(config, job).settings
         metrics = evaluate(folder / paths.MODEL, folder / paths.FIT, job.table, job.split, folder, settings)
         metric, distance = _farthest(metrics, read_json(job.path / paths.METRICS))
-        tie = f"trained again with {'; '.join(other)}: test metrics differ by at most {distance:.2g} ({metric})"
-        if distance <= ELSEWHERE:
-            chain.link("retrained", path, tie, found)
+        tie = f"trained again with {'; '.join(differences)}: test metrics differ by at most {distance:.2g} ({metric})"
+        if distance <= _ELSEWHERE:
+            chain.link("retrained", path, tie, digest)
         else:
-            chain.broken(path, Fault.DAMAGED, f"{tie}, more than {ELSEWHERE:g}", remedy)
+            chain.broken(path, Fault.DAMAGED, f"{tie}, more than {_ELSEWHERE:g}", remedy)
 
 
-def _agree(recorded: str | None, here: str) -> bool:
-    """Whether two records of a version agree; of copies of OpenBLAS, a process names those it has loaded so far."""
-    one, other = set((recorded or "").split("; ")), set(here.split("; "))
-    return one <= other or other <= one
+def _agree(recorded: str | None, loaded: str) -> bool:
+    """Whether two records of a version agree; a process names only the copies of OpenBLAS that it has loaded."""
+    names, names_here = set((recorded or "").split("; ")), set(loaded.split("; "))
+    return names <= names_here or names_here <= names
 
 
-def _farthest(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, float]:
-    """The metric of the test rows in which two evaluations differ most; infinity where only one has a value.
+def _farthest(evaluation: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[str, float]:
+    """Return the metric of the test rows in which two evaluations differ most; infinity where one has no value.
 
     A NaN is no value.
     """
-    values, others = one["splits"].get("test", {}), other["splits"].get("test", {})
+    values, values_again = evaluation["splits"].get("test", {}), again["splits"].get("test", {})
     gaps = {"no metric": 0.0}
-    for name in values.keys() | others.keys():
-        a, b = (math.nan if found is None else float(found) for found in (values.get(name), others.get(name)))
-        same = a == b or (math.isnan(a) and math.isnan(b))
-        gaps[name] = 0.0 if same else math.inf if math.isnan(a) or math.isnan(b) else abs(a - b)
+    for name in values.keys() | values_again.keys():
+        a, b = (math.nan if value is None else float(value) for value in (values.get(name), values_again.get(name)))
+        is_equal = a == b or (math.isnan(a) and math.isnan(b))
+        gaps[name] = 0.0 if is_equal else math.inf if math.isnan(a) or math.isnan(b) else abs(a - b)
     return max(gaps.items(), key=lambda item: item[1])
 
 
@@ -299,7 +299,7 @@ def _read(chain: Chain, path: str) -> dict[str, Any] | None:
 
 
 def _short(value: Any) -> str:
-    """A value as a sentence quotes it: twelve digits of a checksum, at most 200 letters of others."""
+    """Return a value as a sentence quotes it: twelve digits of a checksum, at most 200 letters of other values."""
     if isinstance(value, str) and len(value) == 64:
         return value[:12]
     return json.dumps(value)[:200]

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 RWLOCK = Path(".dvc/tmp/rwlock")
-PATIENCE = 1.0  # seconds in which a living DVC has written it
+_PATIENCE = 1.0  # seconds in which a living DVC has written it
 
 
 def remove_torn_lock(root: Path = Path()) -> Path | None:
@@ -29,7 +29,7 @@ def remove_torn_lock(root: Path = Path()) -> Path | None:
             return None
         except ValueError:
             if attempt == 0:
-                time.sleep(PATIENCE)
+                time.sleep(_PATIENCE)
             continue
         return None
     path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from reproduction.grid.config import load_config
 from reproduction.verify.chain import Chain, Fault
 from reproduction.verify.data import check_data
 from reproduction.verify.lock import check_lock
-from reproduction.verify.recorded import Recorded
+from reproduction.verify.recorded import RecordedFiles
 from reproduction.verify.reports import Reports, check_foreign
 from reproduction.verify.runs import check_runs, retrain
 
@@ -48,7 +48,7 @@ def verify(
     config = load_config(path)
     if experiment is not None:
         config = config.restricted(experiment)
-    recorded = Recorded.read()
+    recorded = RecordedFiles.read()
     chain = Chain(progress=progress) if progress is not None else Chain()
     expected = check_data(chain, config)
     pins = check_lock(chain)
@@ -60,6 +60,6 @@ def verify(
     if again:
         retrain(chain, config, checked.good, again)
     if damage:
-        chain.breaks = [found for found in chain.breaks if found.fault is Fault.DAMAGED]
+        chain.breaks = [broken for broken in chain.breaks if broken.fault is Fault.DAMAGED]
     chain.link("params", path, f"{len(config.jobs())} runs, {len(config.params.exhibits)} exhibits", sha256(path))
     return chain

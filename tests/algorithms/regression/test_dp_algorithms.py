@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.algorithms.regression import dp_postproc, plug_in_regression, regression_reduction
@@ -245,7 +245,7 @@ import sys, time
 import numpy as np
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.regression import plug_in_regression
-from papers.dp_postprocessing.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 
 data = four_groups.load(rows=200)
 task = Task(data, data, "distribution_parity", [[0, 1]], np.inf, seed=0, report=lambda line: None)

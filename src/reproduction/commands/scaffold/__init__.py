@@ -11,6 +11,8 @@ from partialfair.errors import ConfigError
 from partialfair.tables.files import atomic_path
 
 TEMPLATES = Path(__file__).parent / "templates"
+SHARED = "cross_paper"
+"""Folder of ``papers`` for what serves several of them."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
@@ -18,18 +20,20 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 class Kind:
     """The files of a kind of skeleton by their templates, what to do next, what the project must have, and its room.
 
-    The room is the folder of ``src/partialfair`` in which plug-ins of that kind are; a paper has none.
+    The room is the folder of a house or a paper in which plug-ins of that kind are; a paper has none.
     """
 
     files: Mapping[str, str]
     next_steps: tuple[str, ...]
-    needs: tuple[str, ...] = ("src/partialfair", "tests")
+    needs: tuple[str, ...] = ("src/partialfair", "papers")
     folder: str = ""
 
 
 def _plugin(kind: str, folder: str, *next_steps: str, has_page: bool = True) -> Kind:
-    """A plug-in: a module, its test and, of some kinds, its page of the documentation."""
-    module, test = f"src/partialfair/{folder}/{{name}}.py", f"tests/{folder}/test_{{name}}.py"
+    """A plug-in of a paper: a module, its test and, of some kinds, its page of the documentation."""
+    module, test = f"papers/{{paper}}/{folder}/{{name}}.py", "papers/{paper}/tests/test_{name}.py"
+    if kind == "metric":  # which the library offers to everybody
+        module, test = f"src/partialfair/{folder}/{{name}}.py", f"tests/{folder}/test_{{name}}.py"
     files = {f"{kind}.txt": module, f"{kind}_test.txt": test}
     steps = [step.replace("{module}", module) for step in next_steps]
     if has_page:
@@ -95,16 +99,17 @@ class Created:
     next_steps: tuple[str, ...]
 
 
-def create(kind: str, name: str, project: str | Path = ".") -> Created:
+def create(kind: str, name: str, project: str | Path = ".", paper: str = SHARED) -> Created:
     """Write a skeleton into a checkout of the project.
 
     Args:
         kind: ``"dataset"``, ``"algorithm"``, ``"metric"``, ``"constraint"``, ``"exhibit"`` or ``"paper"``.
         name: the plug-in's or the paper's: lower case letters, digits and underscores.
         project: root of the checkout.
+        paper: the paper that a plug-in serves, a folder of ``papers``; by default the one that papers share.
 
     Raises:
-        ConfigError: another kind, a name that cannot be one or is taken, a file that exists, or no checkout.
+        ConfigError: another kind or paper, a name that cannot be one or is taken, a file that exists, or no checkout.
     """
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}; {plugins.did_you_mean(kind, KINDS)}")
@@ -118,17 +123,31 @@ def create(kind: str, name: str, project: str | Path = ".") -> Created:
             f"{root.resolve()} has no {' and '.join(skeleton.needs)}; run this in a checkout of the project, or name "
             "it with --project"
         )
-    files = {template: Path(target.format(name=name)) for template, target in skeleton.files.items()}
+    papers = sorted(path.name for path in (root / "papers").glob("[a-z]*") if path.is_dir())
+    if kind not in ("paper", "metric") and paper not in (SHARED, *papers):
+        raise ConfigError(f"there is no paper {paper!r}; {plugins.did_you_mean(paper, papers)}")
+    files = {template: Path(target.format(name=name, paper=paper)) for template, target in skeleton.files.items()}
     for path in files.values():
         if (root / path).exists():
             raise ConfigError(f"{path} exists already; choose another name, or move the file away")
-    _refuse_taken(kind, name, root)
+    _refuse_taken(kind, name, root, next(iter(files.values())).parent)
     for template, path in files.items():
-        _write(root / path, template, name)
-    return Created(tuple(files.values()), tuple(step.format(name=name) for step in skeleton.next_steps))
+        _write(root / path, template, name, paper)
+        if kind != "paper" and path.parts[0] == "papers":
+            _make_packages(root, path)
+    steps = tuple(step.format(name=name, paper=paper) for step in skeleton.next_steps)
+    return Created(tuple(files.values()), steps)
 
 
-def _refuse_taken(kind: str, name: str, root: Path) -> None:
+def _make_packages(root: Path, path: Path) -> None:
+    """Make the folders that hold a module of a paper packages, as those of the papers are."""
+    for folder in path.parents[:-1]:
+        if not (root / folder / "__init__.py").exists():
+            with atomic_path(root / folder / "__init__.py") as file:
+                file.write_text(f'"""{folder.name.replace("_", " ").capitalize()} of papers."""\n', encoding="utf-8")
+
+
+def _refuse_taken(kind: str, name: str, root: Path, target: Path) -> None:
     """Refuse the name of a plug-in of that kind that exists, or a paper's that the grid uses.
 
     With two of one name, every command would fail, or two reports would share a folder.
@@ -141,15 +160,16 @@ def _refuse_taken(kind: str, name: str, root: Path) -> None:
         if name in {*RESERVED, *grid.experiments, *grid.params.exhibits}:
             raise ConfigError(f"{name!r} is an experiment, an exhibit or a rule of the workflow; choose another name")
     folder = KINDS[kind].folder
-    if folder and (root / "src/partialfair" / folder / name).is_dir():
-        raise ConfigError(f"src/partialfair/{folder}/{name} is a folder of the package; choose another name")
+    if folder and (root / target / name).is_dir():
+        raise ConfigError(f"{target.as_posix()}/{name} is a folder of the package; choose another name")
     if kind == "dataset" and (root / "params.yaml").is_file():
         from reproduction.grid.config import load_config
 
         if name in load_config(root / "params.yaml").params.datasets:
             raise ConfigError(f"{name!r} is an entry of datasets in params.yaml; choose another name")
     room = folder.removesuffix("/on_request")
-    for path in sorted((root / "src/partialfair" / room).rglob(f"{name}.py")) if folder else ():
+    houses = [root / "src/partialfair", root / "src/reproduction", *sorted((root / "papers").glob("[a-z]*"))]
+    for path in [path for house in houses if folder for path in sorted((house / room).rglob(f"{name}.py"))]:
         raise ConfigError(f"{path.relative_to(root)} exists already; choose another name than {name!r}")
     if kind != "metric":
         return
@@ -159,9 +179,9 @@ def _refuse_taken(kind: str, name: str, root: Path) -> None:
         raise ConfigError(f"metric {name!r} exists already; choose another name")
 
 
-def _write(target: Path, template: str, name: str) -> None:
+def _write(target: Path, template: str, name: str, paper: str) -> None:
     text = (TEMPLATES / template).read_text(encoding="utf-8")
-    text = text.replace("__NAME__", name).replace("__TITLE__", name.replace("_", " "))
+    text = text.replace("__NAME__", name).replace("__PAPER__", paper).replace("__TITLE__", name.replace("_", " "))
     text = text.replace("__CLASS__", "".join(part.capitalize() for part in name.split("_")))
     with atomic_path(target) as path:
         path.write_text(text, encoding="utf-8")

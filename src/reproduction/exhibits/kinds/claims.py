@@ -6,41 +6,41 @@ from typing import Any
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import central, forest, matrix, specification, style
-from reproduction.exhibits.exhibit import Context, Kind, Line, Options
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import scorecard, standing
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
 from reproduction.verdicts.lookups import is_here
-from reproduction.verdicts.verdict import of_claim
+from reproduction.verdicts.verdict import claim_state
 
 
 class Claims(Options):
     """What an entry takes: the claims are those of the paper of its experiments."""
 
 
-def lines(context: Context[Any]) -> list[Line]:
-    """One line per comparison, as in the scorecard."""
-    found = scorecard.of_claims(context.config, context.paper, context.root, Context)
+def csv_lines(context: Context[Any]) -> list[Line]:
+    """Return one line per comparison, as in the scorecard."""
+    lines = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
-        found = standing.keep(found, standing.load(context.path("csv")))
-    return [line | {"counts": "yes" if counts(line) else "no"} for line in found]
+        lines = standing.keep(lines, standing.load(context.path("csv")))
+    return [line | {"counts": "yes" if counts(line) else "no"} for line in lines]
 
 
-def table(_: Context[Any], found: list[Line]) -> Table:
-    """All comparisons, claim by claim."""
+def table(_: Context[Any], lines: list[Line]) -> Table:
+    """Return all comparisons, claim by claim."""
     rows: list[list[Cell]] = []
     breaks = set()
-    for name in dict.fromkeys(line["claim"] for line in found):
-        own = [line for line in found if line["claim"] == name]
+    for name in dict.fromkeys(line["claim"] for line in lines):
+        claim_lines = [line for line in lines if line["claim"] == name]
         breaks.add(len(rows))
-        verdict = of_claim(own)
-        together = Cell(verdict, cells.verdict_kind(verdict))
-        said = "question" if own[0]["kind"] == "question" else own[0]["section"]
+        verdict = claim_state(claim_lines)
+        claim_cell = Cell(verdict, cells.verdict_kind(verdict))
+        section = "question" if claim_lines[0]["kind"] == "question" else claim_lines[0]["section"]
         # What the notes say of every comparison stands beside the first alone.
-        shared = set.intersection(*(set(line["note"].split("; ")) for line in own))
-        for place, line in enumerate(own):
-            head = [Cell(line["published"], "text wrap"), Cell(said, "text wrap"), together]
-            note = [part for part in line["note"].split("; ") if not place or part not in shared]
-            rows.append([*(head if not place else [Cell("")] * 3), *_comparison(line, "; ".join(note))])
+        shared_notes = set.intersection(*(set(line["note"].split("; ")) for line in claim_lines))
+        for position, line in enumerate(claim_lines):
+            head = [Cell(line["published"], "text wrap"), Cell(section, "text wrap"), claim_cell]
+            notes = [sentence for sentence in line["note"].split("; ") if not position or sentence not in shared_notes]
+            rows.append([*(head if not position else [Cell("")] * 3), *_comparison(line, "; ".join(notes))])
     columns = ["claim", "where the paper says it", "together", "where", "against", "effect", "p", "verdict", "note"]
     return Table([], columns, rows, frozenset(breaks))
 
@@ -53,18 +53,18 @@ def _comparison(line: Line, note: str) -> list[Cell]:
         cells.signed(line, f"{line['metric']}; {line['test']}"),
         _p_value(line.get("p_value", math.nan)),
         Cell(_word(line), cells.verdict_kind(robust(line)) if decides(line) else "none", line.get("by_option", "")),
-        Cell("; ".join(filter(None, [_idle(line), _power(line), note])), "text wrap"),
+        Cell("; ".join(filter(None, [_reason_not_counted(line), _power(line), note])), "text wrap"),
     ]
 
 
 def _word(line: Line) -> str:
-    """The word of a comparison, with what it depends on."""
+    """Return the word of a comparison, with what it depends on."""
     depends = line.get("depends_on", "")
     return f"{robust(line)}{f' ({depends})' if depends else ''}{' *' * bool(line.get('grade'))}"
 
 
-def _idle(line: Line) -> str:
-    """Why a comparison does not count."""
+def _reason_not_counted(line: Line) -> str:
+    """Say why a comparison does not count; empty if it counts."""
     if decides(line):
         return ""
     passing = [part.removesuffix(" passes") for part in line["nulls"].split("; ") if part.endswith(" passes")]
@@ -72,7 +72,7 @@ def _idle(line: Line) -> str:
 
 
 def _power(line: Line) -> str:
-    """What an undecided comparison could have seen."""
+    """Say which effect an undecided comparison could have detected."""
     if "detectable" not in line:
         return ""
     side = "the opposite" if OTHER_WAY in line["note"] else "this one"
@@ -85,11 +85,11 @@ def _p_value(p: float) -> Cell:
 
 
 KIND = {
-    "lines": Kind.of(Claims, COLUMNS, lines, table=table),
-    "forest": Kind.of(forest.Forest, central.COLUMNS, central.lines, draw=forest.draw),
-    "matrix": Kind.of(matrix.Matrix, central.COLUMNS, central.lines, draw=matrix.draw),
-    "specification": Kind.of(
-        specification.Specification, specification.COLUMNS, specification.lines, draw=specification.draw
+    "lines": ExhibitKind.from_lines(Claims, COLUMNS, csv_lines, table=table),
+    "forest": ExhibitKind.from_lines(forest.Forest, central.COLUMNS, central.csv_lines, draw=forest.draw),
+    "matrix": ExhibitKind.from_lines(matrix.Matrix, central.COLUMNS, central.csv_lines, draw=matrix.draw),
+    "specification": ExhibitKind.from_lines(
+        specification.Specification, specification.COLUMNS, specification.csv_lines, draw=specification.draw
     ),
 }
 """By source: all lines as a table, central comparisons with leads or with letters, one comparison by reading."""

@@ -1,34 +1,36 @@
 """Quantities along a run: against time, steps, iterations or epochs, one line per method, candidate or seed."""
 
 from reproduction.exhibits import dual_curves, epoch_curves, history_curves, loss_curves, step_curves, trace_curves
-from reproduction.exhibits.exhibit import Kind
+from reproduction.exhibits.exhibit import ExhibitKind
 
 KIND = {
-    "history": Kind.of(
-        history_curves.HistoryCurves, history_curves.COLUMNS, history_curves.lines,
+    "history": ExhibitKind.from_lines(
+        history_curves.HistoryCurves, history_curves.COLUMNS, history_curves.csv_lines,
         draw=history_curves.draw,
     ),
-    "methods": Kind.of(
+    "methods": ExhibitKind.from_lines(
         trace_curves.MethodCurves, trace_curves.METHOD_COLUMNS, trace_curves.method_lines,
         draw=trace_curves.draw_methods,
     ),
-    "candidates": Kind.of(
+    "candidates": ExhibitKind.from_lines(
         trace_curves.CandidateCurves, trace_curves.CANDIDATE_COLUMNS, trace_curves.candidate_lines,
         draw=trace_curves.draw_candidates, reproduce=trace_curves.reproduce_fixed,
     ),
-    "multipliers": Kind.of(
-        dual_curves.MultiplierCurves, dual_curves.COLUMNS, dual_curves.lines, draw=dual_curves.draw,
+    "multipliers": ExhibitKind.from_lines(
+        dual_curves.MultiplierCurves, dual_curves.COLUMNS, dual_curves.csv_lines, draw=dual_curves.draw,
     ),
-    "residuals": Kind.of(
+    "residuals": ExhibitKind.from_lines(
         dual_curves.ResidualCurves, dual_curves.RESIDUAL_COLUMNS, dual_curves.residual_lines,
         draw=dual_curves.draw_residuals,
     ),
-    "epochs": Kind.of(
-        epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.lines, draw=epoch_curves.draw,
+    "epochs": ExhibitKind.from_lines(
+        epoch_curves.EpochCurves, epoch_curves.COLUMNS, epoch_curves.csv_lines, draw=epoch_curves.draw,
     ),
-    "losses": Kind.of(loss_curves.LossCurves, loss_curves.COLUMNS, loss_curves.lines, draw=loss_curves.draw),
-    "steps": Kind.of(
-        step_curves.StepCurves, step_curves.COLUMNS, step_curves.lines,
+    "losses": ExhibitKind.from_lines(
+        loss_curves.LossCurves, loss_curves.COLUMNS, loss_curves.csv_lines, draw=loss_curves.draw,
+    ),
+    "steps": ExhibitKind.from_lines(
+        step_curves.StepCurves, step_curves.COLUMNS, step_curves.csv_lines,
         draw=step_curves.draw, reproduce=step_curves.reproduce,
     ),
 }  # fmt: skip

@@ -1,19 +1,19 @@
 """Densities of scores, probabilities or predictions by group."""
 
 from reproduction.exhibits import prediction_densities, score_densities
-from reproduction.exhibits.exhibit import Kind
+from reproduction.exhibits.exhibit import ExhibitKind
 
 KIND = {
-    "scores": Kind.of(
-        score_densities.ScoreDensities, score_densities.COLUMNS, score_densities.lines,
+    "scores": ExhibitKind.from_lines(
+        score_densities.ScoreDensities, score_densities.COLUMNS, score_densities.csv_lines,
         draw=score_densities.draw,
     ),
-    "probabilities": Kind.of(
+    "probabilities": ExhibitKind.from_lines(
         score_densities.ProbabilityDensities, score_densities.PROBABILITY_COLUMNS, score_densities.probability_lines,
         draw=score_densities.draw_probabilities,
     ),
-    "predictions": Kind.of(
-        prediction_densities.PredictionDensities, prediction_densities.COLUMNS, prediction_densities.lines,
+    "predictions": ExhibitKind.from_lines(
+        prediction_densities.PredictionDensities, prediction_densities.COLUMNS, prediction_densities.csv_lines,
         draw=prediction_densities.draw,
     ),
 }  # fmt: skip

@@ -13,9 +13,9 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import runs, style
-from reproduction.exhibits.exhibit import Context, Kind, Line, Options
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import run_scores, scorecard, setting_parts
-from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 
@@ -27,7 +27,7 @@ STANDARD_ERRORS = 3  # by which two means of equally many runs may differ
 SPLITS, STATISTICS = ("train", "test"), ("mean", "std")
 KEYS = ("split", "statistic", "kappa")
 """What the setting of a published number may state."""
-NO_BEST = "loss_difference"  # has a sign, so neither end is best
+_NO_BEST = "loss_difference"  # has a sign, so neither end is best
 
 
 class MeanStdTable(Options):
@@ -51,45 +51,47 @@ class MeanStdTable(Options):
         return value
 
 
-Shown = Context[MeanStdTable]
+MeanStdTableContext = Context[MeanStdTable]
 
 
 def stated(row: Published) -> tuple[str, str, float | None]:
-    """Split, statistic and tolerance in a number's setting: ``split=test;statistic=mean;kappa=0.1``.
+    """Return split, statistic and tolerance in a number's setting: ``split=test;statistic=mean;kappa=0.1``.
 
     Raises:
         DataError: the setting says something else.
     """
-    given = setting_parts.parts(row, KEYS)
-    split = setting_parts.one_of(row, given, "split", SPLITS)
+    parts = setting_parts.key_values(row, KEYS)
+    split = setting_parts.word_value(row, parts, "split", SPLITS)
     if row.split not in ("", split):
         raise setting_parts.refused(row, f"the column split says {row.split!r}; write the same in both")
-    return split, setting_parts.one_of(row, given, "statistic", STATISTICS), setting_parts.kappa(row, given)
+    return split, setting_parts.word_value(row, parts, "statistic", STATISTICS), setting_parts.kappa(row, parts)
 
 
 def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, str]:
-    """The setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
+    """Return the setting of the exhibit's first experiment that a number is of, or ``None`` and the reason.
 
     It has the number's dataset and algorithm, and its interval and kappa where the number states them.
     """
     experiment, (_, _, kappa) = context.experiments[0], stated(row)
-    own = [one for one in runs.settings(context) if one[:3] == (experiment, row.dataset, row.algorithm)]
-    if not own:
+    key = (experiment, row.dataset, row.algorithm)
+    candidates = [setting for setting in runs.settings(context) if setting[:3] == key]
+    if not candidates:
         return None, f"no run of {row.algorithm} on {row.dataset} in {experiment}"
     interval = format_interval(context.config.experiment(experiment).runs[row.dataset].interval)
     if row.interval and row.interval != interval:
         return None, f"{experiment} constrains I = {interval} on {row.dataset}, not I = {row.interval}"
-    found = [one for one in own if kappa is None or math.isclose(one.kappa, kappa)]
-    if len(found) == 1:
-        return found[0], ""
-    runs_at = f"{experiment} runs {row.algorithm} on {row.dataset} at kappa {', '.join(f'{s.kappa:g}' for s in own)}"
+    matching = [setting for setting in candidates if kappa is None or math.isclose(setting.kappa, kappa)]
+    if len(matching) == 1:
+        return matching[0], ""
+    kappas = ", ".join(f"{setting.kappa:g}" for setting in candidates)
+    runs_at = f"{experiment} runs {row.algorithm} on {row.dataset} at kappa {kappas}"
     if kappa is not None:
         return None, f"{runs_at}, not at {kappa:g}"
-    return None, f"{runs_at}; state the number's own in its setting, as in kappa={own[0].kappa:g}"
+    return None, f"{runs_at}; state the number's own in its setting, as in kappa={candidates[0].kappa:g}"
 
 
-def band(context: Shown, row: Published, spread: float | None) -> tuple[float, float]:
-    """What counts as reproduced: the entry's ``bands``, else three standard errors of a difference of two such means.
+def band(context: MeanStdTableContext, row: Published, spread: float | None) -> tuple[float, float]:
+    """Return what counts as reproduced: the entry's band, else three standard errors of a difference of two means.
 
     For a standard deviation, the range that its ratio to another one has in 99 of 100 cases where both are the same.
     """
@@ -101,135 +103,142 @@ def band(context: Shown, row: Published, spread: float | None) -> tuple[float, f
     entry = context.options.bands.get(split, {}).get(row.algorithm, {}).get(row.metric)
     if entry is not None:
         return entry[0], entry[1]
+    # Two means of n runs each with standard deviation s differ with standard error s sqrt(1/n + 1/n).
     width = STANDARD_ERRORS * math.sqrt(2 / n) * (spread or 0.0)
     return row.value - width, row.value + width
 
 
-def reproduce(context: Shown, row: Published) -> Outcome:
-    """Mean, or standard deviation, over the runs of the number's method."""
+def reproduce(context: MeanStdTableContext, row: Published) -> ReproducedNumber:
+    """Return mean, or standard deviation, over the runs of the number's method."""
     setting, reason = setting_of(context, row)
     if setting is None:
-        return Outcome(None, reason)
+        return ReproducedNumber(None, reason)
     if not run_scores.is_metric(row.metric):
-        return Outcome(None, f"no metric {row.metric!r} is computed here")
+        return ReproducedNumber(None, f"no metric {row.metric!r} is computed here")
     split, statistic, _ = stated(row)
     estimate, spread = run_scores.mean_and_spread(context, setting, row.metric, split)
     if not estimate.n:
-        return Outcome(None, "not run")
+        return ReproducedNumber(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
-    limits = band(context, row, _spread(context, row, setting))
+    band_limits = band(context, row, _spread(context, row, setting))
     excluded = len(context.config.seeds(setting.experiment)) - estimate.n
     note = f"{excluded} runs without a value are left out" if excluded else ""
+    null_values = _null_values(context, setting, row)
     if statistic == "std":
-        found = run_scores.spread_interval(spread, estimate.n, context.results.level)
-        spreads, source = _of_others(context, setting, row), f"standard deviation over runs, {where}"
-        return Outcome(found, note, source, limits, nulls=spreads, explained=_chance(context, row, estimate.n))
-    return Outcome(estimate, note, f"mean over runs, {where}", limits, nulls=_of_others(context, setting, row))
+        interval = run_scores.spread_interval(spread, estimate.n, context.results.level)
+        chance, source = _chance(context, row, estimate.n), f"standard deviation over runs, {where}"
+        return ReproducedNumber(interval, note, source, band_limits, nulls=null_values, explained=chance)
+    return ReproducedNumber(estimate, note, f"mean over runs, {where}", band_limits, nulls=null_values)
 
 
-def _chance(context: Shown, row: Published, n: int) -> tuple[float, float] | None:
-    """The lowest and highest standard deviation over n runs that differs from the published one by chance alone."""
+def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float, float] | None:
+    """Return the range of standard deviations over n runs that chance alone explains, given the published one."""
     if n < 2:
         return None
     low, high = run_scores.ratio_range(n, row.seeds or n, context.results.level)
     return row.value * low, row.value * high
 
 
-def _of_others(context: Shown, setting: Setting, row: Published) -> dict[str, float]:
-    """What the other methods of the same dataset got: if one of them agrees as well, the number has no power."""
+def _null_values(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
+    """Return the values of other methods on the dataset: a number that one of them reproduces too has no power."""
     split, statistic, _ = stated(row)
-    every = [one for one in runs.settings(context) if one[:2] == setting[:2] and one.algorithm != setting.algorithm]
-    counts = Counter(one.algorithm for one in every)
-    found = {}
-    for other in every:
-        estimate, spread = run_scores.mean_and_spread(context, other, row.metric, split)
-        at = f" at {other.kappa:.3g}" if counts[other.algorithm] > 1 else ""
-        found[style.look(other.algorithm).label + at] = spread if statistic == "std" else estimate.mean
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    same_dataset = (candidate for candidate in runs.settings(context) if candidate[:2] == setting[:2])
+    other_settings = [candidate for candidate in same_dataset if candidate.algorithm != setting.algorithm]
+    counts = Counter(candidate.algorithm for candidate in other_settings)
+    values = {}
+    for other_setting in other_settings:
+        estimate, spread = run_scores.mean_and_spread(context, other_setting, row.metric, split)
+        kappa_text = f" at {other_setting.kappa:.3g}" if counts[other_setting.algorithm] > 1 else ""
+        title = style.plot_style(other_setting.algorithm).label + kappa_text
+        values[title] = spread if statistic == "std" else estimate.mean
+    return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
-Place = tuple[Setting | None, str, str, str]
+Statistic = tuple[Setting | None, str, str, str]
 
 
-def place_of(context: Context[Any], row: Published) -> Place:
-    """Where a number stands: setting, metric, split and statistic."""
+def statistic_of(context: Context[Any], row: Published) -> Statistic:
+    """Return setting, metric, split and statistic of a published number."""
     split, statistic, _ = stated(row)
     return setting_of(context, row)[0], row.metric, split, statistic
 
 
-def _spread(context: Shown, row: Published, setting: Setting) -> float | None:
-    """The published standard deviation that stands beside a published mean."""
-    place = (setting, row.metric, stated(row)[0], "std")
-    return next((other.value for other in context.published if place_of(context, other) == place), None)
+def _spread(context: MeanStdTableContext, row: Published, setting: Setting) -> float | None:
+    """Return the published standard deviation that stands beside a published mean."""
+    key = (setting, row.metric, stated(row)[0], "std")
+    spreads = (number.value for number in context.published if statistic_of(context, number) == key)
+    return next(spreads, None)
 
 
-def lines(context: Shown) -> list[Line]:
-    """One line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
-    known = {place_of(context, row): row for row in context.published}
-    found = []
+def csv_lines(context: MeanStdTableContext) -> list[Line]:
+    """Return one line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
+    published_rows = {statistic_of(context, row): row for row in context.published}
+    lines = []
     for setting in runs.settings(context):
         for split in SPLITS:
             for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)
                 line: Line = setting._asdict() | {"split": split, "metric": metric, "mean": estimate.mean}
                 line |= {"std": spread, "ci_low": estimate.low, "ci_high": estimate.high, "n_runs": estimate.n}
-                mean = known.get((setting, metric, split, "mean"))
-                if mean is not None:
-                    line |= {"published_mean": mean.value, "published_std": _spread(context, mean, setting)}
-                    line["band_low"], line["band_high"] = band(context, mean, line["published_std"])
-                    line["verdict"] = scorecard.compare(context, mean, reproduce)["verdict"]
-                found.append(line)
-    return _with_best(found)
+                published_mean = published_rows.get((setting, metric, split, "mean"))
+                if published_mean is not None:
+                    published_std = _spread(context, published_mean, setting)
+                    line |= {"published_mean": published_mean.value, "published_std": published_std}
+                    line["band_low"], line["band_high"] = band(context, published_mean, line["published_std"])
+                    line["verdict"] = scorecard.compare(context, published_mean, reproduce)["verdict"]
+                lines.append(line)
+    return _with_best(lines)
 
 
-def _with_best(found: list[Line]) -> list[Line]:
+def _with_best(lines: list[Line]) -> list[Line]:
     """Mark the smallest mean of each column within an experiment and dataset (the largest of a quality)."""
     columns = ("experiment", "dataset", "split", "metric")
-    for line in found:
-        same = [other["mean"] for other in found if all(other[name] == line[name] for name in columns)]
-        own = [mean for mean in same if not math.isnan(mean)]
-        pick = max if get(line["metric"]).direction == "quality" else min
-        line["best"] = int(len(own) > 1 and line["mean"] == pick(own)) if line["metric"] != NO_BEST else 0
-    return found
+    for line in lines:
+        column = [entry for entry in lines if all(entry[name] == line[name] for name in columns)]
+        estimated = [entry["mean"] for entry in column if not math.isnan(entry["mean"])]
+        best = max if get(line["metric"]).direction == "quality" else min
+        line["best"] = int(len(estimated) > 1 and line["mean"] == best(estimated)) if line["metric"] != _NO_BEST else 0
+    return lines
 
 
-def tables(context: Shown, found: Sequence[Line]) -> list[Table]:
-    """One table per split."""
-    return [_table(context, split, [line for line in found if line["split"] == split]) for split in SPLITS]
+def tables(context: MeanStdTableContext, lines: Sequence[Line]) -> list[Table]:
+    """Return one table per split."""
+    return [_table(context, split, [line for line in lines if line["split"] == split]) for split in SPLITS]
 
 
-def _table(context: Shown, split: str, found: Sequence[Line]) -> Table:
+def _table(context: MeanStdTableContext, split: str, lines: Sequence[Line]) -> Table:
     metrics = context.options.metrics
     rows: list[list[Cell]] = []
-    breaks, previous = set(), ""
-    kappas = has_several_kappas(found)
-    for key, group in groupby(found, key=lambda line: tuple(line[name] for name in Setting._fields)):
-        setting, own = Setting(*key), {line["metric"]: line for line in group}
+    separators, previous_title = set(), ""
+    has_kappas = _has_several_kappas(lines)
+    for setting_key, group in groupby(lines, key=lambda line: tuple(line[name] for name in Setting._fields)):
+        setting, lines_by_metric = Setting(*setting_key), {line["metric"]: line for line in group}
         title = _title(context, setting)
-        if title != previous:
-            breaks.add(len(rows))
-        count = max(line["n_runs"] for line in own.values())
-        head = [Cell(title if title != previous else "", "text wrap"), cells.text(style.look(setting.algorithm).label)]
-        head += [Cell(style.kappa_symbol(setting.kappa))] if kappas else []
-        rows.append([*head, Cell(str(count)), *(_cell(own[metric]) for metric in metrics)])
-        if any("published_mean" in line for line in own.values()):
-            published = [_published(own[metric]) for metric in metrics]
+        if title != previous_title:
+            separators.add(len(rows))
+        run_count = max(line["n_runs"] for line in lines_by_metric.values())
+        method = cells.text(style.plot_style(setting.algorithm).label)
+        head = [Cell(title if title != previous_title else "", "text wrap"), method]
+        head += [Cell(style.kappa_symbol(setting.kappa))] if has_kappas else []
+        rows.append([*head, Cell(str(run_count)), *(_cell(lines_by_metric[metric]) for metric in metrics)])
+        if any("published_mean" in line for line in lines_by_metric.values()):
+            published = [_published(lines_by_metric[metric]) for metric in metrics]
             rows.append([*(cells.text("") for _ in head), Cell("published", "published"), *published])
-        previous = title
-    first = ["runs of", "method", *(["κ"] if kappas else []), "runs"]
-    columns = [*first, *(short(metric) for metric in metrics)]
-    groups = [("", len(first)), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
-    return Table(groups, columns, rows, frozenset(breaks))
+        previous_title = title
+    first_columns = ["runs of", "method", *(["κ"] if has_kappas else []), "runs"]
+    columns = [*first_columns, *(short(metric) for metric in metrics)]
+    groups = [("", len(first_columns)), (f"{split} rows, mean ± standard deviation over runs", len(metrics))]
+    return Table(groups, columns, rows, frozenset(separators))
 
 
-def has_several_kappas(found: Sequence[Line]) -> bool:
-    """Whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
-    settings = {tuple(line[name] for name in Setting._fields) for line in found}
+def _has_several_kappas(lines: Sequence[Line]) -> bool:
+    """Tell whether an algorithm has several tolerances on a dataset, whose lines only kappa tells apart."""
+    settings = {tuple(line[name] for name in Setting._fields) for line in lines}
     return len({setting[:3] for setting in settings}) < len(settings)
 
 
-def _title(context: Shown, setting: Setting) -> str:
-    """The experiment's title, and the dataset where it has several."""
+def _title(context: MeanStdTableContext, setting: Setting) -> str:
+    """Return the experiment's title, and the dataset where it has several."""
     experiment = context.config.experiment(setting.experiment)
     return (
         f"{experiment.title}, {style.dataset_title(setting.dataset)}" if len(experiment.runs) > 1 else experiment.title
@@ -237,7 +246,7 @@ def _title(context: Shown, setting: Setting) -> str:
 
 
 def short(metric: str) -> str:
-    """The name in brackets in a metric's title, if there is one."""
+    """Return the name in brackets in a metric's title, if there is one."""
     title = get(metric).title
     return title.partition("(")[2].rstrip(")") or title
 
@@ -258,9 +267,11 @@ def _published(line: Line) -> Cell:
     return Cell(f"{line['published_mean']:.4f}{spread}", "published")
 
 
-def body(context: Shown, found: Sequence[Line]) -> str:
-    """All tables as HTML."""
-    return "\n".join(cells.html(table) for table in tables(context, found))
+def body(context: MeanStdTableContext, lines: Sequence[Line]) -> str:
+    """Return all tables as HTML."""
+    return "\n".join(cells.html(table) for table in tables(context, lines))
 
 
-KIND = Kind.of(MeanStdTable, COLUMNS, lines, table=body, reproduce=reproduce, refuse=lambda _, row: stated(row))
+KIND = ExhibitKind.from_lines(
+    MeanStdTable, COLUMNS, csv_lines, table=body, reproduce=reproduce, refuse=lambda _, row: stated(row)
+)
