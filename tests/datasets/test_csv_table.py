@@ -286,3 +286,19 @@ def test_small_groups_are_not_merged_into_one_that_there_is() -> None:
     raw.loc[3:99, "sex"] = "f"  # both are too small: merging them mixes nothing that was whole
     raw.to_csv("people.csv", index=False)
     assert "other" in read(groups=["sex"], small_groups="merge", minimum_group_size=5).group_names
+
+
+def test_rows_of_small_groups_that_are_dropped_take_their_values_with_them() -> None:
+    """Rows of a group lie all over the file: every person keeps features, label and group."""
+    raw = people().astype({"sex": object})
+    raw.loc[::37, "sex"] = "x"
+    raw["age"] = np.random.default_rng(0).permutation(len(raw)) + 0.5
+    raw.to_csv("people.csv", index=False)
+    found = read(groups=["sex"], small_groups="drop")
+    kept = raw[raw["sex"] != "x"]
+    assert found.n_rows == len(kept) < len(raw)
+    ages = found.X[:, list(found.feature_names).index("age")]
+    ages = np.asarray(ages.todense()).ravel() if hasattr(ages, "todense") else np.asarray(ages)
+    np.testing.assert_array_equal(ages, kept["age"])
+    np.testing.assert_array_equal(np.array(found.group_names)[found.group], kept["sex"])
+    np.testing.assert_array_equal(found.y > 0, kept["approved"] == "yes")

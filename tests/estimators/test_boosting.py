@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 pytest.importorskip("lightgbm")
@@ -12,7 +16,7 @@ pytest.importorskip("lightgbm")
 from partialfair import plugins
 from partialfair.audit import audit_scores
 from partialfair.estimators import InputError, PartialFairBoosting, UnconstrainedWarning
-from partialfair.estimators.boosting import _Lagrangian, _Rows
+from partialfair.estimators.boosting import _Lagrangian, _Rows, least_loss_line, mean_loss
 
 SMALL: dict[str, Any] = {"n_estimators": 30, "num_leaves": 7, "n_jobs": 1, "random_state": 0}
 TOP = [(0.0, 0.5)]
@@ -85,6 +89,32 @@ def test_without_the_group_the_gap_of_held_out_rows_tells_that_of_new_ones(make_
     assert audit_scores(scores, new.group, new.y == "yes").metric("auc") > 0.55
 
 
+def test_ties_over_the_interval_are_no_parity_and_lengths_that_order_nothing_do_not_count(make_rows: Any) -> None:
+    """One tree, whose first leaf holds the whole interval, was once taken for a fair model."""
+    rows = make_rows(1200)
+    model = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=1, num_leaves=2)
+    with pytest.warns(UnconstrainedWarning, match="% of the interval's rows share one score"):
+        model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    assert model.status_.startswith("nothing constrained") and model.train_violation_ == 0
+    more = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        more.fit(rows.X, rows.y, sensitive_features=rows.group)
+    top = np.sort(more.decision_function(rows.X))[::-1][60:360]
+    assert more.n_trees_ > 1 and np.unique(top, return_counts=True)[1].max() < 0.9 * top.size
+
+
+def test_scale_and_intercept_after_a_constraint_on_ranks_are_those_of_logistic_regression(make_rows: Any) -> None:
+    random = np.random.default_rng(0)
+    scores, weight = random.normal(3.0, 0.2, 500), random.integers(1, 4, 500).astype(float)
+    y = np.where(random.random(500) < expit(4 * (scores - 3)), 1.0, -1.0)
+    loss, (scale, shift) = least_loss_line(scores, y, weight)
+    line = LogisticRegression(C=np.inf, tol=1e-10).fit(scores[:, None], y, weight)
+    assert (scale, shift) == pytest.approx((line.coef_[0, 0], line.intercept_[0]), rel=1e-2)
+    assert loss == pytest.approx(log_loss(y, line.predict_proba(scores[:, None]), sample_weight=weight), abs=1e-6)
+    assert loss < mean_loss(scores, y, weight) == pytest.approx(log_loss(y, expit(scores), sample_weight=weight))
+
+
 @pytest.mark.parametrize("constraint", ["partial_demographic_parity", "partial_equal_opportunity"])
 def test_rates_of_decisions_draw_near_each_other(make_rows: Any, constraint: str) -> None:
     rows, new = make_rows(4000, seed=0), make_rows(4000, seed=1)
@@ -152,3 +182,18 @@ def test_the_sampling_band_is_that_of_the_shortest_interval(make_rows: Any) -> N
             warnings.simplefilter("ignore")
             bands.append(model.fit(rows.X, rows.y, sensitive_features=rows.group).sampling_band_)
     assert bands[0] == bands[1]
+
+
+def test_held_out_loss_and_derivatives_count_the_weights_of_rows() -> None:
+    random = np.random.default_rng(0)
+    weight = np.where(np.arange(80) % 2 == 0, 1.9, 0.1)
+    rows = _Rows(None, np.where(random.random(80) < 0.4, 1.0, -1.0), np.arange(80) % 2, weight)
+    model = PartialFairBoosting("partial_demographic_parity", interval=[(0, 1)], kappa=0.1)
+    model.interval_, model.groups_ = [(0, 1)], np.array(["a", "b"])
+    programs = model._program(rows), model._program(rows)
+    objective = _Lagrangian(rows, rows, 0.3, programs, 1.0, 1.0, lambda *own: 0.5)
+    raw = random.normal(size=80)
+    objective.watch(raw, None)
+    expected = log_loss(rows.y, expit(raw + 0.3), sample_weight=weight)
+    assert objective.history == [(pytest.approx(expected), 0.5)]
+    assert abs(expected - log_loss(rows.y, expit(raw + 0.3))) > 0.01

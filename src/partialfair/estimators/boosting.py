@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +21,7 @@ from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import idle
+from partialfair.estimators.decided import ALIKE, idle, tied_share
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -58,9 +59,11 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
     tree, because trees fit a constraint on their own rows as closely as they fit labels (the proxy-Lagrangian on two
     sets of rows of Cotter et al., Training well-generalizing classifiers for fairness metrics and other data-dependent
     constraints, 2019). Of all lengths of the sequence of trees, the one with the least loss within the tolerance on the
-    held-out rows is kept, or else the one with the smallest violation. For partial statistical parity with the group
-    known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on the
-    held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
+    held-out rows is kept, or else the one with the smallest violation. Where ranks are constrained, scale and intercept
+    of the score are set to those of the least held-out loss, which changes no rank, and lengths at which one score
+    takes nearly the whole interval do not count: they order nothing there. For partial statistical parity with the
+    group known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on
+    the held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
 
     Args:
         constraint: name of a family on shares, for instance "partial_statistical_parity" or
@@ -244,9 +247,10 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
 
     def _raw(self, seen: Any) -> Vector:
-        """Log odds (n,) of the first ``n_trees_`` trees, the starting constant included."""
+        """Log odds (n,) of the first ``n_trees_`` trees, with scale and intercept."""
         found = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
-        return np.asarray(found, np.float64) + self.start_
+        scale, shift = self._line
+        return scale * (np.asarray(found, np.float64) + self.start_) + shift
 
     def _grow(self, rows: "_Rows", held: "_Rows", constrained: bool, mapped: bool) -> None:
         """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
@@ -258,7 +262,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             "min_child_samples": self.min_child_samples, "deterministic": True, "force_row_wise": True,
             "num_threads": self.n_jobs or 0, "feature_pre_filter": False, **(self.params or {}),
         }  # fmt: skip
-        objective = _Lagrangian(rows, held, self.start_)
+        objective, self._line = _Lagrangian(rows, held, self.start_), (1.0, 0.0)
         self.interval_ = FULL if self.interval is None else self.interval
         suggested = constrained and self.interval is None and self.constraint == PSP
         if not constrained or mapped or suggested:
@@ -267,9 +271,14 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             self.interval_ = (suggest_interval(self._raw(held.X), held.codes, threshold=0.0).interval,)
         if constrained and not mapped:
             programs = self._program(rows), self._program(held)
-            objective = _Lagrangian(rows, held, self.start_, programs, self.dual_step, self.penalty, self._gap)
+            ranked = self.constraint == PSP
+            objective = _Lagrangian(
+                rows, held, self.start_, programs, self.dual_step, self.penalty, self._gap_if_ordered, ranked=ranked
+            )
             self.booster_ = _trained(settings, objective, self.n_estimators)
             self.n_trees_ = objective.best(self.kappa)
+            if ranked:
+                self._line = least_loss_line(self._raw(held.X), held.y, held.weight)[1]
         self.multipliers_ = objective.multipliers
 
     def _program(self, rows: "_Rows") -> HingeProgram:
@@ -290,6 +299,11 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
         value = evaluate_all(scores, y, codes, Interval.of(self.interval_), only=(metric,))[0][metric]
         return math.inf if value is None else float(value)
+
+    def _gap_if_ordered(self, scores: Vector, y: Vector, codes: Codes) -> float:
+        """The same; infinite, too, where one score takes nearly the whole interval, so that ranks say nothing."""
+        tied = self.constraint == PSP and tied_share(scores, self.interval_, len(self.groups_)) > ALIKE
+        return math.inf if tied else self._gap(scores, y, codes)
 
     def _impose(self, scores: Vector, y: Vector, codes: Codes, mapped: bool) -> None:
         """Make the maps, if any, and measure."""
@@ -346,6 +360,7 @@ class _Lagrangian:
     dual_step: float = 0.0
     penalty: float = 0.0
     gap: Any = None
+    ranked: bool = False
     history: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -371,7 +386,9 @@ class _Lagrangian:
         sharp = program.values(scores * STEEP, _thresholds(program, scores) * STEEP)
         self.multipliers = np.maximum(self.multipliers + self.dual_step * sharp, 0.0)
         self.active = self.multipliers + self.penalty * np.maximum(sharp, 0.0)
-        loss = float(np.average(np.logaddexp(0.0, -held.y * scores), weights=held.weight))
+        loss = mean_loss(scores, held.y, held.weight)
+        if self.ranked:
+            loss = least_loss_line(scores, held.y, held.weight)[0]
         self.history.append((loss, self.gap(scores, held.y, held.codes)))
         return "loss", loss, False
 
@@ -380,6 +397,26 @@ class _Lagrangian:
         losses, gaps = np.array(self.history).T
         within = np.flatnonzero(gaps <= kappa)
         return int(within[losses[within].argmin()] if within.size else gaps.argmin()) + 1
+
+
+def mean_loss(scores: Vector, y: Vector, weight: Vector) -> float:
+    """Weighted mean of the logistic loss of scores (n,) for labels -1 and +1."""
+    return float(np.average(np.logaddexp(0.0, -y * scores), weights=weight))
+
+
+def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, tuple[float, float]]:
+    """The least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
+    share = weight / weight.sum()
+
+    def value(line: Vector) -> tuple[float, Vector]:
+        scale = math.exp(line[0])
+        moved = scale * scores + line[1]
+        residual = -share * y * expit(-y * moved)
+        loss = float(share @ np.logaddexp(0.0, -y * moved))
+        return loss, np.array([float(residual @ scores) * scale, float(residual.sum())])
+
+    found = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-6, 6), (None, None)])
+    return float(found.fun), (math.exp(found.x[0]), float(found.x[1]))
 
 
 def _thresholds(program: HingeProgram, scores: Vector) -> Vector:

@@ -88,8 +88,10 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             constraint, a second one with the costs that its thresholds imply, then the most accurate threshold of each
             group (demographic parity and equal opportunity with the group). "parity": a mixture of at most a few linear
             decisions (on the whole range: demographic parity and equal opportunity without the group, equalized odds
-            with or without it). "alm": a score linear in each group, by the direct solver. Besides, "select" chooses
-            between "ranks" and "alm" on held-out rows, and "idca" is the paper's method, tuned on held-out rows.
+            with or without it). "penalty": one linear score for all groups, by a penalty on the smoothed differences of
+            their ranks (partial statistical parity without the group). "alm": a score linear in each group, by the
+            direct solver. Besides, "select" chooses between "ranks" and "alm" on held-out rows, and "idca" is the
+            paper's method, tuned on held-out rows.
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features; at
             equal kappa the loss is at least as high, because the model is a special case, and some tolerances
             that intercepts per group would reach cost much accuracy or cannot be reached.

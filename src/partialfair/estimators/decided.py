@@ -1,4 +1,4 @@
-"""Whether a constraint on decisions says anything of a model: not where no decision lies inside its interval."""
+"""Whether a constraint says anything of a model: not where no decision, or no order of rows, lies in its interval."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.estimators.training import STRATA
-from partialfair.tables.intervals import FULL, decides_nothing, for_groups
+from partialfair.estimators.training import PSP, STRATA
+from partialfair.tables.intervals import FULL, decides_nothing, for_groups, measure
 
 IDLE = "nothing constrained"
 """How the status of such a model begins."""
+ALIKE = 0.9
+"""Share of an interval that rows with one score may take; with more, the metric is near 0 by ties."""
 _AMONG = {None: "", 1: " among the rows of the second label", -1: " among the rows of the first label"}
 
 
@@ -18,7 +20,9 @@ def idle(
     constraint: str | None, interval: Any, scores: NDArray[np.float64], y: NDArray[Any], codes: NDArray[Any],
     names: Sequence[Any],
 ) -> str:  # fmt: skip
-    """Why a constraint on decisions is 0 by convention, in a sentence; empty if it is not, or compares something else.
+    """Why a constraint is 0 whatever the groups, in a sentence; empty if it is not, or compares something else.
+
+    That is so of decisions if none lies inside the interval, and of ranks if nearly all rows there share one score.
 
     See :func:`partialfair.tables.intervals.decides_nothing`. An audit calls the metric not estimable then.
 
@@ -31,6 +35,11 @@ def idle(
         names: of the groups.
     """
     strata = STRATA.get(str(constraint))
+    if constraint == PSP and (share := tied_share(scores, interval, len(names))) > ALIKE:
+        return (
+            f"{IDLE}: {share:.0%} of the interval's rows share one score, which orders none of them there; allow a "
+            "larger kappa, or choose an interval in which the scores differ"
+        )
     if strata is None:
         return ""
     unions = for_groups(interval, len(names))
@@ -49,3 +58,21 @@ def idle(
                 "interval that covers these shares, or constrain scores, with partial_statistical_parity"
             )
     return ""
+
+
+def tied_share(scores: NDArray[np.float64], interval: Any, n_groups: int) -> float:
+    """Share of the interval, of all rows' ranks, that the rows with one score take at most.
+
+    Args:
+        scores: (n,) of the rows.
+        interval: disjoint pairs of ranks, or one such list per group, of which the largest share counts.
+        n_groups: number of groups.
+    """
+    _, counts = np.unique(-scores, return_counts=True)
+    last = np.cumsum(counts) / scores.size
+    first = last - counts / scores.size
+    shares = []
+    for pairs in set(for_groups(interval, n_groups)):
+        inside = sum(np.maximum(np.minimum(last, high) - np.maximum(first, low), 0.0) for low, high in pairs)
+        shares.append(float(np.max(inside)) / measure(pairs))
+    return max(shares)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from partialfair.algorithms.contract import Task, linear_score
 from partialfair.algorithms.linear.equal_rates.fits import STEPS
-from partialfair.algorithms.linear.group_thresholds import best_thresholds, group_curve
+from partialfair.algorithms.linear.group_thresholds import GroupCurve, best_thresholds, group_curve
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.constraints.common import slack_per_group
@@ -38,6 +38,13 @@ WORTH = 1 << 30
 
 def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | None = None) -> Vector:
     """Thresholds (G,) of a model's scores: the fewest errors among those whose rates differ by at most kappa."""
+    return best_thresholds(*curves_of(task, rows, model, weights))[0]
+
+
+def curves_of(
+    task: Task, rows: Dataset, model: LinearScore, weights: Vector | None = None
+) -> tuple[list[GroupCurve], float]:
+    """What a threshold of each group can do, and by how much their rates may differ."""
     scores = model.scores(rows.X, rows.group)
     intervals = for_groups(task.interval, rows.n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
@@ -51,7 +58,7 @@ def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | N
         curves.append(
             group_curve(scores[own], rows.y[own], pairs, scale, counted, None if worth is None else worth[own])
         )
-    return best_thresholds(curves, slack)[0]
+    return curves, slack
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map, gap_measure
@@ -32,12 +32,13 @@ from partialfair.estimators.inputs import (
     stratified_rows,
     value_errors,
 )
-from partialfair.estimators.labels import binary_labels, same_classes
+from partialfair.estimators.labels import binary_labels, same_classes, weights_of_both, weights_of_groups
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.estimators.unit_maps import are_probabilities, within_unit
-from partialfair.metrics.choose_interval import suggest_interval
+from partialfair.estimators.weights import fitted, row_weights, suggested_interval
 from partialfair.tables.intervals import Interval
+from partialfair.tables.weights import effective_rows, whole_weights
 
 Vector = NDArray[np.float64]
 FEATURES = ("n_features_in_", "feature_names_in_")
@@ -117,21 +118,26 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self.uses_group = uses_group
         self.group_estimator = group_estimator
 
-    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier, unless it is fitted, and the maps.
 
         Args:
             X: features (n, d) as the classifier takes them.
             y: (n,) labels with two values.
             sensitive_features: (n,) groups, or several columns; without them nothing is constrained.
+            sample_weight: (n,) weights of the rows: a row counts as so many in the classifier's loss and in the ranks
+                of the maps. With ``uses_group=False`` they count in the losses alone.
 
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
         X, y = indexable(X, y)
-        same_rows(X=X, y=y, sensitive_features=sensitive_features)
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         features(X)
         codes, labels = self._prepared(X, y, sensitive_features)
+        weights = row_weights(sample_weight, labels.size)
+        if weights is not None:
+            weights_of_both(weights, labels == 1, self.classes_)
         self.correction_ = self.group_estimator_ = None
         y = self.classes_[labels]
         kept, held = self._parts(codes, labels)
@@ -139,8 +145,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.estimator_ = self.estimator
         else:
             model = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-            whole = kept.size == labels.size
-            self.estimator_ = model.fit(*(part if whole else _safe_indexing(part, kept) for part in (X, y)))
+            self.estimator_ = fitted(model, X, y, kept, weights)
         same_classes(self.estimator_, self.classes_)
         for name in FEATURES:
             self.__dict__.pop(name, None)
@@ -152,11 +157,13 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.__dict__.pop("interval_", None)
             return self
         if self.uses_group:
-            return self._map(scores[held], codes[held], threshold=0.0)
-        return self._correct(X, labels, codes, scores, kept, held)
+            return self._map(scores[held], codes[held], None if weights is None else weights[held], threshold=0.0)
+        return self._correct(X, labels, codes, scores, kept, held, weights)
 
-    def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Self:
+    def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any, sample_weight: Any = None) -> Self:
         """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`.
+
+        A row with a weight (n,) counts as so many.
 
         A classifier that was fitted before is forgotten. Without an ``interval``, scores that all lie in [0, 1] are
         taken for probabilities, with decisions at 0.5, and others for log-odds. Maps of probabilities lead to
@@ -168,13 +175,13 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self._check_settings()
         if not self.uses_group:
             raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
-        same_rows(scores=scores, sensitive_features=sensitive_features)
+        same_rows(scores=scores, sensitive_features=sensitive_features, sample_weight=sample_weight)
         found = score_vector(scores)
         codes, self.groups_ = group_codes(sensitive_features, found.size)
         self.group_columns_ = group_columns(sensitive_features)
         for name in ("estimator_", "group_estimator_", "correction_", "classes_", *FEATURES):
             self.__dict__.pop(name, None)
-        return self._map(found, codes)
+        return self._map(found, codes, row_weights(sample_weight, found.size))
 
     def map_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Vector:
         """Mapped scores (n,) of scores (n,).
@@ -263,38 +270,51 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return np.column_stack([scores, chances, scores[:, None] * chances])
 
     def _correct(
-        self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, kept: Any, held: Any
-    ) -> Self:
+        self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, kept: Any, held: Any,
+        weights: Vector | None,
+    ) -> Self:  # fmt: skip
         """Learn the group from the features, and fit the linear function on the rows held out."""
         model = self.group_estimator if self.group_estimator is not None else self.estimator
         model = LogisticRegression(max_iter=1000) if model is None else clone(model)
         if not hasattr(model, "predict_proba"):
             raise InputError(f"{type(model).__name__} has no predict_proba; pass a group_estimator that has")
-        whole = kept.size == labels.size
-        self.group_estimator_ = model.fit(X if whole else _safe_indexing(X, kept), codes[kept])
+        self.group_estimator_ = fitted(model, X, codes, kept, weights)
         own: Any = PartialFairClassifier(
             interval=self.interval, kappa=self.kappa, kappa_scale=self.kappa_scale, uses_group=False
         )
         derived = self._derived(X, scores)
-        self.correction_ = own.fit(derived[held], labels[held], sensitive_features=self.groups_[codes[held]])
+        self.correction_ = own.fit(
+            derived[held], labels[held], sensitive_features=self.groups_[codes[held]],
+            sample_weight=None if weights is None else weights[held],
+        )  # fmt: skip
         self.map_, self.interval_, self.status_ = None, own.interval_, own.status_
         self.train_violation_, self.sampling_band_ = own.train_violation_, own.sampling_band_
         return self
 
-    def _map(self, scores: Vector, codes: NDArray[np.int64], threshold: float | None = None) -> Self:
+    def _map(
+        self, scores: Vector, codes: NDArray[np.int64], weights: Vector | None = None, threshold: float | None = None
+    ) -> Self:
         names = tuple(map(str, self.groups_))
+        if weights is not None:
+            weights_of_groups(weights, codes, names)
+            counted = weights > 0
+            scores, codes, weights = scores[counted], codes[counted], weights[counted]
         with value_errors(names):
             self.interval_ = self.interval
             if self.interval is None:
-                self.interval_ = (suggest_interval(scores, codes, threshold=threshold).interval,)
+                self.interval_ = (suggested_interval(scores, codes, weights, threshold),)
             read = Interval.of(self.interval_)
             unions = read.for_groups(len(names))  # refuses intervals for another number of groups
-            found = fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa, kappa_scale=self.kappa_scale)
+            options = {"interval": read, "kappa": self.kappa, "kappa_scale": self.kappa_scale, "weights": weights}
+            found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
             self.map_, self.train_violation_ = found.mapping, found.gap
             if threshold is None and are_probabilities(scores):
                 self.map_ = within_unit(found.mapping)
-                self.train_violation_ = gap_measure(codes, unions, self.kappa_scale)(self.map_.apply(scores, codes))
-        sizes = np.bincount(codes, minlength=len(names))
+                self.train_violation_ = gap_measure(codes, unions, self.kappa_scale, weights)(
+                    self.map_.apply(scores, codes)
+                )
+        whole = None if weights is None else whole_weights(weights)
+        sizes = effective_rows(whole, codes, len(names)).astype(np.int64)
         self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
         remedy = why_missed(found, sizes, names)
         self.status_ = status_of(PSP, self.kappa_scale, self.train_violation_, self.kappa, remedy, "rows of the maps")

@@ -28,14 +28,17 @@ from partialfair.estimators.inputs import (
     takes_missing,
     value_errors,
 )
+from partialfair.estimators.labels import weights_of_groups
 from partialfair.estimators.parity_settings import check_number_of_groups, check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
 from partialfair.estimators.threads import on_one_thread
+from partialfair.estimators.weights import fitted, repeated, row_weights
 from partialfair.models.row_lots import row_lots
 from partialfair.tables import intake
 from partialfair.tables.frames import to_pandas
 from partialfair.tables.groups import text_of
 from partialfair.tables.predictions import Predictions
+from partialfair.tables.weights import rows_counted
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -141,7 +144,10 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.random_state = random_state
         self.uses_group = uses_group
 
-    def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, X_unlabeled: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, X_unlabeled: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
         """Fit the models on labeled rows, then make their predictions alike.
 
         Args:
@@ -150,12 +156,14 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             sensitive_features: (n,) groups, or several columns; without them nothing is constrained, unless a fitted
                 classifier predicts them.
             X_unlabeled: (N, d) features of the fairness step; by default X. Not with ``uses_group``.
+            sample_weight: (n,) weights of the labeled rows: a row counts as so many in the losses of the models, in the
+                fairness step unless that has rows of its own, and in every distance.
 
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
         check_settings(self, X_unlabeled)
-        same_rows(X=X, y=y, sensitive_features=sensitive_features)
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind in "OUS"):
             with value_errors():
                 y, missing = intake.numbers(y, "y", finite=False)
@@ -166,7 +174,17 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         with value_errors():
             codes = self._codes(len(X), sensitive_features)
             check_number_of_groups(self.groups_, self.uses_group)
-            self._fit_models(X, np.asarray(y, np.float64), codes)
+            weights = row_weights(sample_weight, len(X))
+            self._fit_models(X, np.asarray(y, np.float64), codes, weights)
+            counted = None
+            if weights is not None:
+                # From here on a weight is as many equal rows; what chance explains is said of as many as were passed.
+                if codes is not None:
+                    weights_of_groups(weights, codes, [str(name) for name in self.groups_])
+                    counted = rows_counted(weights, codes, int(codes.max()) + 1)
+                again = repeated(weights)
+                X, y, codes = X[again], np.asarray(y)[again], None if codes is None else codes[again]
+                rows = X if X_unlabeled is None else rows
             self._random = np.random.default_rng(random_of(self.random_state).randint(2**31))
             self._salt = 0 if self.random_state is None else int(self._random.integers(2**31))
             self.maps_ = self._grid = self.multipliers_ = self.atoms_ = self.ks_ = self.base_ks_ = None
@@ -177,7 +195,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             elif self.group_classifier_ is not None:
                 self._make_grid(rows, np.asarray(y, np.float64))
                 self._add(rows)
-            self._judge(X, codes)
+            self._judge(X, codes, counted)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
@@ -294,23 +312,25 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
         return known_codes(sensitive_features, self.groups_, len(X), self.group_columns_)
 
-    def _fit_models(self, X: Vector, y: Vector, codes: Codes | None) -> None:
+    def _fit_models(self, X: Vector, y: Vector, codes: Codes | None, weights: Vector | None) -> None:
         """Set ``regressor_`` and ``group_classifier_``."""
+        every = np.arange(len(X))
         self.group_classifier_: Any = None
         if self.prefit:
             self.regressor_ = self.regressor
         else:
             # An ensemble has a length, and none before it is fitted: `or` would ask for it.
             regressor = LinearRegression() if self.regressor is None else self.regressor
-            self.regressor_ = clone(regressor).fit(self._named(self._with_group(X, codes)), y)
+            self.regressor_ = fitted(clone(regressor), self._named(self._with_group(X, codes)), y, every, weights)
         if self.uses_group:
             return
         if self.prefit and self.group_classifier is not None:
             self.group_classifier_ = self.group_classifier
         elif codes is not None:
-            usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-            classifier = usual if self.group_classifier is None else self.group_classifier
-            self.group_classifier_ = clone(classifier).fit(self._named(X), codes)
+            if self.group_classifier is None:
+                self.group_classifier_ = usual_classifier(self._named(X), codes, weights)
+                return
+            self.group_classifier_ = fitted(clone(self.group_classifier), self._named(X), codes, every, weights)
 
     def _with_group(self, X: Vector, codes: Codes | None) -> Vector:
         if not self.uses_group or codes is None or self.prefit:
@@ -411,17 +431,23 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         )
         self.atoms_, self.beta_ = self._grid.atoms, self._grid.beta
 
-    def _judge(self, X: Vector, codes: Codes | None) -> None:
-        """Set ``train_ks_``, ``sampling_band_`` and ``status_``; warn if one is missed or none binds."""
+    def _judge(self, X: Vector, codes: Codes | None, counted: Vector | None = None) -> None:
+        """Set ``train_ks_``, ``sampling_band_`` and ``status_``; warn if one is missed or none binds.
+
+        Args:
+            X: (n, d) features; codes: (n,) of the groups.
+            counted: (K,) rows of the groups, where the rows stand for others with weights.
+        """
         self.status_, self.train_ks_, self.sampling_band_ = OK, None, None
         if codes is not None:
             members = np.eye(int(codes.max()) + 1)[codes]
             members = members[:, members.any(axis=0)]
             self.train_ks_ = weighted_distance(self._predicted(X, codes if self.uses_group else None), members)
-            self.sampling_band_ = sampling_band(members.sum(axis=0)) if members.shape[1] > 1 else None
+            sizes = (members.sum(axis=0) if counted is None else counted[counted > 0]).astype(np.int64)
+            self.sampling_band_ = sampling_band(sizes) if members.shape[1] > 1 else None
             if self.sampling_band_ is not None and self.sampling_band_ > LITTLE:
                 warnings.warn(
-                    f"a group has {int(members.sum(axis=0).min())} labeled rows, which may lie "
+                    f"a group has {int(sizes.min())} labeled rows, which may lie "
                     f"{self.sampling_band_:.2g} from the others by chance: train_ks_ says little of it; merge it with "
                     "another group",
                     UserWarning,
@@ -454,3 +480,10 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                 UserWarning,
                 stacklevel=3,
             )
+
+
+def usual_classifier(X: Any, codes: Codes | None, weights: Vector | None) -> Any:
+    """Logistic regression of the group on standardised features, both with weights of the rows (n,) if any."""
+    usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    own = {} if weights is None else {f"{name}__sample_weight": weights for name, _ in usual.steps}
+    return usual.fit(X, codes, **own)

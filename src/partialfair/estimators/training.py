@@ -16,12 +16,15 @@ from partialfair.algorithms.linear import calibrated
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.equal_rates.fits import ParityFits, Rates
+from partialfair.algorithms.linear.group_thresholds import best_thresholds
 from partialfair.algorithms.linear.problem import LinearProblem, Point, score_at
-from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
+from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map, padded
+from partialfair.algorithms.linear.rank_penalty import minimise_with_rank_penalty
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.drawn import Lottery
-from partialfair.estimators.group_cuts import GroupCuts, best_cuts
+from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
+from partialfair.estimators.group_cuts import GroupCuts, curves_of
 from partialfair.estimators.inputs import InputError, solver_settings
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
@@ -34,10 +37,12 @@ from partialfair.tables.intervals import FULL, Interval, Pairs, for_groups, meas
 
 Vector = NDArray[np.float64]
 AUTO = "auto"
-SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "alm", "idca")
+SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "penalty", "alm", "idca")
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
 STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
 """Labels within which each family compares rates of decisions; none: all rows at once."""
+SALTS = 32
+"""Lots among which thresholds that are drawn choose those of the training rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +159,8 @@ class Training:
         if math.isinf(task.kappa):
             return Trained(self._unconstrained(task), "unconstrained")
         name = solver_for(task) if solver == AUTO else solver
+        if solver == AUTO and name == "penalty" and (self.options or self.place is not None):
+            name = "alm"  # which has settings, and runs on a GPU
         if name == "alm":
             return self._alm(task, start)
         if name == "idca":
@@ -211,8 +218,38 @@ class Training:
                 "known at prediction; use solver='parity' or 'alm'"
             )
         moved = self.cuts.score(task)
-        moved[:, 0] -= best_cuts(task, self.rows, linear_score(task, moved), self.weights)
+        strata_sizes = np.bincount(self.rows.group[self.rows.y > 0] if strata else self.rows.group)
+        curves, slack = curves_of(task, self.rows, linear_score(task, moved), self.weights)
+        whole = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
+        if whole and slack * strata_sizes.min() < 1:
+            return self._drawn_thresholds(task, moved, best_drawn_cuts(curves, slack), strata_sizes)
+        moved[:, 0] -= best_thresholds(curves, slack)[0]
         return Trained(Fit(linear_score(task, moved), chosen=self.cuts.chosen), "thresholds")
+
+    def _drawn_thresholds(self, task: Task, score: Vector, cuts: DrawnCuts, sizes: NDArray[np.int64]) -> Trained:
+        """Thresholds drawn by the rows' lots, with the salt whose draws of the training rows differ least."""
+        rows, gap = self.rows, gap_of(task)
+        blocks = np.repeat(score[None], cuts.shares.size, axis=0)
+        blocks[:, :, 0] -= cuts.thresholds
+        weights = np.ones(rows.n_rows) if self.weights is None else self.weights
+        drawn = []
+        for salt in range(self.salt, self.salt + SALTS if cuts.shares.size > 1 else self.salt + 1):
+            model = LinearMixture(
+                blocks, cuts.shares, np.array([salt], np.int64), self.task.standardiser, rows.group_names,
+                rows.feature_names, uses_group=True,
+            )  # fmt: skip
+            scores = np.asarray(model.scores(rows.X, rows.group))
+            wrong = float(weights @ ((scores > 0) != (rows.y > 0)))
+            drawn.append((max(gap(scores) - task.kappa, 0.0), wrong, salt, model))
+        model = min(drawn, key=lambda one: one[:3])[3]
+        code = int(sizes.argmin())
+        counted = "rows" if task.constraint == PDP else "rows with the second label"
+        remedy = (
+            f"group {rows.group_names[code]!r} has {sizes[code]} {counted}, one of which moves its rate by "
+            f"{1 / sizes[code]:.2g}: thresholds are drawn so that expected rates are within kappa, and drawn ones are "
+            "not; raise kappa above that, or add rows of the group"
+        )
+        return Trained(Fit(model, chosen={**self.cuts.chosen, "shares": cuts.shares.tolist()}), "thresholds", remedy)
 
     def _parity(self, task: Task) -> Trained:
         """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""
@@ -232,6 +269,29 @@ class Training:
             rows.feature_names, uses_group=self.uses_group,
         )  # fmt: skip
         return Trained(Fit(model, chosen={"shares": found.shares.tolist()}), "parity")
+
+    def _penalty(self, task: Task) -> Trained:
+        """One score for all groups, by a penalty on the smoothed differences of their ranks."""
+        unions = set(for_groups(task.interval, self.rows.n_groups))
+        if task.constraint != PSP or task.uses_group or len(unions) > 1:
+            raise InputError(
+                f"solver 'penalty' serves {PSP} without the group at prediction, on one interval for all groups; use "
+                "solver='alm' or 'auto'"
+            )
+        (pairs,) = unions
+        own, problem = self.by_content, self.by_content.problem
+        slack = task.kappa * (measure(pairs) if task.kappa_scale == "relative" else 1.0)
+        # On the absolute scale a threshold counts as soon as one group's rank lies inside.
+        counted = pairs if task.kappa_scale == "relative" else padded(pairs, slack)
+        metric = gap_of(replace(task, train=own.rows))
+
+        def gap(scores: Vector) -> float:
+            return metric(calibrated.in_order_of_rows(problem, scores))
+
+        found = minimise_with_rank_penalty(problem, own.free, counted, slack, task.kappa, gap)
+        sizes, names = np.bincount(self.rows.group), self.rows.group_names
+        remedy = blind_remedy(found.gap, task.kappa, slack, sizes, names)
+        return Trained(Fit(score_at(task, found.params, np.zeros(0))), "penalty", remedy)
 
     def _parity_fits(self, constraint: str) -> ParityFits:
         """The fits for a family's rates, kept for further tolerances."""
@@ -290,8 +350,8 @@ def solver_for(task: Task) -> str:
     """The solver that "auto" stands for, by constraint, interval and use of the group."""
     unions = set(for_groups(task.interval, task.train.n_groups))
     whole = unions == {FULL}
-    if task.constraint == PSP and task.uses_group and len(unions) == 1:
-        return "ranks"
+    if task.constraint == PSP and len(unions) == 1:
+        return "ranks" if task.uses_group else "penalty"
     strata = STRATA.get(task.constraint)
     if strata is not None and task.uses_group and len(strata) < 2:
         return "thresholds"
@@ -361,6 +421,19 @@ def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...
     least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the map that was found is within it
     known = f"no increasing map of these scores is known to get below {least:.4g}"
     return f"{why}, and {known}; raise kappa to that or more"
+
+
+def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    """What helps where one score for groups of ``sizes`` (G,) misses kappa, which allows ``slack`` rows' shares."""
+    if gap <= kappa:
+        return "raise kappa"
+    smallest = int(sizes.argmin())
+    share = 1 / sizes[smallest]
+    why = f"group {names[smallest]!r} has {sizes[smallest]} rows, one of which is more than kappa allows; "
+    return (
+        f"{why if slack < share else ''}raise kappa (no score was found below {math.floor(gap * 1e4) / 1e4:.4g}), or "
+        "use uses_group=True where the group is known at prediction"
+    )
 
 
 def uncombined(design: GroupedDesign) -> GroupedDesign:

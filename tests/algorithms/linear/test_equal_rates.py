@@ -5,6 +5,7 @@ import pytest
 
 from partialfair.algorithms.linear.equal_rates.fits import CLOSE, NEAR, ParityFits, Rates
 from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.linear.weighted import WeightedProblem
 
 
 def fits(seed=0, n=4000, proxy=1.0):
@@ -61,3 +62,39 @@ def test_a_threshold_is_moved_only_where_that_clearly_lowers_the_costs(offset, m
         shares = [ones[found.rates.cell == k].mean() for k in (0, 1)]
         assert one.rates[0] == pytest.approx(shares)
     assert min(one.errors for one in added) <= found.decisions[2].errors + 0.01
+
+
+def weighted_fits(weights):
+    """The fits of 600 rows with weights, and the problem's labels in its order."""
+    found = fits(seed=3, n=600)
+    problem = WeightedProblem.of(found.problem, weights)
+    return ParityFits(problem, found.rates, found.penalty)
+
+
+def test_errors_of_the_two_constant_decisions_are_the_weights_of_the_other_label():
+    weights = np.random.default_rng(0).integers(1, 9, 600).astype(float)
+    found = weighted_fits(weights)
+    found.solve(0.1)
+    positive = found.problem.row_weight[found.problem.y > 0].sum() / weights.sum()
+    nobody, everybody = found.decisions[:2]
+    assert (nobody.errors, everybody.errors) == pytest.approx((positive, 1 - positive))
+    assert (nobody.rates.max(), everybody.rates.min()) == (0, 1) and abs(positive - 0.5) > 0.02
+
+
+def test_costs_of_a_fit_are_multiplied_by_the_weights_of_rows():
+    """A row of weight 2 is a row twice: the fit at given multipliers has the least weighted cost."""
+    weights = np.where(np.arange(600) % 3 == 0, 4.0, 0.25)
+    found, seen = weighted_fits(weights), []
+    reweighted = found._reweighted
+
+    def noted(problem, y, own):
+        seen.append(own)
+        return reweighted(problem, y, own)
+
+    found._reweighted = noted
+    found._begin()
+    multipliers = np.array([[0.3, -0.3]])
+    found._fit(multipliers)
+    expected = np.abs(found.rates.costs(found.problem.y, multipliers)) * found.problem.row_weight
+    np.testing.assert_allclose(seen[0], found.problem.row_weight)
+    np.testing.assert_allclose(seen[1], expected)

@@ -14,13 +14,16 @@ from partialfair.errors import ConfigError
 from partialfair.metrics import ranks
 from partialfair.models.rank_map import RankMap
 from partialfair.tables.intervals import GroupPairs, Interval, Pairs, measure, require_rows
+from partialfair.tables.weights import rows_counted, whole_weights
 
 Vector = NDArray[np.float64]
 KNOTS = 2048
 """At most so many knots per group: the map is exact to this share of the group's rows."""
 OPENING = 0.95
 """How fast the tube opens outside the interval: below 1, so that maps increase strictly, for a plateau ties rows."""
-NARROWINGS = 8
+NARROWINGS = 40
+SHORTENED = 0.95
+"""Of a half width, at most so much is kept by the next one: a gap that lies just above kappa would else keep all."""
 LEAST_SLOPE = 1e-9
 """Of a map, where rows of all other groups share one score."""
 
@@ -54,13 +57,15 @@ def fit_rank_map(
     kappa: float,
     kappa_scale: str = "absolute",
     padding: float | None = None,
+    weights: Vector | None = None,
 ) -> FittedMap:
     """Make the maps whose largest gap on the interval is at most kappa on these rows.
 
     All groups are drawn towards their mean quantile function, weighted by size: group k's score at rank r is cut off
     at the mean's scores at ranks ``r + h`` and ``r - h`` with ``2 h = kappa``, so that no two groups' ranks differ by
     more than ``2 h`` at any threshold. Outside the interval the bounds open gradually. The gap is then measured, and h
-    reduced by half of what exceeds kappa (ties and the distance of knots add a little), at most eight times. Scores
+    reduced by .55 of what exceeds kappa and by 5% at least (ties and the distance of knots add a little), up to
+    :data:`NARROWINGS` times; after that h is 0. The widest of these tubes whose gap is within kappa is taken. Scores
     whose gap is within kappa as they are, or is not made smaller by any of these maps, stay as they are.
 
     Args:
@@ -72,6 +77,7 @@ def fit_rank_map(
         kappa_scale: "absolute", or "relative" to the length of the interval.
         padding: by how much the interval is widened at either end; by default one over the root of the smallest
             group's rows: on other rows its end lies elsewhere, and at its end the allowed difference jumps.
+        weights: (n,) positive weights: a row counts in all ranks as so many; by default 1.
 
     Raises:
         ConfigError: intervals that differ between groups.
@@ -82,10 +88,12 @@ def fit_rank_map(
         raise ConfigError("rank maps need one interval for all groups; use solver='alm' for an interval per group")
     pairs = interval.first
     unions = Interval((pairs,)).for_groups(n_groups)
-    gap_of = gap_measure(group, unions, kappa_scale)
-    quantiles = [_Quantiles.of(scores[group == k]) for k in range(n_groups)]
+    gap_of = gap_measure(group, unions, kappa_scale, weights)
+    whole = None if weights is None else whole_weights(weights)
+    members = [group == k for k in range(n_groups)]
+    quantiles = [_Quantiles.of(scores[own], None if whole is None else whole[own]) for own in members]
     sizes = np.array([found.size for found in quantiles])
-    pad = 1 / np.sqrt(sizes.min()) if padding is None else padding
+    pad = 1 / np.sqrt(rows_counted(weights, group, n_groups).min()) if padding is None else padding
     length = measure(pairs) if kappa_scale == "relative" else 1.0
     tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(pairs, pad))
     half = kappa * length / 2
@@ -100,13 +108,16 @@ def fit_rank_map(
             best = (gap, mapping, mapped)
         if gap <= kappa or half == 0:
             break
-        half = max(half - 0.55 * (gap - kappa) * length, 0.0)
+        # h <- max(min(h - .55 (gap - kappa), .95 h), 0), gaps in shares of rows
+        half = max(min(half - 0.55 * (gap - kappa) * length, SHORTENED * half), 0.0)
     tied = max((found.largest_tie, k) for k, found in enumerate(quantiles))
     return FittedMap(best[1], best[2], best[0], best[0] if best[0] > kappa else None, tied)
 
 
-def gap_measure(group: NDArray[np.integer], unions: GroupPairs, kappa_scale: str) -> Callable[[Vector], float]:
-    """The metric that kappa bounds, of scores of these rows.
+def gap_measure(
+    group: NDArray[np.integer], unions: GroupPairs, kappa_scale: str, weights: Vector | None = None
+) -> Callable[[Vector], float]:
+    """The metric that kappa bounds, of scores of these rows, which may have weights (n,).
 
     Raises:
         NotEstimableError: when called, if the interval keeps fewer than 2 rows of some group.
@@ -114,11 +125,24 @@ def gap_measure(group: NDArray[np.integer], unions: GroupPairs, kappa_scale: str
     metric = ranks.rank_distance if kappa_scale == "absolute" else ranks.kept_set_distance
 
     def of(scores: Vector) -> float:
-        counts = ranks.count_above(scores, group, len(unions))
+        counts = counts_of(scores, group, len(unions), weights)
         require_rows(unions, counts.sizes)
         return float(metric(counts.above, counts.sizes, unions))
 
     return of
+
+
+def counts_of(scores: Vector, group: NDArray[np.integer], n_groups: int, weights: Vector | None = None) -> ranks.Counts:
+    """Rows of each group above every distinct score, where a row with a positive weight (n,) counts as so many."""
+    if weights is None:
+        return ranks.count_above(scores, group, n_groups)
+    ranks.check_scores(scores, group, weights)
+    _, place = np.unique(-scores, return_inverse=True)
+    own = np.zeros((n_groups, int(place.max()) + 1), np.int64)
+    np.add.at(own, (group, place), whole_weights(weights))
+    sizes = own.sum(axis=1)
+    ranks.check_groups(sizes)
+    return ranks.Counts(np.cumsum(own, axis=1) - own, sizes)
 
 
 def padded(pairs: Pairs, below: float, above: float | None = None) -> Pairs:
@@ -148,10 +172,13 @@ class _Quantiles:
     largest_tie: float
 
     @classmethod
-    def of(cls, scores: Vector) -> "_Quantiles":
-        values, counts = np.unique(-scores, return_counts=True)
-        ends = np.cumsum(counts)
-        return cls(scores.size, (ends - counts / 2) / scores.size, -values, float(counts.max()) / scores.size)
+    def of(cls, scores: Vector, weights: NDArray[np.int64] | None = None) -> "_Quantiles":
+        values, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+        if weights is not None:
+            counts = np.zeros(values.size, np.int64)
+            np.add.at(counts, place, weights)
+        ends, size = np.cumsum(counts), int(counts.sum())
+        return cls(size, (ends - counts / 2) / size, -values, float(counts.max()) / size)
 
     def at(self, ranks: Vector) -> Vector:
         return np.asarray(np.interp(ranks, self.ranks, self.scores))

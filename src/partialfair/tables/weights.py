@@ -1,4 +1,4 @@
-"""Weights of the rows of an audit: checked, made whole numbers, and what they leave of the number of rows."""
+"""Weights of rows: checked, made whole numbers, and what they leave of the number of rows."""
 
 import math
 
@@ -48,3 +48,11 @@ def effective_rows(weights: NDArray[np.int64] | None, code: NDArray[np.int64], n
     total = np.bincount(code, weights=scaled, minlength=n_codes)
     squares = np.bincount(code, weights=scaled**2, minlength=n_codes)
     return np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
+
+
+def rows_counted(weights: NDArray[np.float64] | None, code: NDArray[np.integer], n_codes: int) -> NDArray[np.float64]:
+    """Rows of each code, (n_codes,): sums of whole weights, which stand for repeated rows, else Kish's number."""
+    if weights is not None and np.array_equal(weights, np.rint(weights)):
+        return np.asarray(np.bincount(code, weights=weights, minlength=n_codes), np.float64)
+    whole = None if weights is None else whole_weights(weights)
+    return effective_rows(whole, np.asarray(code, np.int64), n_codes)
