@@ -38,7 +38,11 @@ WORTH = 1 << 30
 
 def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | None = None) -> Vector:
     """Thresholds (G,) of a model's scores: the fewest errors among those whose rates differ by at most kappa."""
-    scores = model.scores(rows.X, rows.group)
+    return cuts_of(task, rows, model.scores(rows.X, rows.group), weights)
+
+
+def cuts_of(task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None) -> Vector:
+    """The same thresholds (G,) of known scores (n,)."""
     intervals = for_groups(task.interval, rows.n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
     slack = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())
