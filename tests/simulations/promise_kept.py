@@ -152,19 +152,18 @@ def boosted(kappa: float, confidence: float | None) -> PartialFairBoosting:
 
 FOUR = (0.4, 0.3, 0.2, 0.1)
 SETTINGS = (
-    Setting("maps, kappa 0.5", partial(aware, 0.5), World(), 500, 400),
     Setting("maps, kappa 0.3", partial(aware, 0.3), World(), 2000, 400),
-    Setting("maps, 66 features, kappa 0.3", partial(aware, 0.3), World(noise=60), 2000, 400),
-    Setting("maps, kappa 0.1", partial(aware, 0.1), World(), 2000, 40),
-    Setting("maps, kappa 0.1", partial(aware, 0.1), World(), 10_000, 200),
-    Setting("maps, four groups, kappa 0.2", partial(aware, 0.2), World(FOUR), 10_000, 200),
-    Setting("maps, absolute kappa 0.05", partial(aware, 0.05, scale="absolute"), World(), 10_000, 200),
-    Setting("maps, groups 10:90, kappa 0.2", partial(aware, 0.2), World((0.1, 0.9)), 10_000, 200),
-    Setting("thresholds, kappa 0.1", partial(parity, 0.1, False, 0.5), World(), 2000, 400),
-    Setting("blind, halves, 66 features, kappa 0.15", partial(parity, 0.15, True, 0.5), World(noise=60), 2000, 200),
-    Setting("blind, five folds, 66 features, kappa 0.15", partial(parity, 0.15, True, 0.0), World(noise=60), 2000, 60),
-    Setting("post-processed trees, kappa 0.4", partial(maps_of_trees, 0.4), World(), 6000, 100, drawn_violation),
-    Setting("boosted trees, kappa 0.4", partial(boosted, 0.4), World(), 6000, 100, drawn_violation),
+    Setting("maps, 66 features, kappa 0.3", partial(aware, 0.3), World(noise=60), 2000, 100),
+    Setting("maps, kappa 0.1", partial(aware, 0.1), World(), 2000, 20),
+    Setting("maps, kappa 0.5", partial(aware, 0.5), World(), 500, 100),
+    Setting("maps, kappa 0.1", partial(aware, 0.1), World(), 10_000, 60),
+    Setting("maps, absolute kappa 0.05", partial(aware, 0.05, scale="absolute"), World(), 10_000, 40),
+    Setting("maps, four groups, kappa 0.2", partial(aware, 0.2), World(FOUR), 10_000, 40),
+    Setting("maps, groups 10:90, kappa 0.2", partial(aware, 0.2), World((0.1, 0.9)), 10_000, 40),
+    Setting("thresholds, kappa 0.1", partial(parity, 0.1, False, 0.5), World(), 2000, 150),
+    Setting("post-processed trees, kappa 0.4", partial(maps_of_trees, 0.4), World(), 6000, 20, drawn_violation),
+    Setting("boosted trees, kappa 0.4", partial(boosted, 0.4), World(), 6000, 20, drawn_violation),
+    Setting("blind, halves, 36 features, kappa 0.2", partial(parity, 0.2, True, 0.5), World(noise=30), 2000, 20),
 )  # fmt: skip
 
 
