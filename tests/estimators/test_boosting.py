@@ -1,6 +1,5 @@
 """Boosted trees under a constraint: scikit-learn's checks, derivatives, the tolerance, and true statuses."""
 
-import warnings
 from typing import Any
 
 import numpy as np

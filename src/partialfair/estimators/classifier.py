@@ -371,6 +371,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             if measured.status != FAILED:
                 asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)
                 self.status_ = status_of(*asked_of, found.remedy)
+        if found.promise is not None and not found.promise.kept:
+            self.status_ = found.promise.status
         if self.status_ == OK and not math.isinf(task.kappa):
             rows = task.train
             scores = np.asarray(self.model_.scores(rows.X, rows.group))
@@ -378,8 +380,6 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
                 self.status_ = why
                 warnings.warn(why, UnconstrainedWarning, stacklevel=3)
                 return self
-            if found.promise is not None and not found.promise.kept:
-                self.status_ = found.promise.status
         if self.status_ != OK:
             message = f"the constraint is not satisfied on the training rows: {self.status_}"
             if self.status_.startswith(NOT_PROMISED):
