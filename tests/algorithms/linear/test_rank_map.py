@@ -118,3 +118,28 @@ def test_maps_move_the_small_group_most():
 def test_quantiles_stand_at_the_middle_of_their_ranks():
     found = _Quantiles.of(np.array([3.0, 3, 1, 1, 1, 1]))
     assert found.ranks == pytest.approx([1 / 6, 4 / 6]) and found.scores.tolist() == [3, 1]
+
+
+KAPPAS = (0.05, 0.1, 0.2, 0.299, 0.3, 0.45, 0.6)
+FRONTIER = [(seed, pairs) for seed in range(12) for pairs in ([(0.05, 0.3)], [(0.3, 0.6)], [(0.1, 0.15)])]
+
+
+@pytest.mark.parametrize(("seed", "pairs"), FRONTIER)
+def test_a_looser_kappa_moves_scores_less_and_is_used(seed: int, pairs: list[tuple[float, float]]) -> None:
+    """A frontier in kappa: a half width of 0 after eight narrowings once left 2% of the maps far below kappa."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(60, 1500, random.integers(2, 6))
+    scores = np.concatenate([random.normal(size=size) * random.uniform(0.4, 2) + random.normal() for size in sizes])
+    scores = np.round(scores * 8) / 8 if seed % 3 == 0 else scores
+    group = np.repeat(np.arange(sizes.size), sizes)
+    names = tuple(map(str, range(sizes.size)))
+    before = np.inf
+    for kappa in KAPPAS:
+        options = {"interval": Interval.of(pairs), "kappa": kappa, "kappa_scale": "relative"}
+        found = fit_rank_map(scores, group, names, **options)  # type: ignore[arg-type]
+        moved = float(np.abs(found.scores - scores).mean())
+        if found.least is None and moved > 1e-9:
+            assert found.gap >= kappa / 2
+        if found.least is None:
+            assert moved <= 1.02 * before
+            before = min(before, moved)

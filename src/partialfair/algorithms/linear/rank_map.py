@@ -20,7 +20,9 @@ KNOTS = 2048
 """At most so many knots per group: the map is exact to this share of the group's rows."""
 OPENING = 0.95
 """How fast the tube opens outside the interval: below 1, so that maps increase strictly, for a plateau ties rows."""
-NARROWINGS = 8
+NARROWINGS = 40
+SHORTENED = 0.95
+"""Of a half width, at most so much is kept by the next one: a gap that lies just above kappa would else keep all."""
 LEAST_SLOPE = 1e-9
 """Of a map, where rows of all other groups share one score."""
 
@@ -60,7 +62,8 @@ def fit_rank_map(
     All groups are drawn towards their mean quantile function, weighted by size: group k's score at rank r is cut off
     at the mean's scores at ranks ``r + h`` and ``r - h`` with ``2 h = kappa``, so that no two groups' ranks differ by
     more than ``2 h`` at any threshold. Outside the interval the bounds open gradually. The gap is then measured, and h
-    reduced by half of what exceeds kappa (ties and the distance of knots add a little), at most eight times. Scores
+    reduced by .55 of what exceeds kappa and by 5% at least (ties and the distance of knots add a little), up to
+    :data:`NARROWINGS` times; after that h is 0. The widest of these tubes whose gap is within kappa is taken. Scores
     whose gap is within kappa as they are, or is not made smaller by any of these maps, stay as they are.
 
     Args:
@@ -100,7 +103,8 @@ def fit_rank_map(
             best = (gap, mapping, mapped)
         if gap <= kappa or half == 0:
             break
-        half = max(half - 0.55 * (gap - kappa) * length, 0.0)
+        # h <- max(min(h - .55 (gap - kappa), .95 h), 0), gaps in shares of rows
+        half = max(min(half - 0.55 * (gap - kappa) * length, SHORTENED * half), 0.0)
     tied = max((found.largest_tie, k) for k, found in enumerate(quantiles))
     return FittedMap(best[1], best[2], best[0], best[0] if best[0] > kappa else None, tied)
 
