@@ -20,8 +20,8 @@ export PARTIALFAIR_PARAMS := papers/$(PAPER)/grid.yaml
 endif
 # What Snakemake's own report is on: everything, or demo_pages.
 PAGES ?= pages
-# Snakemake's plugins, each a distribution of its own.
-PLUGINS := $(notdir $(patsubst %/pyproject.toml,%,$(wildcard src/snakemake_*_plugin_*/pyproject.toml)))
+# The workbench and Snakemake's plugins, each a distribution of its own beside the library.
+BESIDE := $(patsubst %/pyproject.toml,%,$(wildcard src/*/pyproject.toml))
 STAGES := data splits runs evaluation report
 TORCH := 2.13.0
 TORCH_CPU_INDEX := https://download.pytorch.org/whl/cpu
@@ -42,7 +42,7 @@ demo: $(VENV)/.ready  ## the whole pipeline on simulated data: no download, minu
 	@cd $(DEMO) && PARTIALFAIR_AGAIN="make demo" python -m partialfair run demo --cores $(CORES)
 	@cd $(DEMO) && python -m partialfair summary demo | sed 's,^page: ,&$(DEMO)/,'
 
-# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/conftest.py).
+# One process more than processors, up to eight, since some tests wait; the longest modules begin (tests/fixtures.py).
 PYTEST := pytest -n $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 8))) --dist loadscope --no-loadscope-reorder
 
 # The tests start some two hundred processes, each of which would compile the package anew where the environment
@@ -65,7 +65,7 @@ NEWEST ?= $(BIN)/python
 LIBRARY ?= metrics estimators algorithms audit constraints models tables cards torch_faces
 test-newest: $(VENV)/.ready  ## the library's tests with the newest packages that pyproject.toml allows, in an environment of its own
 	$(UV) venv --quiet --clear --python "$(NEWEST)" .cache/newest
-	$(UV) pip install --quiet --upgrade --python .cache/newest/bin/python ".[convex,boosting,peers,workflow,dev]"
+	$(UV) pip install --quiet --upgrade --python .cache/newest/bin/python ".[convex,boosting,peers,dev]" "src/reproduction[workflow]"
 	$(UV) pip list --quiet --python .cache/newest/bin/python | grep -E "^(numpy|scipy|pandas|numba|scikit-learn|pyarrow|torch) "
 	PATH="$(CURDIR)/.cache/newest/bin:$(PATH)" NUMBA_CACHE_DIR=$(CURDIR)/.cache/newest/numba $(PYTEST) $(LIBRARY:%=tests/%) $(ARGS)
 
@@ -128,7 +128,7 @@ audit: data $(VENV)/.torch  ## check every result against its inputs, settings a
 # After a change of code that leaves the results as they are: without it, a fresh clone would make them anew.
 records: $(VENV)/.ready  ## state that the committed results are those of the present grid and code -> reports/*/made_from.json
 	python -m partialfair verify
-	python -c "from partialfair.grid import agreement, config; agreement.adopt(config.load_config())"
+	python -c "from reproduction.grid import agreement, config; agreement.adopt(config.load_config())"
 
 docs: $(VENV)/.ready  ## results and documentation as one site -> site/index.html, offline, from committed results; writes the README's verdicts
 	python -m sphinx -W --keep-going -q -t readme -b html -d .cache/docs docs site
@@ -140,6 +140,7 @@ lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's 
 	lint-imports --cache-dir .cache/import_linter
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+	python -m tests.style.budget
 
 format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
 	ruff check --fix-only --quiet .
@@ -161,10 +162,10 @@ $(BIN)/python:
 # uv installs the lock in seconds where pip takes minutes. The lock has a checksum for every file and holds no torch:
 # only networks (Figure 12) need it, and `make torch` installs it. Byte code is compiled here because
 # some environments forbid Python to write it later; without it a training job starts in 1.8 s instead of 0.7 s.
-$(VENV)/.ready: requirements.lock pyproject.toml | $(BIN)/python
+$(VENV)/.ready: requirements.lock pyproject.toml $(BESIDE:%=%/pyproject.toml) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e . $(PLUGINS:%=-e src/%)
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e . $(BESIDE:%=-e %)
 	touch $@
 
 torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and the peers extra need; GPU=1 for the CUDA build
@@ -179,13 +180,13 @@ torch: $(VENV)/.ready  ## PyTorch for the CPU, which networks (Figure 12) and th
 $(VENV)/.torch: $(VENV)/.ready
 	$(MAKE) torch
 
-# torch is resolved away, since it would bring gigabytes of GPU libraries into the lock.
+# torch is resolved away, since it would bring gigabytes of GPU libraries into the lock; and the library, which is here.
 lock: $(BIN)/python  ## resolve the dependencies anew -> requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	mkdir -p .cache && echo 'torch ; python_version < "3"' > .cache/without-torch.txt
+	mkdir -p .cache && printf '%s ; python_version < "3"\n' torch partialfair > .cache/without.txt
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet --upgrade --python-version 3.11 \
 		--generate-hashes --extra workflow --extra acs --extra convex --extra boosting --extra peers --extra docs --extra dev \
-		--override .cache/without-torch.txt --output-file requirements.lock pyproject.toml
+		--override .cache/without.txt --output-file requirements.lock pyproject.toml src/reproduction/pyproject.toml
 
 clean:  ## remove everything that was built, except raw data, reports and the environment
 	rm -rf $(DEMO) reproduced site docs/generated data/processed data/runs data/manifest logs .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

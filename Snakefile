@@ -7,15 +7,15 @@ min_version("9.18")
 
 sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source runs, whatever else is installed
 
-from partialfair.commands.checking import check_grid_once
-from partialfair.commands.preflight import Command, check_command, make_by_content
-from partialfair.grid import memo, paths
-from partialfair.grid.agreement import Agreement
-from partialfair.grid.config import load_config
+from reproduction.commands.checking import check_grid_once
+from reproduction.commands.preflight import Command, check_command, make_by_content
+from reproduction.grid import memo, paths
+from reproduction.grid.agreement import Agreement
+from reproduction.grid.config import load_config
 from partialfair.errors import PartialFairError
-from partialfair.grid.folder import require_room, settle_times, share_with_group
-from partialfair.jobs.resume import record_run
-from partialfair.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
+from reproduction.grid.folder import require_room, settle_times, share_with_group
+from reproduction.jobs.resume import record_run
+from reproduction.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
 
 COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
 try:

@@ -19,7 +19,7 @@ gc.set_threshold(500_000, 20, 100)
 
 # Imported here, because autodoc's way of importing them is not one that pydantic's
 # models survive.
-for _name in ("partialfair.grid.config", "partialfair.grid.workflow"):
+for _name in ("reproduction.grid.config", "reproduction.grid.workflow"):
     import_module(_name)
 
 project = "partialfair"

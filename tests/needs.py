@@ -8,7 +8,7 @@ import pytest
 
 from partialfair import plugins
 from partialfair.errors import DataError
-from partialfair.jobs.prepare import fetch
+from reproduction.jobs.prepare import fetch
 
 DEMANDED = "PARTIALFAIR_REQUIRE"
 """Environment variable: words for what must be there; `.ci/run` sets it.

@@ -27,14 +27,17 @@ ROOT = Path(__file__).parents[1]
 PASSED = Path(__file__).with_name("suites.json")
 MARK = re.compile(r"mark\.long\(suite=\"(\w+)\"\)")
 
-PACKAGE = "src/partialfair"
-COMPUTING = tuple(
-    f"{PACKAGE}/{name}/**/*.py" for name in ("algorithms", "constraints", "datasets", "metrics", "models", "tables")
-)
+LIBRARY, WORKBENCH = "src/partialfair", "src/reproduction"
+COMPUTING = (
+    *(f"{LIBRARY}/{name}/**/*.py" for name in ("algorithms", "constraints", "metrics", "models", "tables")),
+    *(f"papers/*/{name}/**/*.py" for name in ("algorithms", "constraints", "datasets")),
+    f"{WORKBENCH}/datasets/**/*.py",
+)  # fmt: skip
 WORKFLOW = (
     "Snakefile", "Makefile", "dvc.yaml", "requirements.lock", "workflow/**/*", "src/snakemake_*/**/*.py",
-    *(f"{PACKAGE}/{name}/**/*.py" for name in ("commands", "grid", "jobs", "provenance")),
-    f"{PACKAGE}/plugins.py", f"{PACKAGE}/tables/files.py", "tests/faults/lab.py", "tests/workflow/project.py",
+    *(f"{WORKBENCH}/{name}/**/*.py" for name in ("commands", "grid", "jobs", "verify")),
+    f"{WORKBENCH}/plugin_folders.py", f"{LIBRARY}/commands/*.py", f"{LIBRARY}/extensions.py", f"{LIBRARY}/plugins.py",
+    f"{LIBRARY}/tables/files.py", "tests/faults/lab.py", "tests/workflow/project.py",
 )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ class Suite:
 SUITES = {
     "processors": Suite(
         "every algorithm gives the same bits with new kernels, on an emulated processor, in any order of loading",
-        (*COMPUTING, f"{PACKAGE}/plugins.py", "requirements.lock", "tests/faults/every_algorithm.py"),
+        (*COMPUTING, f"{LIBRARY}/plugins.py", "requirements.lock", "tests/faults/every_algorithm.py"),
         ("emulator",),
     ),
     "kills": Suite("the workflow and audits killed at random moments, full disks, two runs at once", WORKFLOW),
@@ -66,12 +69,17 @@ SUITES = {
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
     "entries": Suite(
         "a user's own data, another user, an exhibit made anew, a paper of one's own: by the commands that people give",
-        (*WORKFLOW, *(f"{PACKAGE}/{name}/**/*" for name in ("reporting", "verdicts"))),
+        (
+            *WORKFLOW,
+            *(f"{WORKBENCH}/{room}/**/*" for room in ("exhibits", "site", "verdicts")),
+            "papers/*/exhibits/*.py",
+        ),
     ),
     "exhibits": Suite(
         "every committed exhibit is what the present code makes of the committed tables",
         (
-            *(f"{PACKAGE}/{name}/**/*.py" for name in ("reporting", "verdicts", "pages", "metrics", "provenance")),
+            *(f"{WORKBENCH}/{name}/**/*.py" for name in ("exhibits", "site", "statistics", "verdicts", "verify")),
+            *(f"{LIBRARY}/{name}/**/*.py" for name in ("metrics", "pages")), "papers/*/exhibits/*.py",
             "params.yaml", "papers/**/*.yaml", "papers/**/*.csv", "reports/*/*.csv", "reports/*/*.parquet",
             "reports/scorecard.csv", "requirements.lock",
         ),
@@ -81,7 +89,8 @@ SUITES = {
         "pages and explorers of the site in a browser, on a phone and in the dark",
         (
             "docs/**/*", "papers/**/*", "params.yaml", "reports/*/*.csv", "requirements.lock", "tests/browser.py",
-            *(f"{PACKAGE}/{name}/**/*" for name in ("reporting", "verdicts", "pages", "cards")),
+            *(f"{WORKBENCH}/{name}/**/*" for name in ("cards", "exhibits", "site", "verdicts")),
+            f"{LIBRARY}/pages/**/*",
         ),
         ("browser",),
     ),
@@ -101,7 +110,7 @@ SUITES = {
 
 def modules(name: str) -> list[str]:
     """Return the test modules that bear the mark of a suite, relative to the root."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    files = sorted(path for folder in ("tests", "papers") for path in (ROOT / folder).rglob("test_*.py"))
     return [p.relative_to(ROOT).as_posix() for p in files if name in MARK.findall(p.read_text(encoding="utf-8"))]
 
 

@@ -10,9 +10,10 @@ from tests.suites import MARK, ROOT, SUITES, Suite, fingerprint, main, modules
 
 
 def test_every_mark_names_a_suite_and_every_suite_has_tests():
-    marked = {name for path in (ROOT / "tests").rglob("test_*.py") for name in MARK.findall(path.read_text())}
+    files = [path for folder in ("tests", "papers") for path in (ROOT / folder).rglob("test_*.py")]
+    marked = {name for path in files for name in MARK.findall(path.read_text())}
     assert marked - {"kills"} <= set(SUITES) and all(SUITES[name].command for name in set(SUITES) - marked)
-    anyhow = [path for path in (ROOT / "tests").rglob("test_*.py") if "mark.long" in MARK.sub("", path.read_text())]
+    anyhow = [path for path in files if "mark.long" in MARK.sub("", path.read_text())]
     assert anyhow == [Path(__file__)], "a mark in another form belongs to no suite"
 
 

@@ -96,8 +96,8 @@ def metrics() -> str:
 
 def kinds() -> str:
     """Return every kind of exhibit: what it shows, a picture of the last committed run, and its options."""
-    from partialfair.reporting.exhibit import Options
-    from partialfair.reporting.exhibit import kinds as every
+    from reproduction.exhibits.exhibit import Options
+    from reproduction.exhibits.exhibit import kinds as every
 
     pictures = _pictures()
     lines = ["## Options of every kind", "", _options(Options, ()), ""]
@@ -114,8 +114,8 @@ def _pictures() -> dict[tuple[str, str], str]:
     """Return a committed figure by kind and source: that of the first exhibit of the shipped grid that has one."""
     from pathlib import Path
 
-    from partialfair.grid.config import load_config
-    from partialfair.reporting.exhibit import kind, kind_of
+    from reproduction.exhibits.exhibit import kind, kind_of
+    from reproduction.grid.config import load_config
 
     root = Path(__file__).parents[2]
     config = load_config(root / "params.yaml")

@@ -1,7 +1,7 @@
 """The report inside this site: home, papers, exhibits, a gallery and two explorers; from committed results.
 
 ``{home}``, ``{paper} NAME``, ``{exhibit} NAME``, ``{gallery}`` and ``{explorer} NAME`` write what
-:mod:`partialfair.reporting.site` makes of ``reports/``. Nothing is trained and nothing is drawn.
+:mod:`reproduction.site` makes of ``reports/``. Nothing is trained and nothing is drawn.
 """
 
 import shutil
@@ -13,11 +13,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from partialfair.pages import cells, palette
-from partialfair.reporting import canvas
-from partialfair.reporting.site import exhibits, explorers, home, papers
-from partialfair.reporting.site.project import FORMATS, Project
+from partialfair.pages import palette
 from partialfair.tables.files import atomic_path
+from reproduction.exhibits import canvas, document
+from reproduction.site import exhibits, explorers, home, papers
+from reproduction.site.project import FORMATS, Project
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -34,23 +34,23 @@ def project() -> Project:
 def explorer(name: str, root: str) -> str:
     """Return the frame of an explorer, which its script fills."""
     file = {"scorecard": "scorecard.csv", "runs": "runs.js"}[name]
-    return str(cells.environment().get_template("site/explorer.html.j2").render(name=name, root=root, file=file))
+    return str(document.environment().get_template("site/explorer.html.j2").render(name=name, root=root, file=file))
 
 
 def gallery(root: str) -> str:
     """Return all exhibits by paper, as pictures."""
-    from partialfair.reporting.site.card import TONES
+    from reproduction.site.card import TONES
 
     own = project()
     sections = [(name, paper.title, papers.exhibits(own, name)) for name, paper in own.papers.items()]
     sections.append(("own", "Beyond the papers", papers.beyond(own)))
-    template = cells.environment().get_template("site/gallery.html.j2")
+    template = document.environment().get_template("site/gallery.html.j2")
     return str(template.render(root=root, sections=sections, tones=TONES))
 
 
 def verdicts() -> str:
     """Return the sentence of every paper's verdict."""
-    template = cells.environment().get_template("site/verdicts.html.j2")
+    template = document.environment().get_template("site/verdicts.html.j2")
     return str(template.render(verdicts=list(project().verdicts.values())))
 
 
@@ -67,7 +67,7 @@ def costs() -> str:
             paper = own.short(experiment.paper)
             rows.append((paper, name, len(runs), runs["cpu_seconds"].sum() / 60, runs["peak_memory_mib"].max()))
     table = pd.DataFrame(rows, columns=["paper", "experiment", "runs", "minutes", "memory"])
-    template = cells.environment().get_template("site/costs.html.j2")
+    template = document.environment().get_template("site/costs.html.j2")
     return str(template.render(papers=list(table.groupby("paper", sort=False)), table=table))
 
 
@@ -79,7 +79,7 @@ def standing() -> str:
     """
     import pandas as pd
 
-    from partialfair.grid import fingerprint
+    from reproduction.grid import fingerprint
 
     key = ["dataset", "algorithm", "kappa", "seed"]
     config, wanted, here, current = project().config, 0, 0, 0

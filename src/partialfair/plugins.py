@@ -1,5 +1,7 @@
 """Plug-ins: every module of a folder that binds the marker of its kind, found without being imported.
 
+The folders stand in this package and in others that are declared (:mod:`partialfair.extensions`), such as a paper's.
+
 A new dataset, algorithm or constraint is one new file, whose name is the plug-in's name. Names are found
 by reading the files as text, so listing them stays cheap however heavy the modules are to import.
 (Metrics are single functions and have a registry of their own, :mod:`partialfair.metrics.registry`.)
@@ -19,19 +21,30 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from partialfair.errors import PartialFairError, PluginError, ResourceError
+from partialfair.extensions import added
 
 Result = TypeVar("Result")
 
 ROOT = Path(__file__).parent
+PACKAGE = "partialfair"
 
 MARKERS = {
     "datasets": "SPEC",
     "algorithms": "ALGORITHM",
     "constraints": "VIOLATION",
     "constraints/losses": "LOSS",
-    "reporting/kinds": "KIND",
+    "exhibits": "KIND",
 }
 """Top-level name that makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
+
+SINGULAR = {
+    "datasets": "dataset",
+    "algorithms": "algorithm",
+    "constraints": "constraint",
+    "constraints/losses": "loss",
+    "exhibits": "kind",
+}
+"""What a plug-in of each folder is called."""
 
 CONTRACT = {
     "datasets": ("SPEC.name", "SPEC.files", "SPEC.split", "load"),
@@ -66,6 +79,23 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 
 
 @cache
+def homes() -> tuple[tuple[Path, str], ...]:
+    """Return the packages that may hold folders of plug-ins, as their folder and dotted name; this one comes first."""
+    return ((ROOT, PACKAGE), *(home for folders in added("plugins") for home in folders()))
+
+
+def _home(path: Path) -> tuple[Path, str]:
+    """Return the package that holds the file of a plug-in."""
+    return next((folder, name) for folder, name in homes() if path.is_relative_to(folder))
+
+
+def _shown(path: Path) -> str:
+    """Return the file of a plug-in as messages name it: without the packages that hold the folders of all plug-ins."""
+    folder, name = _home(path)
+    return "/".join((*name.split(".")[:-1], *(folder.name,) * ("." in name), *path.relative_to(folder).parts))
+
+
+@cache
 def _files(package: str) -> Mapping[str, Path]:
     """Return the files of the plug-ins in a folder and the folders below it by name, which is scanned once per process.
 
@@ -74,11 +104,11 @@ def _files(package: str) -> Mapping[str, Path]:
     """
     marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
     found: dict[str, Path] = {}
-    for path in sorted((ROOT / package).rglob("[a-z]*.py")):
+    for path in (path for folder, _ in homes() for path in sorted((folder / package).rglob("[a-z]*.py"))):
         if not marker.search(path.read_text(encoding="utf-8")):
             continue
         if path.stem in found:
-            both = f"{found[path.stem].relative_to(ROOT)} and {path.relative_to(ROOT)}"
+            both = f"{_shown(found[path.stem])} and {_shown(path)}"
             raise PluginError(f"{both} offer {path.stem!r} twice; rename one of them")
         found[path.stem] = path
     return dict(sorted(found.items()))
@@ -97,7 +127,7 @@ def file_of(package: str, name: str) -> Path:
     """
     found = _files(_short(package))
     if name not in found:
-        kind = _short(package).rpartition("/")[2].removesuffix("es" if package == "losses" else "s")
+        kind = SINGULAR[_short(package)]
         raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, found)}")
     return found[name]
 
@@ -108,7 +138,9 @@ def module_of(package: str, name: str) -> str:
     Raises:
         PluginError: there is no such plug-in; the message names the nearest one.
     """
-    return ".".join(("partialfair", *file_of(package, name).relative_to(ROOT).with_suffix("").parts))
+    path = file_of(package, name)
+    folder, home = _home(path)
+    return ".".join((home, *path.relative_to(folder).with_suffix("").parts))
 
 
 def load(package: str, name: str) -> ModuleType:
@@ -138,14 +170,13 @@ def is_fused(constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_
         PluginError: there is no such constraint.
     """
     usual = chosen(loss) == ("logistic", {}) and chosen(surrogate) == ("clipped_linear", {})
-    return _has_kernels(module_of("constraints", constraint)) and usual
+    return _has_kernels(file_of("constraints", constraint)) and usual
 
 
 @cache
-def _has_kernels(module: str) -> bool:
+def _has_kernels(path: Path) -> bool:
     """Tell whether a module of constraints does not bind ``FUSED = False``."""
-    text = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
-    return not re.search(r"^FUSED\s*=\s*False", text, re.MULTILINE)
+    return not re.search(r"^FUSED\s*=\s*False", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def parameters(package: str, name: str, function: str) -> tuple[str, ...] | None:
@@ -196,7 +227,7 @@ def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     try:
         return _functions(path.read_text(encoding="utf-8")).get(function)
     except SyntaxError as error:
-        raise PluginError(f"{path.relative_to(ROOT)}, line {error.lineno}: {error.msg}; correct it") from error
+        raise PluginError(f"{_shown(path)}, line {error.lineno}: {error.msg}; correct it") from error
 
 
 @cache
@@ -208,13 +239,13 @@ def _functions(source: str) -> dict[str, ast.arguments]:
 @cache
 def _imported(module: str, package: str, path: Path) -> ModuleType:
     """Import a plug-in and look for what its contract asks."""
-    where = path.relative_to(ROOT).as_posix()
+    where = _shown(path)
     try:
         found = import_module(module)
     except SyntaxError as error:
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     except ModuleNotFoundError as error:
-        if str(error.name).startswith("partialfair"):
+        if str(error.name).partition(".")[0] in {name.partition(".")[0] for _, name in homes()}:
             raise PluginError(f"{where}: there is no module {error.name}; correct the import") from error
         raise PluginError(f"{where} needs the package {error.name!r}, which is not installed; install it") from error
     except (PartialFairError, MemoryError, OSError):
@@ -235,8 +266,9 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
 
 
 def _short(package: str) -> str:
-    """Return the folder of ``package``, given with or without the leading ``partialfair.``, or by its last part."""
-    asked = package.removeprefix("partialfair.").replace(".", "/")
+    """Return the folder of ``package``, given with or without the package that holds it, or by its last part."""
+    homes_of = (name for _, name in homes() if package.startswith(f"{name}."))
+    asked = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
     for folder in MARKERS:
         if asked in (folder, folder.rpartition("/")[2]):
             return folder

@@ -12,11 +12,11 @@ from scipy.special import expit
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, linear_score
 from partialfair.algorithms.measure import Scores
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import PluginError
-from partialfair.jobs.train import _write_history, attempt, attempt_together, validated
 from partialfair.models.stored import load_model
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.train import _write_history, attempt, attempt_together, validated
 
 QUICK = {
     "plada": {"iterations": 50},

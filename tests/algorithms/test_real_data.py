@@ -7,9 +7,9 @@ import pytest
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.problem import linear_problem
-from partialfair.datasets.splits import make_split
-from partialfair.jobs.train import attempt
 from partialfair.metrics import evaluate_all
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.train import attempt
 
 pytestmark = pytest.mark.real_data
 

@@ -12,7 +12,7 @@ sys.path[:0] = [".", "src"]
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
-from partialfair.datasets.splits import make_split
+from reproduction.datasets.splits import make_split
 from tests.benchmarks.common import real_dataset
 data = real_dataset("acs_income")
 split = make_split(data, 0)

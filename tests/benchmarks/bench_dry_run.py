@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from partialfair.grid.config import load_config
+from reproduction.grid.config import load_config
 from tests.benchmarks.bench_paper_grid import evaluation_seconds
 from tests.benchmarks.common import ROOT, Result, exponent, result
 

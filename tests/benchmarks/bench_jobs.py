@@ -19,9 +19,9 @@ import time
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.problem import linear_problem
-from partialfair.grid.config import job_settings, load_config
+from reproduction.grid.config import job_settings, load_config
 from partialfair.tables.dataset import Dataset, Split
-import partialfair.jobs.train
+import reproduction.jobs.train
 config = load_config("params.yaml")
 settings = job_settings(config, config.job("psp", "a9a", "idca", "0.1", 0))
 data, split = Dataset.load("data/processed/a9a/table.npz"), Split.load("data/processed/a9a/splits/seed=0.npz")
@@ -37,11 +37,11 @@ import multiprocessing
 import tempfile
 from functools import partial
 from pathlib import Path
-import partialfair.commands.warm
-import partialfair.jobs.report
-from partialfair.grid.config import load_config
-from partialfair.jobs.report import render_exhibit
-from partialfair.jobs.scorecard import write_all
+import reproduction.commands.warm
+import reproduction.jobs.report
+from reproduction.grid.config import load_config
+from reproduction.jobs.report import render_exhibit
+from reproduction.jobs.scorecard import write_all
 
 def draw(folder, name):
     render_exhibit(config, name, Path(folder, name))

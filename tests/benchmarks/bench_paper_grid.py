@@ -11,9 +11,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from partialfair.grid.config import Config, Job, evaluation_settings, load_config
-from partialfair.grid.paths import SPLIT, TABLE
-from partialfair.jobs.evaluate import evaluate
+from reproduction.grid.config import Config, Job, evaluation_settings, load_config
+from reproduction.grid.paths import SPLIT, TABLE
+from reproduction.jobs.evaluate import evaluate
 from tests.benchmarks.common import ROOT, Result, result, seconds
 
 EXHIBITS = (*(f"figure{number}" for number in range(1, 12)), "table1", "table3", "table4")

@@ -25,8 +25,8 @@ from sklearn.linear_model import LinearRegression
 
 from partialfair import plugins
 from partialfair.estimators import DemographicParityRegressor
-from partialfair.jobs.prepare import fetch
 from partialfair.tables.files import atomic_path
+from reproduction.jobs.prepare import fetch
 from tests.benchmarks.common import ROOT, Result, result, seconds
 
 DATASETS = {"law_school_gpa": {"rows": 0}, "communities_crime": {}, "adult_age": {"rows": 0}}

@@ -4,15 +4,15 @@ import time
 
 import numpy as np
 
-from partialfair.algorithms.stochastic.fairret_penalties import kl_released
-from partialfair.algorithms.stochastic.sgd import PlainSteps, SGDSettings
-from partialfair.algorithms.stochastic.sgd_fairret import FairretSettings, PenalisedSteps
-from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.fairret_penalties import kl_released
+from papers.stochastic_benchmark.algorithms.sgd import PlainSteps, SGDSettings
+from papers.stochastic_benchmark.algorithms.sgd_fairret import FairretSettings, PenalisedSteps
+from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps
 from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import Plan
 from partialfair.algorithms.stochastic.stochastic_run import run as run_method
-from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedMLP

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
-from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
+from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.models.stacked import StackedMLP
 from partialfair.torch import BatchConstraint, ssl_alm, switching_subgradient
 from tests.benchmarks.bench_stochastic import benchmark_problem

@@ -12,10 +12,10 @@ import numpy as np
 
 from partialfair import plugins
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.datasets.splits import make_split
-from partialfair.jobs.prepare import fetch
 from partialfair.models.features import Standardiser
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.prepare import fetch
 
 ROOT = Path(__file__).parents[2]
 

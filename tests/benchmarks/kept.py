@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from partialfair.grid.closure import closure_hash
+from reproduction.grid.closure import closure_hash
 
 CODE = "code"
 MEASURED = "partialfair.estimators.classifier"

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair import plugins
-from partialfair.jobs.prepare import fetch
 from partialfair.tables.dataset import Dataset, Matrix
+from reproduction.jobs.prepare import fetch
 from tests.benchmarks.common import ROOT, real_dataset
 
 MOST_ROWS = 5000

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partialfair.datasets import simulated
 from partialfair.estimators import PartialFairClassifier
+from reproduction.datasets import simulated
 from tests.benchmarks.bench_tight_parity import decision
 
 

@@ -15,19 +15,19 @@ from typer.testing import CliRunner
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.audit import pictures
-from partialfair.cards import card
-from partialfair.cards.card import page, render, write
-from partialfair.cards.content import read
-from partialfair.cards.rows import scored_rows
 from partialfair.commands.cli import app
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
-from partialfair.jobs.evaluate import evaluate
 from partialfair.models.stored import load_model
 from partialfair.plugins import load
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import read_json, write_json
+from reproduction.cards import card
+from reproduction.cards.card import page, render, write
+from reproduction.cards.content import read
+from reproduction.cards.rows import scored_rows
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.evaluate import evaluate
 from tests.browser import CONTRAST, chromium, emulate, sheets
 
 SETTINGS = {"interval": [[0.1, 0.4]], "bootstrap": {"replicates": 20, "level": 0.9}}

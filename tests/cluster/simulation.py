@@ -20,7 +20,7 @@ from pyarrow import parquet
 CORES = 8
 NODES = (1, 10, 100, 1000)
 EVALUATE = 0.6
-"""Seconds of an evaluation, as in partialfair.commands.forecast."""
+"""Seconds of an evaluation, as in reproduction.commands.forecast."""
 COLLECT = 3.0
 """Seconds of collecting an experiment."""
 

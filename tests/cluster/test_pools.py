@@ -93,7 +93,7 @@ def test_a_run_costs_a_part_of_what_a_slurm_job_of_its_own_would_start(
     started = time.monotonic()
     for _ in range(STARTS):
         cluster.run("snakemake", "--version")
-        cluster.run("python", "-c", "import sys; sys.path.insert(0, 'src'); import partialfair.jobs.train")
+        cluster.run("python", "-c", "import sys; sys.path.insert(0, 'src'); import reproduction.jobs.train")
     alone = (time.monotonic() - started) / STARTS
     with capsys.disabled():
         print(

@@ -7,11 +7,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from partialfair.commands.checking import check_labels, label_is_number
 from partialfair.commands.cli import app
-from partialfair.datasets.named import named_dataset
 from partialfair.errors import ConfigError
-from partialfair.grid.config import Config, load_config
+from reproduction.commands.checking import check_labels, label_is_number
+from reproduction.datasets.named import named_dataset
+from reproduction.grid.config import Config, load_config
 from tests.workflow.project import ROOT
 
 OWN = {"module": "csv_table", "file": "own.csv", "label": "y", "groups": ["g"]}

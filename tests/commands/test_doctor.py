@@ -9,9 +9,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from partialfair.commands import doctor
 from partialfair.commands.cli import app
-from partialfair.commands.doctor import Check
+from reproduction.commands import doctor
+from reproduction.commands.doctor import Check
 from tests.workflow.project import ROOT, TINY
 
 

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair import plugins
-from partialfair.commands import listing
 from partialfair.commands.cli import app
-from partialfair.commands.project import Plugin
 from partialfair.metrics.registry import on_request, registry
+from reproduction.commands import listing
+from reproduction.commands.project import Plugin
 
 
 @pytest.mark.parametrize("kind", listing.FOLDERS)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from partialfair.commands import preflight, slurm
-from partialfair.commands.preflight import Command, check_command
 from partialfair.errors import ConfigError
-from partialfair.grid.machine import core_limit
+from reproduction.commands import preflight, slurm
+from reproduction.commands.preflight import Command, check_command
+from reproduction.grid.machine import core_limit
 from tests.workflow.project import ROOT
 
 

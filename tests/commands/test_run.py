@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from partialfair.commands.forecast import Forecast, recorded
-from partialfair.commands.progress import Progress, at_times, follow
-from partialfair.grid.config import load_config
+from reproduction.commands.forecast import Forecast, recorded
+from reproduction.commands.progress import Progress, at_times, follow
+from reproduction.grid.config import load_config
 from tests.workflow.project import ROOT
 
 RECORDED = Path(__file__).with_name("recorded_run.jsonl")
@@ -51,7 +51,7 @@ raise SystemExit(1)
 PARENT = """
 import sys
 from pathlib import Path
-from partialfair.commands.progress import follow
+from reproduction.commands.progress import follow
 child, log, manner = sys.argv[1:]
 events = str(Path(log).with_suffix(".jsonl"))
 sys.exit(follow([sys.executable, child, manner, events], Path(log), sys.stdout, again=lambda: "do it again"))

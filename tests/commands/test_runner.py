@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.commands import outdated, runner
 from partialfair.commands.cli import app
-from partialfair.commands.runner import require_targets
 from partialfair.errors import ConfigError, PartialFairError
-from partialfair.grid import fingerprint
-from partialfair.grid.agreement import snakemake_record
-from partialfair.grid.config import load_config
-from partialfair.jobs.resume import RECORD
 from partialfair.tables.files import write_json
+from reproduction.commands import outdated, runner
+from reproduction.commands.runner import require_targets
+from reproduction.grid import fingerprint
+from reproduction.grid.agreement import snakemake_record
+from reproduction.grid.config import load_config
+from reproduction.jobs.resume import RECORD
 from tests.processes import running
 from tests.workflow.project import ROOT
 
@@ -147,7 +147,7 @@ def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.M
     monkeypatch.setattr(runner, "idle", lambda *_: ())
     Path("Snakefile").touch()
     Path("snakemake.py").write_text(
-        "import os, sys; from partialfair.jobs.resume import THEN\n"
+        "import os, sys; from reproduction.jobs.resume import THEN\n"
         "print('ran', sys.argv[sys.argv.index('--') :], THEN in os.environ); sys.exit(0)"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT / 'src'}")
@@ -176,7 +176,7 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.chdir(tmp_path)
     asked: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(runner, "recorded", lambda grid, targets: asked.append((grid, list(targets))))
-    monkeypatch.setattr("partialfair.grid.config.load_config", str)
+    monkeypatch.setattr("reproduction.grid.config.load_config", str)
     events = [
         {"event": "run_info", "time": 1.0, "stats": {"train": 2, "total": 2}},
         {"event": "job_info", "time": 1.0, "jobid": 1, "rule_name": "train", "wildcards": {"seed": "0"}},

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.commands.scaffold import KINDS, create
 from partialfair.errors import ConfigError
+from reproduction.commands.scaffold import KINDS, SHARED, create
 from tests.workflow.project import ROOT, TINY, make_project, share_kernels
 
 PLUGINS = ("dataset", "algorithm", "metric", "constraint", "exhibit")
@@ -44,7 +44,9 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
     for kind in PLUGINS:
         result = CliRunner().invoke(app, ["new", kind, f"my_{kind}", "--project", str(checkout)])
         assert result.exit_code == 0 and f"test_my_{kind}.py" in result.output, result.output
-    files = [tuple(path.format(name=f"my_{kind}") for path in KINDS[kind].files.values()) for kind in PLUGINS]
+    files = [
+        tuple(path.format(name=f"my_{kind}", paper=SHARED) for path in KINDS[kind].files.values()) for kind in PLUGINS
+    ]
     created, tests = zip(*(paths[:2] for paths in files), strict=True)
     for kind in ("dataset", "algorithm"):
         page = checkout / "docs" / f"{kind}s" / f"my_{kind}.md"
@@ -162,8 +164,8 @@ def test_the_test_of_a_skeleton_can_fail(checkout: Path) -> None:
 
 HASHES = """
 import json
-from partialfair.grid import fingerprint, paths
-from partialfair.grid.config import load_config
+from reproduction.grid import fingerprint, paths
+from reproduction.grid.config import load_config
 config = load_config("params.yaml")
 found = {}
 for name in config.experiments:
@@ -209,7 +211,7 @@ def test_a_metric_beside_the_common_ones_is_refused(checkout: Path) -> None:
 def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -> None:
     """It stands in docs/exhibit-kinds.md, and is refused by neither `make lint` nor the grid."""
     text = (ROOT / "docs/exhibit-kinds.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
-    module = checkout / "src/partialfair/reporting/kinds/seed_spread.py"
+    module = checkout / "papers/cross_paper/exhibits/seed_spread.py"
     module.write_text(text, encoding="utf-8")
     try:
         for words in (["ruff", "check", "--no-cache"], ["mypy", "--no-incremental"]):
@@ -253,10 +255,10 @@ def test_a_skeleton_that_is_filled_in_as_its_docs_say_passes_its_test(checkout: 
 
 
 def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="has no src/partialfair and tests"):
+    with pytest.raises(ConfigError, match="has no src/partialfair and papers"):
         create("metric", "mine", tmp_path)
     (tmp_path / "src" / "partialfair").mkdir(parents=True)
-    (tmp_path / "tests").mkdir()
+    (tmp_path / "papers").mkdir()
     for name in ("Mine", "my-metric", "2nd", "", "a/b"):
         with pytest.raises(ConfigError, match="lower case letters"):
             create("metric", name, tmp_path)
@@ -269,10 +271,11 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
     (tmp_path / "src/partialfair/algorithms/linear/alm.py").touch()
     with pytest.raises(ConfigError, match="algorithms/linear/alm.py exists already; choose another name than 'alm'"):
         create("algorithm", "alm", tmp_path)
-    with pytest.raises(
-        ConfigError, match="src/partialfair/algorithms/linear is a folder of the package; choose another"
-    ):
+    (tmp_path / "papers/cross_paper/algorithms/linear").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="papers/cross_paper/algorithms/linear is a folder of the package; choose"):
         create("algorithm", "linear", tmp_path)
+    with pytest.raises(ConfigError, match="there is no paper 'cros_paper'; did you mean 'cross_paper'"):
+        create("algorithm", "mine", tmp_path, "cros_paper")
     entry = {"module": "simulated"}
     (tmp_path / "params.yaml").write_text(json.dumps({"seeds": [0], "datasets": {"mine": entry}, "experiments": {}}))
     with pytest.raises(ConfigError, match="'mine' is an entry of datasets in params.yaml; choose another name"):
@@ -286,7 +289,7 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
         create("metric", "mine", tmp_path)
     assert (tmp_path / made.files[0]).read_text() == "mine"
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    shutil.copytree(ROOT / "papers", tmp_path / "papers")
+    shutil.copytree(ROOT / "papers", tmp_path / "papers", dirs_exist_ok=True)
     for name in ("demo", "figure1", "all"):
         with pytest.raises(ConfigError, match=f"'{name}' is an experiment, an exhibit or a rule"):
             create("paper", name, tmp_path)

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from partialfair.commands import unchanged
-from partialfair.provenance import runs
-from partialfair.provenance.chain import Chain
 from partialfair.tables.files import write_json
+from reproduction.commands import unchanged
+from reproduction.verify import runs
+from reproduction.verify.chain import Chain
 
 WRITTEN = (
     "Snakefile", "params.yaml", "workflow/rules/train.smk", "profiles/default/config.yaml", "papers/p/claims.yaml",

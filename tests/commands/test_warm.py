@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.commands import warm
 from partialfair.errors import ResourceError
+from reproduction.commands import warm
 
 
 def test_a_rehearsal_leaves_no_trace_but_the_mark_of_a_filled_cache(

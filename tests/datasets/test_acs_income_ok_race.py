@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.datasets import acs_income_ok_race as module
+from papers.stochastic_benchmark.datasets import acs_income_ok_race as module
 from partialfair.models.features import Standardiser
 
 SUMS = (760945, 38418, 323431, 43480, 81276432, 915696, 41498, 709706, 26352)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.datasets import acs_income
-from partialfair.datasets.acs_income import CATEGORICAL, LABEL, NUMERIC
+from papers.cross_paper.datasets import acs_income
+from papers.cross_paper.datasets.acs_income import CATEGORICAL, LABEL, NUMERIC
 from partialfair.errors import ConfigError, DataError
 from partialfair.tables.dataset import Dataset
 

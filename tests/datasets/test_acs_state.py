@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.datasets import acs_income_ok_race, acs_state
+from papers.stochastic_benchmark.datasets import acs_income_ok_race, acs_state
 from partialfair.errors import ConfigError, DataError
 
 COLUMNS = sorted({*folktables.ACSIncome.features, *folktables.ACSEmployment.features, "PINCP", "PWGTP", "ESR", "WKHP"})

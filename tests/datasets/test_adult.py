@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partialfair.datasets import adult
-from partialfair.datasets.splits import make_split
+from papers.cross_paper.datasets import adult
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.splits import make_split
 
 Get = Callable[..., Dataset]
 ROW = "39, Private, 77516, Bachelors, 13, Never-married, Sales, Not-in-family, White, Male, 2174, 0, 40, ?, <=50K"

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partialfair.datasets import communities_crime
-from partialfair.datasets.communities_crime import read
-from partialfair.datasets.stratified_splits import stratified_split
+from papers.cross_paper.datasets import communities_crime
+from papers.cross_paper.datasets.communities_crime import read
 from partialfair.errors import ConfigError, DataError
-from partialfair.jobs.split import split
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.stratified_splits import stratified_split
+from reproduction.jobs.split import split
 from tests import needs
 
 Get = Callable[..., Dataset]

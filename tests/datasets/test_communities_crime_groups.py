@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.datasets import communities_crime_groups as groups
+from papers.plada.datasets import communities_crime_groups as groups
 from partialfair.errors import ConfigError
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.cross_paper.datasets import compas
 from partialfair import plugins
-from partialfair.datasets import compas
-from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.splits import make_split
 
 Get = Callable[..., Dataset]
 pytestmark = pytest.mark.real_data

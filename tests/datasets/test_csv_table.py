@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.datasets import csv_table, law_school
-from partialfair.datasets.named import named_dataset
-from partialfair.datasets.spec import SplitRule
+from papers.cross_paper.datasets import law_school
 from partialfair.errors import ConfigError, DataError, PluginError
-from partialfair.jobs import prepare
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets import csv_table
+from reproduction.datasets.named import named_dataset
+from reproduction.datasets.spec import SplitRule
+from reproduction.jobs import prepare
 
 ENTRY: dict[str, Any] = {
     "module": "csv_table",

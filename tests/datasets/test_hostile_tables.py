@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from partialfair.datasets.named import named_dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.grid.checks import check_files
-from partialfair.grid.config import load_config
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.named import named_dataset
+from reproduction.grid.checks import check_files
+from reproduction.grid.config import load_config
 from tests.workflow.project import TINY
 
 ENTRY: dict[str, Any] = {"module": "csv_table", "file": "t.csv", "label": "y", "groups": "g", "minimum_group_size": 10}

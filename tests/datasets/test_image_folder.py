@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from partialfair.datasets import celeba, drawn_faces
-from partialfair.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION
-from partialfair.datasets.splits import make_split
+from papers.partial_fairness.datasets import celeba, drawn_faces
+from papers.partial_fairness.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION
 from partialfair.errors import ConfigError, DataError
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.splits import make_split
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.datasets import letor_files, letor_generated
+from papers.plada.datasets import letor_files, letor_generated
 from partialfair.errors import DataError
 
 

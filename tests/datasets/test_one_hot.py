@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.datasets.one_hot import Categorical, drop_first
+from reproduction.datasets.one_hot import Categorical, drop_first
 
 
 @given(st.integers(1, 40), st.integers(1, 3), st.lists(st.integers(1, 6), max_size=4), st.integers(0, 10**6))

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.cross_paper.datasets import a9a
 from partialfair import plugins
-from partialfair.datasets import a9a
-from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.splits import make_split
 from tests import needs
 
 Get = Callable[..., Dataset]

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from partialfair.datasets import four_groups
-from partialfair.datasets.stratified_splits import stratified_split
+from papers.cross_paper.datasets import four_groups
+from reproduction.datasets.stratified_splits import stratified_split
 
 
 def test_the_reduction_is_trained_on_the_first_half_of_what_is_left_of_the_test_rows(tmp_path):

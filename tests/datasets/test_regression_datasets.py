@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.datasets import csv_table, four_groups
+from papers.cross_paper.datasets import four_groups
 from partialfair.errors import ConfigError, DataError
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets import csv_table
 
 Get = Callable[..., Dataset]
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partialfair.datasets import simulated
 from partialfair.errors import ConfigError, NotEstimableError
+from reproduction.datasets import simulated
 
 ROWS = 400_000
 OTHER = np.array([0.3, -0.5, 1.0, 0.2, 0.0, 0.4, 1.0, -0.6, 0.9, -0.3, 0.0, 0.5, 0.0, -0.7])

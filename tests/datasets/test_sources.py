@@ -11,9 +11,9 @@ from threading import Thread
 
 import pytest
 
-from partialfair.datasets.sources import MIRROR_VARIABLE, check, obtain
-from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
+from reproduction.datasets.sources import MIRROR_VARIABLE, check, obtain
+from reproduction.datasets.spec import RawFile
 
 CONTENT = b"age;job\n" + b"56;clerk\n" * 500
 DAMAGED = {

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partialfair import plugins
-from partialfair.datasets.spec import SplitRule
-from partialfair.datasets.splits import make_split
 from partialfair.errors import DataError
 from partialfair.tables.dataset import Dataset, Split
+from reproduction.datasets.spec import SplitRule
+from reproduction.datasets.splits import make_split
 
 
 def table(n: int, name: str = "toy", n_test: int = 0, **changed: object) -> Dataset:

@@ -19,8 +19,8 @@ from typer.exceptions import TyperException
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.grid.checks import TARGETS, check_settings
-from partialfair.grid.config import load_config
+from reproduction.grid.checks import TARGETS, check_settings
+from reproduction.grid.config import load_config
 from tests.workflow.project import ROOT
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

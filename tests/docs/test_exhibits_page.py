@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.reporting.exhibit import Options, kinds
+from reproduction.exhibits.exhibit import Options, kinds
 
 DOCS = Path(__file__).parents[2] / "docs"
 

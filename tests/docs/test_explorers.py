@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from partialfair.reporting.site import card
+from reproduction.site import card
 from tests.browser import wait_until
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from partialfair.grid.config import load_config
-from partialfair.grid.papers import paper
-from partialfair.reporting.site import card
-from partialfair.verdicts.verdict import LABELS
+from reproduction.grid.config import load_config
+from reproduction.grid.papers import paper
+from reproduction.site import card
+from reproduction.verdicts.verdict import LABELS
 from tests.browser import emulate
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT

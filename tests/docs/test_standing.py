@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from partialfair.grid import fingerprint
-from partialfair.grid.config import load_config
-from partialfair.grid.papers import Paper
-from partialfair.reporting.site.project import Project
+from reproduction.grid import fingerprint
+from reproduction.grid.config import load_config
+from reproduction.grid.papers import Paper
+from reproduction.site.project import Project
 from tests.workflow.project import ROOT
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from papers.partial_fairness.datasets import drawn_faces
 from partialfair import plugins
-from partialfair.datasets import drawn_faces, simulated
-from partialfair.jobs.train import attempt, validated
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets import simulated
+from reproduction.jobs.train import attempt, validated
 from tests.algorithms.test_algorithm_contract import QUICK, family_for, make_task
 from tests.faults.load_order import load_everything_if_told
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.provenance import Chain, verify
 from partialfair.tables.files import sealed
+from reproduction.verify import Chain, verify
 from tests.faults.lab import Lab
 
 

@@ -39,7 +39,7 @@ PLUGINS = {
     "importing": ("x = 1 / 0\nALGORITHM = 1\n", ["algorithms/importing.py, line 1", "ZeroDivisionError", "correct it"]),
 }
 DATASET = """
-from partialfair.datasets.spec import DatasetSpec
+from reproduction.datasets.spec import DatasetSpec
 SPEC = DatasetSpec(name="{name}", title="t", groups="g", label="l", interval=((0.0, 1.0),))
 def load(raw_dir):
     {body}
@@ -59,7 +59,7 @@ def broken(finished: Lab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     for name, (source, _) in PLUGINS.items():
         (folder / "src/partialfair/algorithms" / f"{name}.py").write_text(source)
     for name, (source, _) in DATASETS.items():
-        (folder / "src/partialfair/datasets" / f"{name}.py").write_text(source)
+        (folder / "src/reproduction/datasets" / f"{name}.py").write_text(source)
     return Lab(folder / "lab")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partialfair.grid import paths
-from partialfair.provenance import Fault, verify
-from partialfair.provenance.runs import _same_but_times
 from partialfair.tables.files import sealed, sha256
+from reproduction.grid import paths
+from reproduction.verify import Fault, verify
+from reproduction.verify.runs import _same_but_times
 from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, params
 from tests.faults.tamper import (
     change_array,

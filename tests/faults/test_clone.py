@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from partialfair.provenance import Fault
 from partialfair.tables import processor
+from reproduction.verify import Fault
 from tests.faults.lab import RAW, RUN, Lab, params
 from tests.faults.tamper import change_cell, change_text, checked, commit_reports, flip_pixel
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.grid import paths
-from partialfair.grid.config import load_config
-from partialfair.provenance import Chain, Fault
-from partialfair.provenance.recorded import Recorded
-from partialfair.provenance.reports import MEASURED, Reports
 from partialfair.tables import processor
+from reproduction.grid import paths
+from reproduction.grid.config import load_config
+from reproduction.verify import Chain, Fault
+from reproduction.verify.recorded import Recorded
+from reproduction.verify.reports import MEASURED, Reports
 from tests.faults.lab import ROOT
 
 pytestmark = pytest.mark.slow

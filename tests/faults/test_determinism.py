@@ -28,8 +28,8 @@ processor.settle()
 import numpy as np
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
 from partialfair.metrics import evaluate_all
 
 data = simulated.load(rows=20000)

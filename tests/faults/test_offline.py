@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.commands.masking import masked
-from partialfair.datasets import sources
 from partialfair.errors import DataError
 from partialfair.models.stored import load_model
+from reproduction.commands.masking import masked
+from reproduction.datasets import sources
 from tests import network
 from tests.faults.lab import ROOT, Lab
 

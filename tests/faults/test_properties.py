@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from partialfair.audit import audit_file
 from partialfair.errors import PartialFairError
-from partialfair.grid.checks import check_settings
-from partialfair.grid.config import load_config
 from partialfair.metrics import evaluate_all
-from partialfair.provenance.runs import _farthest
 from partialfair.tables.intervals import Interval
+from reproduction.grid.checks import check_settings
+from reproduction.grid.config import load_config
+from reproduction.verify.runs import _farthest
 from tests.faults.lab import params
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

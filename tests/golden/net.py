@@ -93,10 +93,10 @@ def train(root: Path, out: Path, only: set[str]) -> None:
 def draw(root: Path, out: Path, only: set[str]) -> None:
     """Draw every exhibit and the scorecard from the tables below ``root``."""
     from partialfair.errors import PartialFairError
-    from partialfair.grid.config import load_config
-    from partialfair.jobs.report import render_exhibit
-    from partialfair.reporting import answers
-    from partialfair.verdicts import scorecard
+    from reproduction.exhibits import answers
+    from reproduction.grid.config import load_config
+    from reproduction.jobs.report import render_exhibit
+    from reproduction.verdicts import scorecard
 
     root = _with_papers(root)
     config = load_config(root / "params.yaml")

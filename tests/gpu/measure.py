@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from papers.partial_fairness.algorithms.deep_idca import ALGORITHM as IDCA
+from papers.partial_fairness.datasets import drawn_faces
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA
-from partialfair.datasets import drawn_faces
-from partialfair.datasets.splits import make_split
 from partialfair.estimators import PartialFairClassifier
+from reproduction.datasets.splits import make_split
 
 ROWS = (30_000, 300_000, 1_000_000)
 COLUMNS = 60

@@ -8,8 +8,8 @@ from partialfair.algorithms.linear import augmented_lagrangian
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.torch_problem import TorchProblem
-from partialfair.datasets import simulated
 from partialfair.estimators import PartialFairClassifier
+from reproduction.datasets import simulated
 from tests.algorithms.linear.test_torch_problem import FAMILIES, agree, build
 
 

@@ -14,12 +14,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: E402
 
+from papers.partial_fairness.algorithms.deep_idca import ALGORITHM as IDCA  # noqa: E402
+from papers.partial_fairness.algorithms.deep_unconstrained import ALGORITHM as UNCONSTRAINED  # noqa: E402
+from papers.partial_fairness.datasets import drawn_faces  # noqa: E402
+from papers.partial_fairness.tests.test_deep_algorithms import SHORT, TINY, taken_up  # noqa: E402
 from partialfair.algorithms.contract import Task  # noqa: E402
-from partialfair.algorithms.deep.deep_idca import ALGORITHM as IDCA  # noqa: E402
-from partialfair.algorithms.deep.deep_unconstrained import ALGORITHM as UNCONSTRAINED  # noqa: E402
 from partialfair.algorithms.measure import measure  # noqa: E402
-from partialfair.datasets import drawn_faces  # noqa: E402
-from partialfair.datasets.splits import make_split  # noqa: E402
 from partialfair.errors import DataError  # noqa: E402
 from partialfair.models.network_function import NetworkFunction  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise  # noqa: E402
@@ -35,7 +35,7 @@ from partialfair.torch import (  # noqa: E402
     ssl_alm,
     switching_subgradient,
 )
-from tests.algorithms.deep.test_deep_algorithms import SHORT, TINY, taken_up  # noqa: E402
+from reproduction.datasets.splits import make_split  # noqa: E402
 
 FAMILIES = (
     "partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds", "loss_parity",

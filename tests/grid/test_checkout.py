@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.grid.checkout import git
-from partialfair.provenance.recorded import Recorded
+from reproduction.grid.checkout import git
+from reproduction.verify.recorded import Recorded
 from tests.workflow.project import ROOT
 
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid.checks import RESERVED, check_settings
-from partialfair.grid.config import Config, Job, evaluation_settings, job_settings, kappa_text, load_config
+from reproduction.grid.checks import RESERVED, check_settings
+from reproduction.grid.config import Config, Job, evaluation_settings, job_settings, kappa_text, load_config
 from tests.workflow.project import ROOT, TINY
 
 
@@ -249,7 +249,7 @@ def test_a_job_outside_the_grid_is_refused(tmp_path: Path, job: tuple[Any, ...],
 
 def test_loading_imports_no_heavy_package():
     heavy = "{'torch', 'pandas', 'sklearn', 'matplotlib', 'numba', 'pyarrow'}"
-    load = "import sys; from partialfair.grid.config import load_config; load_config('params.yaml')"
+    load = "import sys; from reproduction.grid.config import load_config; load_config('params.yaml')"
     code = f"{load}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -10,12 +10,12 @@ import pytest
 
 from partialfair import plugins
 from partialfair.errors import PluginError
-from partialfair.grid import closure
+from reproduction.grid import closure
 
 HASHES = """
 import sys
-from partialfair.grid.config import load_config
-from partialfair.grid.fingerprint import dataset_hash, evaluation_hash, exhibit, scorecard, training_hash
+from reproduction.grid.config import load_config
+from reproduction.grid.fingerprint import dataset_hash, evaluation_hash, exhibit, scorecard, training_hash
 grid = load_config(sys.argv[1])
 constraint = "partial_statistical_parity"
 print(dataset_hash("a9a"), dataset_hash("bank"), training_hash("idca", constraint), training_hash("alm", constraint),
@@ -29,7 +29,7 @@ import numba, numpy, pandas, pydantic, scipy.optimize, scipy.sparse, scipy.speci
 pydantic.BaseModel
 for line in sys.stdin:
     if not os.fork():
-        assert not [name for name in sys.modules if name.startswith("partialfair")]
+        assert not [name for name in sys.modules if name.startswith(("partialfair", "reproduction", "papers"))]
         sys.path.insert(0, line.strip())
         exec({HASHES!r})
         sys.stdout.flush()
@@ -81,7 +81,9 @@ def hashes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hashes]:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     # With byte code, which counts for what is not edited; without the files that others are about to rename to it.
-    shutil.copytree(closure.SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("*.pyc.*"))
+    ignored = shutil.ignore_patterns("*.pyc.*")
+    shutil.copytree(closure.SOURCE, tmp_path / "src", ignore=ignored)
+    shutil.copytree(closure.HOUSES[closure.PAPERS] / "papers", tmp_path / "papers", ignore=ignored)
     return tmp_path / "src"
 
 
@@ -96,7 +98,7 @@ def changed_by(hashes: Hashes, before: dict[str, str]) -> ChangedBy:
 
 
 def test_comments_docstrings_and_layout_do_not_count(source: Path, changed_by: ChangedBy):
-    for path in (source / "partialfair").rglob("*.py"):
+    for path in (*source.rglob("*.py"), *(source.parent / "papers").rglob("*.py")):
         text = path.read_text()
         text = re.sub(r'^"""', '"""Other words. ', text, count=1)
         path.write_text(text.replace("\ndef ", "\n\n# a comment\n\n\ndef ") + "\n\n# the end\n")
@@ -108,30 +110,30 @@ def test_comments_docstrings_and_layout_do_not_count(source: Path, changed_by: C
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("datasets/a9a.py", {"a9a"}),
-        ("datasets/one_hot.py", {"bank"}),
-        ("jobs/prepare.py", {"a9a", "bank"}),
-        ("models/rows.py", {"idca", "alm", "alm_pdp"}),
-        ("algorithms/linear/idca.py", {"idca"}),
-        ("algorithms/linear/kernels/switching.py", {"idca"}),
-        ("algorithms/linear/alm.py", {"alm", "alm_pdp"}),
-        ("constraints/partial_demographic_parity.py", {"alm_pdp"}),
-        ("constraints/losses/logistic.py", {"idca", "alm", "alm_pdp"}),
-        ("constraints/losses/hinge.py", set()),
+        ("papers/cross_paper/datasets/a9a.py", {"a9a"}),
+        ("src/reproduction/datasets/one_hot.py", {"bank"}),
+        ("src/reproduction/jobs/prepare.py", {"a9a", "bank"}),
+        ("src/partialfair/models/rows.py", {"idca", "alm", "alm_pdp"}),
+        ("src/partialfair/algorithms/linear/idca.py", {"idca"}),
+        ("src/partialfair/algorithms/linear/kernels/switching.py", {"idca"}),
+        ("src/partialfair/algorithms/linear/alm.py", {"alm", "alm_pdp"}),
+        ("src/partialfair/constraints/partial_demographic_parity.py", {"alm_pdp"}),
+        ("src/partialfair/constraints/losses/logistic.py", {"idca", "alm", "alm_pdp"}),
+        ("src/partialfair/constraints/losses/hinge.py", set()),
         # The status of a run is said by the metric that its constraint bounds.
-        ("metrics/partial.py", {"idca", "alm", "alm_pdp"}),
-        ("metrics/ranks.py", {"idca", "alm", "alm_pdp"}),
-        ("metrics/absolute.py", set()),
-        ("jobs/train.py", {"idca", "alm", "alm_pdp"}),
-        ("datasets/splits.py", {"a9a", "bank"}),
-        ("grid/config.py", set()),
-        ("commands/cli.py", set()),
+        ("src/partialfair/metrics/partial.py", {"idca", "alm", "alm_pdp"}),
+        ("src/partialfair/metrics/ranks.py", {"idca", "alm", "alm_pdp"}),
+        ("src/partialfair/metrics/absolute.py", set()),
+        ("src/reproduction/jobs/train.py", {"idca", "alm", "alm_pdp"}),
+        ("src/reproduction/datasets/splits.py", {"a9a", "bank"}),
+        ("src/reproduction/grid/config.py", set()),
+        ("src/partialfair/commands/cli.py", set()),
     ],
 )
 def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
     source: Path, changed_by: ChangedBy, module: str, expected: set[str]
 ):
-    path = source / "partialfair" / module
+    path = source.parent / module
     path.write_text(path.read_text() + "\nADDED = 1\n")
     assert changed_by(source) - {"evaluation", *DRAWN} == expected
 
@@ -139,7 +141,7 @@ def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
 def substitute(source: Path, pairs: dict[str, str]) -> int:
     """Replace texts in every module; the number of modules that had one."""
     count = 0
-    for path in source.rglob("*.py"):
+    for path in (*source.rglob("*.py"), *(source.parent / "papers").rglob("*.py")):
         old = new = path.read_text()
         for text, other in pairs.items():
             new = new.replace(text, other)
@@ -164,17 +166,16 @@ def test_moving_and_renaming_a_module_changes_nothing(source: Path, changed_by: 
 
 def test_importing_the_same_name_from_another_module_changes_the_closures_that_hold_it(source: Path, hashes: Hashes):
     # Two modules that only differ in what they do: both are in the closure before and after.
-    package = source / "partialfair"
     for name, value in (("one", 1), ("two", 2)):
-        (package / "jobs" / f"{name}.py").write_text(f"VALUE = {value}\n")
-    train = package / "jobs" / "train.py"
+        (source / "reproduction" / "jobs" / f"{name}.py").write_text(f"VALUE = {value}\n")
+    train = source / "reproduction" / "jobs" / "train.py"
     text = train.read_text()
     train.write_text(
-        f"{text}\nfrom partialfair.jobs.one import VALUE\nfrom partialfair.jobs.two import VALUE as OTHER\n"
+        f"{text}\nfrom reproduction.jobs.one import VALUE\nfrom reproduction.jobs.two import VALUE as OTHER\n"
     )
     first = hashes(source)
     train.write_text(
-        f"{text}\nfrom partialfair.jobs.two import VALUE\nfrom partialfair.jobs.one import VALUE as OTHER\n"
+        f"{text}\nfrom reproduction.jobs.two import VALUE\nfrom reproduction.jobs.one import VALUE as OTHER\n"
     )
     swapped = hashes(source)
     assert {name for name in first if first[name] != swapped[name]} == {"idca", "alm", "alm_pdp"}
@@ -182,7 +183,7 @@ def test_importing_the_same_name_from_another_module_changes_the_closures_that_h
 
 def test_a_word_in_the_model_card_outdates_no_evaluation(source: Path, changed_by: ChangedBy):
     assert (
-        substitute(source / "partialfair" / "cards", {"A satisfied constraint is": "A constraint that is met is"}) == 1
+        substitute(source / "reproduction" / "cards", {"A satisfied constraint is": "A constraint that is met is"}) == 1
     )
     assert not {"evaluation", "idca"} & changed_by(source)
 
@@ -216,10 +217,10 @@ def test_a_guard_of_what_people_pass_counts_for_nothing(source: Path, changed_by
 
 
 def test_a_kind_of_exhibit_outdates_what_it_draws(source: Path, changed_by: ChangedBy):
-    path = source / "partialfair" / "reporting" / "kinds" / "densities.py"
+    path = source / "reproduction" / "exhibits" / "kinds" / "densities.py"
     path.write_text(path.read_text() + "\nADDED = 1\n")
     assert changed_by(source) == {"densities", "report"}
-    template = source / "partialfair" / "pages" / "templates" / "page.html.j2"
+    template = source / "reproduction" / "exhibits" / "templates" / "page.html.j2"
     template.write_text(template.read_text() + "<p>")
     assert changed_by(source) == DRAWN
 
@@ -234,13 +235,13 @@ def test_the_look_of_an_algorithm_redraws_and_its_solver_does_not(source: Path, 
 
 
 def test_data_files_beside_a_module_count(source: Path, changed_by: ChangedBy):
-    columns = source / "partialfair" / "datasets" / "resources" / "a9a_columns.txt"
+    columns = source.parent / "papers" / "cross_paper" / "datasets" / "resources" / "a9a_columns.txt"
     columns.write_text("another" + columns.read_text())
     assert changed_by(source) == {"a9a"}
 
 
 def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    package = tmp_path / closure.PACKAGE
+    package = tmp_path / closure.LIBRARY
     (package / "inner").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "inner" / "__init__.py").write_text("from . import sibling\n")
@@ -250,17 +251,17 @@ def test_closure_follows_lazy_relative_and_package_imports(tmp_path: Path, monke
     (package / "unused.py").write_text("value = 3\n")
     (package / "start.py").write_text(
         "from typing import TYPE_CHECKING\nimport os\n"
-        f"if TYPE_CHECKING:\n    import {closure.PACKAGE}.typed\n"
-        f"def f():\n    import {closure.PACKAGE}.inner as inner\n"
+        f"if TYPE_CHECKING:\n    import {closure.LIBRARY}.typed\n"
+        f"def f():\n    import {closure.LIBRARY}.inner as inner\n"
     )
-    monkeypatch.setattr(closure, "SOURCE", tmp_path)
+    monkeypatch.setitem(closure.HOUSES, closure.LIBRARY, tmp_path)
     for cached in (closure._read, closure._text_hash, closure._parsed, closure._file, closure.closure_hash):
         cached.cache_clear()
     try:
-        found = {name.removeprefix(f"{closure.PACKAGE}.") for name in closure.closure(f"{closure.PACKAGE}.start")}
-        assert found == {closure.PACKAGE, "start", "inner", "inner.sibling", "top"}
+        found = {name.removeprefix(f"{closure.LIBRARY}.") for name in closure.closure(f"{closure.LIBRARY}.start")}
+        assert found == {closure.LIBRARY, "start", "inner", "inner.sibling", "top"}
         with pytest.raises(PluginError, match="no module"):
-            closure.closure(f"{closure.PACKAGE}.absent")
+            closure.closure(f"{closure.LIBRARY}.absent")
     finally:
         for cached in (closure._read, closure._text_hash, closure._parsed, closure._file, closure.closure_hash):
             cached.cache_clear()
@@ -281,14 +282,14 @@ def test_the_solver_of_idca_is_part_of_no_other_algorithm(module: str):
         name
         for name in plugins.names("algorithms")
         if f"partialfair.algorithms.linear.{module}"
-        in closure.closure("partialfair.jobs.train", plugins.module_of("algorithms", name), constraint)
+        in closure.closure("reproduction.jobs.train", plugins.module_of("algorithms", name), constraint)
     ]
     assert holding == ["idca"]
 
 
 def test_no_training_closure_holds_reporting_or_the_workflow():
     reached = closure.closure(
-        "partialfair.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
+        "reproduction.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
     )
     assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
     assert "partialfair.models.rows" in reached

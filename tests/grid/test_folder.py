@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.grid.folder import settle_times, share_with_group
+from reproduction.grid.folder import settle_times, share_with_group
 
 
 def test_files_from_the_future_get_the_present_time_and_links_to_nothing_are_let_be(

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid import fingerprint
-from partialfair.grid.checks import check_settings
-from partialfair.grid.config import evaluation_settings, job_settings, load_config
+from reproduction.grid import fingerprint
+from reproduction.grid.checks import check_settings
+from reproduction.grid.config import evaluation_settings, job_settings, load_config
 from tests.workflow.project import ROOT
 
 EXPERIMENT = {

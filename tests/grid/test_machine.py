@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.grid.machine import core_limit, machine_limits
+from reproduction.grid.machine import core_limit, machine_limits
 
 MOUNTS_1 = """\
 31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.commands import checking
 from partialfair.errors import ConfigError
-from partialfair.grid import closure, memo
-from partialfair.grid.config import Config, load_config
-from partialfair.provenance import verify
+from reproduction.commands import checking
+from reproduction.grid import closure, memo
+from reproduction.grid.config import Config, load_config
+from reproduction.verify import verify
 
 GRID = """
 seeds: [0]
@@ -34,7 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (package / "inner").mkdir(parents=True)
     (package / "a.py").write_text("one = 1")
     (package / "inner" / "b.css").write_text("p {}")
-    monkeypatch.setattr(memo, "SOURCE", package)
+    monkeypatch.setattr(memo, "HOUSES", (package,))
     monkeypatch.setattr(memo, "_keeps", False)
     monkeypatch.setattr(memo, "_reads", True)
     memo.keep()
@@ -154,7 +154,7 @@ def test_fingerprints_are_the_same_from_memory(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(closure, "_hash", lambda modules: "worked out")
     assert closure.closure_hash("partialfair.errors") == first
     closure.closure_hash.cache_clear()
-    monkeypatch.setattr(memo, "SOURCE", memo.SOURCE.parent)
+    monkeypatch.setattr(memo, "HOUSES", (memo.HOUSES[0].parent,))
     begin_anew()
     assert closure.closure_hash("partialfair.errors") == "worked out"
     closure.closure_hash.cache_clear()

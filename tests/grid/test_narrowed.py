@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from partialfair.errors import ConfigError
-from partialfair.grid import fingerprint
-from partialfair.grid.config import Config, load_config
-from partialfair.grid.narrowed import Selection, as_yaml, narrowed
+from reproduction.grid import fingerprint
+from reproduction.grid.config import Config, load_config
+from reproduction.grid.narrowed import Selection, as_yaml, narrowed
 
 ROOT = Path(__file__).parents[2]
 CONFIG = load_config(ROOT / "params.yaml")

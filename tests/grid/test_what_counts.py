@@ -1,7 +1,7 @@
 """Which code counts for an evaluation and for an exhibit."""
 
-from partialfair.grid import fingerprint
-from partialfair.grid.config import load_config
+from reproduction.grid import fingerprint
+from reproduction.grid.config import load_config
 from tests.grid.test_fingerprint import GRID
 
 PSP = "partial_statistical_parity"

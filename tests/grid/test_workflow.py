@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from partialfair import plugins
-from partialfair.datasets.named import named_dataset
-from partialfair.grid import fingerprint, paths, workflow
-from partialfair.grid.config import load_config
-from partialfair.grid.workflow import Grid
+from reproduction.datasets.named import named_dataset
+from reproduction.grid import fingerprint, paths, workflow
+from reproduction.grid.config import load_config
+from reproduction.grid.workflow import Grid
 from tests.workflow.project import ROOT
 
 

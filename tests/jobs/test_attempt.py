@@ -8,11 +8,11 @@ import pytest
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, Witness, linear_score, unsuitable
-from partialfair.datasets import simulated
 from partialfair.errors import PluginError
-from partialfair.jobs import train
 from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets import simulated
+from reproduction.jobs import train
 
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from partialfair.grid.config import load_config
-from partialfair.grid.narrowed import Selection, narrowed
-from partialfair.jobs import cost
-from partialfair.jobs.comparison import Band, settings
-from partialfair.jobs.reproduction import sentence
+from reproduction.grid.config import load_config
+from reproduction.grid.narrowed import Selection, narrowed
+from reproduction.jobs import cost
+from reproduction.jobs.comparison import Band, settings
+from reproduction.jobs.reproduction import sentence
 
 ROOT = Path(__file__).parents[2]
 SEEDS = 5

@@ -14,15 +14,15 @@ import pytest
 
 from partialfair import metrics, seeding
 from partialfair.errors import DataError
-from partialfair.grid import tidy
-from partialfair.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
-from partialfair.jobs.collect import collect, collect_experiment
-from partialfair.jobs.evaluate import evaluate, measure
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import write_json
+from reproduction.grid import tidy
+from reproduction.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
+from reproduction.jobs.collect import collect, collect_experiment
+from reproduction.jobs.evaluate import evaluate, measure
 
 INTERVAL = [[0.1, 0.5]]
 
@@ -177,7 +177,7 @@ class TestEvaluate:
 
     def test_start_up_is_lean(self):
         code = (
-            "import sys, partialfair.jobs.evaluate, partialfair.metrics.uncertainty;"
+            "import sys, reproduction.jobs.evaluate, partialfair.metrics.uncertainty;"
             "print([m for m in ('pandas', 'sklearn', 'matplotlib', 'torch', 'scipy.stats') if m in sys.modules])"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -253,7 +253,7 @@ class TestCollect:
         jobs = [Job("e", "small", "idca", 0.1, seed) for seed in (0, 1)]
         config = SimpleNamespace(jobs=lambda _: jobs)
         settings = {"constraint": "c", "interval": INTERVAL}
-        monkeypatch.setattr("partialfair.jobs.collect.job_settings", lambda *_: settings)
+        monkeypatch.setattr("reproduction.jobs.collect.job_settings", lambda *_: settings)
         write_run(folder, folder / jobs[0].path)
         paths = collect_experiment(config, "e", root=folder)  # the second one has not been run, which may stay so
         collect_experiment(config, "e", root=folder)

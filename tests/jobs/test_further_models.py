@@ -5,14 +5,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from partialfair import metrics, seeding
-from partialfair.grid.tidy import REPEAT_MEAN, REPEAT_SD
-from partialfair.jobs.collect import collect
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.models.score_levels import ScoreLevels
 from partialfair.tables.dataset import Dataset, Split
 from partialfair.tables.files import write_json
+from reproduction.grid.tidy import REPEAT_MEAN, REPEAT_SD
+from reproduction.jobs.collect import collect
 from tests.jobs import test_evaluate_collect
 from tests.jobs.test_evaluate_collect import INTERVAL, Job, run_evaluate, write_run
 

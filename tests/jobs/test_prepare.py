@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from partialfair import plugins
 from partialfair.commands.cli import app
-from partialfair.datasets import sources
-from partialfair.datasets.sources import MIRROR_VARIABLE
-from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, DataError, PluginError
-from partialfair.jobs import prepare
 from partialfair.tables.dataset import Dataset, Split
+from reproduction.datasets import sources
+from reproduction.datasets.sources import MIRROR_VARIABLE
+from reproduction.datasets.splits import make_split
+from reproduction.jobs import prepare
 from tests import needs
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from partialfair.errors import PartialFairError
-from partialfair.jobs import orphans
-from partialfair.jobs.orphans import local_jobs, run_ids
-from partialfair.jobs.resume import RECORD, THEN, followed_by, record_run, resume
 from partialfair.tables.files import read_json, write_json
+from reproduction.jobs import orphans
+from reproduction.jobs.orphans import local_jobs, run_ids
+from reproduction.jobs.resume import RECORD, THEN, followed_by, record_run, resume
 from tests.processes import running
 
 QUEUE = 'cat queue 2> /dev/null; echo "squeue $*" >> calls'

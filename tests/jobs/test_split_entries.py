@@ -2,8 +2,8 @@
 
 import pytest
 
-from partialfair.datasets import four_groups
-from partialfair.jobs.split import split
+from papers.cross_paper.datasets import four_groups
+from reproduction.jobs.split import split
 
 
 def test_proportions_of_an_entry_go_before_the_rows_that_a_module_draws(tmp_path):

@@ -9,15 +9,15 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
-from partialfair.grid.config import Config
-from partialfair.grid.params import ParamsModel
-from partialfair.jobs import spread as module
-from partialfair.jobs.spread import spread, with_columns
 from partialfair.tables.dataset import Dataset
 from partialfair.tables.images import ImageRows
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.grid.config import Config
+from reproduction.grid.params import ParamsModel
+from reproduction.jobs import spread as module
+from reproduction.jobs.spread import spread, with_columns
 
 PARAMS = {
     "seeds": [0],

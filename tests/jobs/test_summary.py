@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
 from partialfair.errors import DataError
-from partialfair.jobs.summary import LABELS, _against_committed, _faults, read, summary
+from reproduction.jobs.summary import LABELS, _against_committed, _faults, read, summary
 from tests.workflow.project import ROOT
 
 PLACE = Path("reports/demo/metrics.parquet")
@@ -62,7 +62,7 @@ def test_other_rows_and_no_committed_table_are_told(table, tmp_path):
 
 def test_tables_without_rows_are_the_same(table, tmp_path, monkeypatch):
     empty = table.iloc[:0].to_parquet()
-    monkeypatch.setattr("partialfair.jobs.summary.git", lambda *_, **__: empty)
+    monkeypatch.setattr("reproduction.jobs.summary.git", lambda *_, **__: empty)
     assert said(tmp_path, table.iloc[:0]) == "same as the committed results"
 
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from partialfair import plugins
 from partialfair.commands.cli import app
-from partialfair.datasets.spec import RawFile
 from partialfair.errors import DataError
-from partialfair.jobs.track import describe, name_in_stages, track, write_dvc
+from reproduction.datasets.spec import RawFile
+from reproduction.jobs.track import describe, name_in_stages, track, write_dvc
 
 REPOSITORY = Path(__file__).parents[2]
 DECLARED = {

@@ -6,7 +6,7 @@ import pytest
 
 from partialfair.algorithms import contract
 from partialfair.errors import PluginError
-from partialfair.jobs import train
+from reproduction.jobs import train
 
 
 class Counting(contract.Algorithm[contract.Settings]):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.metrics.statistics.effect import MOST_SEEDS, fewest, holm, mean_effect, welch_effect
+from reproduction.statistics.effect import MOST_SEEDS, fewest, holm, mean_effect, welch_effect
 
 FIRST, SECOND = [0.3, 0.5, 0.1, 0.9, 0.4], [0.2, 0.1, 0.35]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.metrics.statistics.frontier import accuracy_at, common_range, compare, covered, fairness_at, gain
-from partialfair.metrics.statistics.hypervolume import hypervolume, pareto
+from reproduction.statistics.frontier import accuracy_at, common_range, compare, covered, fairness_at, gain
+from reproduction.statistics.hypervolume import hypervolume, pareto
 
 coordinate = st.integers(0, 12)
 clouds = st.lists(st.tuples(coordinate, coordinate), min_size=1, max_size=8)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from partialfair.metrics.statistics.effect import mean_effect
-from partialfair.metrics.statistics.paired import increasing_trend, paired_difference
-from partialfair.verdicts.claim_tests import TESTS
-from partialfair.verdicts.sample import Sample
+from reproduction.statistics.effect import mean_effect
+from reproduction.statistics.paired import increasing_trend, paired_difference
+from reproduction.verdicts.claim_tests import TESTS
+from reproduction.verdicts.sample import Sample
 
 values = st.lists(st.integers(-999, 999).map(lambda x: x / 1000), min_size=3, max_size=8)  # as accuracies are
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from partialfair.metrics.statistics.ranks import rank_test
+from reproduction.statistics.ranks import rank_test
 
 
 @pytest.fixture

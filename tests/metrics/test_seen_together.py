@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.metrics.statistics.effect import Effect, mean_effect
-from partialfair.metrics.statistics.power import (
-    detectable_inside,
-    detectable_together,
-    seeds_inside,
-    seeds_together,
-)
+from reproduction.statistics.effect import Effect, mean_effect
+from reproduction.statistics.power import detectable_inside, detectable_together, seeds_inside, seeds_together
 
 ALPHA, SAMPLES = 0.025, 4000
 SPREAD = np.array([1.0, 1.5, 0.7])

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = "src/partialfair"
 FOLDER = Path(__file__).parent / "mutants"
 
 
@@ -22,7 +21,7 @@ class Mutant:
 
     Attributes:
         name: ``room/what is wrong``, unique.
-        file: below the package.
+        file: relative to the project.
         old, new: a text that the file has exactly once, and what stands in its place.
         tests: files, or tests in them as pytest names them, that must notice it.
         survives: why no test can or need notice it; empty for all others.

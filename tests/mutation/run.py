@@ -24,18 +24,19 @@ from pathlib import Path
 from typing import Any
 
 from partialfair.tables.files import write_json
-from tests.mutation.catalogue import PACKAGE, ROOT, Mutant, mutants
+from tests.mutation.catalogue import ROOT, Mutant, mutants
 
 WORK = ROOT / ".cache" / "mutation"
 RESULTS = Path(__file__).with_name("results.json")
 WANTED = 0.95
+COPIED = ("src", "papers", "tests")
 PATIENCE, LEAST_SECONDS = 10, 120
 FAILED = (1, 2)
 """What pytest returns where tests fail, and where a module cannot be imported."""
 
 
 class Bench:
-    """A copy of the source on which tests run.
+    """A copy of the project in which tests run: source and tests are copied, all else is linked.
 
     Args:
         root: the repository.
@@ -44,21 +45,26 @@ class Bench:
     """
 
     def __init__(self, root: Path = ROOT, work: Path = WORK) -> None:
-        self.root, self.work, self.copy = root, work, work / "src"
+        self.root, self.work, self.copy = root, work, work / "project"
         self.seconds: dict[tuple[str, ...], float] = {}
         shutil.rmtree(self.copy, ignore_errors=True)
-        shutil.copytree(root / "src", self.copy, ignore=shutil.ignore_patterns("__pycache__"))
+        self.copy.mkdir(parents=True)
+        for entry in root.iterdir():
+            if entry.name in COPIED:
+                shutil.copytree(entry, self.copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
+            elif entry.name not in (".git", ".cache", work.name):
+                (self.copy / entry.name).symlink_to(entry.absolute())
 
     def run(self, tests: Sequence[str], limit: float | None = None) -> tuple[int | None, str]:
         """Status of pytest on the copy, ``None`` if it did not end, and the end of what it printed."""
         own = {
-            "PYTHONPATH": str(self.copy), "PYTHONPYCACHEPREFIX": str(self.work / "pyc"),
+            "PYTHONPATH": str(self.copy / "src"), "PYTHONPYCACHEPREFIX": str(self.work / "pyc"),
             "NUMBA_CACHE_DIR": str(self.work / "kernels"),
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *tests]
         try:
             done = subprocess.run(
-                command, cwd=self.root, env=os.environ | own, capture_output=True, text=True, timeout=limit, check=False
+                command, cwd=self.copy, env=os.environ | own, capture_output=True, text=True, timeout=limit, check=False
             )
         except subprocess.TimeoutExpired:
             return None, ""
@@ -86,7 +92,7 @@ class Bench:
     @contextmanager
     def _with(self, mutant: Mutant) -> Iterator[None]:
         """The mutant in the copy, and out again; compiled code of either state is not left for the other."""
-        place = self.copy / Path(PACKAGE).name / mutant.file
+        place = self.copy / mutant.file
         sound, stamp = place.read_bytes(), place.stat()
         self._forget(place)
         place.write_text(mutant.applied(sound.decode()), encoding="utf-8")
@@ -136,7 +142,7 @@ class Results:
     def checksum(self, mutant: Mutant) -> str:
         """Of what a result directly depends on."""
         read = hashlib.sha256(repr((mutant.name, mutant.old, mutant.new, mutant.tests)).encode())
-        for name in (f"{PACKAGE}/{mutant.file}", *(test.partition("::")[0] for test in mutant.tests)):
+        for name in (mutant.file, *(test.partition("::")[0] for test in mutant.tests)):
             read.update(code_of((self.root / name).read_text(encoding="utf-8")).encode())
         return read.hexdigest()[:16]
 

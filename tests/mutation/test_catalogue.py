@@ -8,8 +8,9 @@ from functools import cache
 import pytest
 
 from tests.mutation import run
-from tests.mutation.catalogue import PACKAGE, ROOT, Mutant, MutantError, mutants
+from tests.mutation.catalogue import ROOT, Mutant, MutantError, mutants
 
+PACKAGE = "src/partialfair"
 MUTANTS = mutants()
 
 
@@ -30,7 +31,7 @@ def tree(source):
 
 @pytest.mark.parametrize("file", sorted({one.file for one in MUTANTS}))
 def test_every_mutant_of_a_file_applies_and_its_tests_are_there(file):
-    sound = text(f"{PACKAGE}/{file}")
+    sound = text(file)
     for mutant in (one for one in MUTANTS if one.file == file):
         assert tree(mutant.applied(sound)) != tree(sound), mutant.name
         for test in mutant.tests:
@@ -64,12 +65,14 @@ def toy(tmp_path):
 def test_the_runner_tells_killed_from_survived_and_leaves_the_source_alone(toy, capsys):
     before = (toy / PACKAGE / "half.py").read_text()
     own = [
-        Mutant(name, "half.py", "x / 2", new, ("test_half.py",))
+        Mutant(name, f"{PACKAGE}/half.py", "x / 2", new, ("test_half.py",))
         for name, new in (("equal", "x * 0.5"), ("wrong", "x / 3"), ("stops", "x / 2 +"))
     ]
     survivors = run.carry_out(own, toy, toy / "work", toy / "results.json")
     assert [one.name for one in survivors] == ["equal"]
-    assert (toy / PACKAGE / "half.py").read_text() == before == (toy / "work/src/partialfair/half.py").read_text()
+    assert (
+        (toy / PACKAGE / "half.py").read_text() == before == (toy / "work/project/src/partialfair/half.py").read_text()
+    )
     assert run.score(own, survivors) == 1
     assert "2 of 3 mutants killed: 0.667" in capsys.readouterr().out
     assert run.carry_out(own, toy, toy / "work", toy / "results.json") == survivors

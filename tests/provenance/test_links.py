@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from partialfair.errors import DataError, ResourceError
-from partialfair.provenance import Chain, Fault
-from partialfair.provenance.recorded import Recorded
+from reproduction.verify import Chain, Fault
+from reproduction.verify.recorded import Recorded
 
 
 def test_a_killed_process_ends_the_check_with_a_sentence() -> None:

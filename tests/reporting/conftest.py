@@ -17,7 +17,7 @@ def project(tmp_path_factory):
     """(root, config) of the invented project, its figure drawn."""
     import synthetic
 
-    from partialfair.jobs.report import render_exhibit
+    from reproduction.jobs.report import render_exhibit
 
     root = tmp_path_factory.mktemp("project")
     config = synthetic.project(root, failing=FAILING)

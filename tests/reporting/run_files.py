@@ -9,9 +9,9 @@ import pandas as pd
 import yaml
 from scipy import stats
 
-from partialfair.grid.config import load_config
-from partialfair.jobs.collect import collect_experiment
 from partialfair.metrics import evaluate_all
+from reproduction.grid.config import load_config
+from reproduction.jobs.collect import collect_experiment
 
 SEEDS = [0, 1, 2]
 ROWS = {"a9a": (400, 600), "law_school": (300, 500)}  # test rows of the two groups

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from partialfair.grid import tidy
-from partialfair.grid.config import Config, load_config
-from partialfair.jobs import collect
 from partialfair.metrics import names
-from partialfair.verdicts import published
-from partialfair.verdicts.published import Published
+from reproduction.grid import tidy
+from reproduction.grid.config import Config, load_config
+from reproduction.jobs import collect
+from reproduction.verdicts import published
+from reproduction.verdicts.published import Published
 
 ROOT = Path(__file__).parents[2]
 TOLERANCE = {"accuracy": 0.01, "fairness": {"a9a": 0.05, "default": 0.1}}

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.grid.config import Config, load_config
-from partialfair.reporting import auc_points, exhibit
-from partialfair.verdicts import claim_tests
-from partialfair.verdicts.claim import Claim
-from partialfair.verdicts.results import Results
+from reproduction.exhibits import auc_points, exhibit
+from reproduction.grid.config import Config, load_config
+from reproduction.verdicts import claim_tests
+from reproduction.verdicts.claim import Claim
+from reproduction.verdicts.results import Results
 
 GRID = Path(__file__).parents[2] / "papers" / "auc_fairness" / "grid.yaml"
 EXPERIMENT = "auc_linear_group"

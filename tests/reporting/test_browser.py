@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from partialfair.reporting import answers
-from partialfair.reporting import page as page_of
+from reproduction.exhibits import answers
+from reproduction.site import page as page_of
 from tests.browser import chromium, emulate
 
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from partialfair import metrics
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
-from partialfair.grid.config import job_settings, load_config
-from partialfair.jobs import report
-from partialfair.jobs.evaluate import evaluate
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
-from partialfair.reporting import exhibit
-from partialfair.reporting.kinds import closed_form
 from partialfair.tables.files import write_json
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.kinds import closed_form
+from reproduction.grid.config import job_settings, load_config
+from reproduction.jobs import report
+from reproduction.jobs.evaluate import evaluate
 
 PARAMS = """
 seeds: [0, 1]

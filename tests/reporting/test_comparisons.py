@@ -1,8 +1,8 @@
 """The comparisons of a claim as a table: one row per place, one column per other side."""
 
-from partialfair.reporting.site.card import entry
-from partialfair.reporting.site.comparisons import arranged
-from partialfair.reporting.site.exhibits import Claim
+from reproduction.site.card import entry
+from reproduction.site.comparisons import arranged
+from reproduction.site.exhibits import Claim
 
 
 def line(verdict, **more):

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from partialfair.grid import tidy
-from partialfair.grid.config import load_config
-from partialfair.jobs import collect
-from partialfair.reporting import exhibit, style
-from partialfair.reporting.kinds import cross_paper
-from partialfair.verdicts import benchmark
-from partialfair.verdicts.results import Setting
+from papers.cross_paper.exhibits import cross_paper
+from reproduction.exhibits import exhibit, style
+from reproduction.grid import tidy
+from reproduction.grid.config import load_config
+from reproduction.jobs import collect
+from reproduction.verdicts import benchmark
+from reproduction.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
 DATASETS = ("a9a", "adult", "bank")

@@ -5,10 +5,9 @@ import re
 import pytest
 
 from partialfair import plugins
-from partialfair.pages import described
-from partialfair.reporting import words
-from partialfair.reporting.site import exhibits
-from partialfair.reporting.site.project import Project
+from reproduction.exhibits import described, words
+from reproduction.site import exhibits
+from reproduction.site.project import Project
 from tests.workflow.project import ROOT
 
 PROJECT = Project(ROOT)

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.grid.config import load_config
-from partialfair.jobs import report
-from partialfair.reporting import exhibit, style
-from partialfair.reporting.kinds import dataset_statistics, kappa_scale, pairs
-from partialfair.verdicts.results import Setting
+from papers.partial_fairness.exhibits import kappa_scale, pairs
+from reproduction.exhibits import exhibit, style
+from reproduction.exhibits.kinds import dataset_statistics
+from reproduction.grid.config import load_config
+from reproduction.jobs import report
+from reproduction.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
 
@@ -250,9 +251,8 @@ class TestScaleOfKappa:
 
 
 def test_training_does_not_load_the_reporting():
-    code = (
-        "import sys, partialfair.jobs.train; print([m for m in ('pandas', 'matplotlib', 'jinja2') if m in sys.modules])"
-    )
+    heavy = ("pandas", "matplotlib", "jinja2")
+    code = f"import sys, reproduction.jobs.train; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -260,9 +260,9 @@ def test_training_does_not_load_the_reporting():
 def test_the_order_of_points_is_the_same_in_every_process() -> None:
     code = """
 from pathlib import Path
-from partialfair.grid.config import load_config
-from partialfair.reporting import exhibit
-from partialfair.reporting.regression_points import points
+from reproduction.grid.config import load_config
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.regression_points import points
 config = load_config(Path("params.yaml"))
 for name in ("dp_figure2", "dp_figure3"):
     print([(p["series"], p["dataset"]) for p in points(exhibit.context(config, name, Path(".")))])

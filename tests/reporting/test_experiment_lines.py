@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import synthetic
 
-from partialfair.reporting.exhibit import context, kind_of
+from reproduction.exhibits.exhibit import context, kind_of
 
 ENTRY = {
     "kind": "scatter", "line": "experiment", "title": "Lines", "caption": "Accuracy and fairness.",
@@ -41,7 +41,7 @@ def test_the_files_hold_every_point_and_say_why_one_is_missing(drawn):
 
 
 def test_lines_are_named_by_what_is_constrained(drawn):
-    from partialfair.reporting import fairness_points
+    from reproduction.exhibits import fairness_points
 
     found, kind = drawn
     figure = fairness_points.draw(found, fairness_points.lines(found))
@@ -78,7 +78,7 @@ def test_an_entry_names_its_lines_and_each_panel_its_own_interval(tmp_path):
 
 
 def test_a_model_that_misses_its_tolerance_has_a_white_centre_and_is_listed(drawn):
-    from partialfair.reporting import fairness_points, run_tables
+    from reproduction.exhibits import fairness_points, run_tables
 
     found, _ = drawn
     runs = found.results.runs
@@ -106,7 +106,7 @@ def two_seeds(tmp_path):
 
 
 def drawn_in(found):
-    from partialfair.reporting import fairness_points
+    from reproduction.exhibits import fairness_points
 
     return fairness_points.draw(found, fairness_points.lines(found))
 
@@ -121,7 +121,7 @@ def test_only_a_named_algorithm_is_said_not_to_be_in_the_paper(two_seeds):
 def test_two_seeds_are_drawn_as_points_and_not_as_an_interval(two_seeds):
     from matplotlib.collections import LineCollection
 
-    from partialfair.reporting import fairness_points
+    from reproduction.exhibits import fairness_points
 
     figure, lines = drawn_in(two_seeds), fairness_points.lines(two_seeds)
     axis = figure.axes[0]

@@ -3,8 +3,8 @@
 import pytest
 from matplotlib import pyplot as plt
 
-from partialfair.reporting import canvas
-from partialfair.reporting.canvas import Curve, Panel
+from reproduction.exhibits import canvas
+from reproduction.exhibits.canvas import Curve, Panel
 
 LINE = {"ls": "-", "lw": 1.5, "color": "#0072B2", "zorder": 2}
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import run_files
 
-from partialfair.jobs import report
-from partialfair.reporting import exhibit
-from partialfair.reporting.kinds import bars
-from partialfair.verdicts.results import Results, Setting
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.kinds import bars
+from reproduction.jobs import report
+from reproduction.verdicts.results import Results, Setting
 
 
 @pytest.fixture(scope="module")

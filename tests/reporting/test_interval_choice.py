@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import synthetic
 
+from papers.partial_fairness.exhibits import interval_choice
 from partialfair.metrics.choose_interval import suggest_interval
-from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds import interval_choice
-from partialfair.verdicts.results import Results
+from reproduction.exhibits.exhibit import Context
+from reproduction.verdicts.results import Results
 
 
 @pytest.fixture

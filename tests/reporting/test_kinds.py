@@ -8,8 +8,8 @@ import yaml
 
 from partialfair import plugins
 from partialfair.errors import ConfigError, DataError, PluginError
-from partialfair.grid.config import load_config
-from partialfair.reporting import exhibit
+from reproduction.exhibits import exhibit
+from reproduction.grid.config import load_config
 
 
 def config(tmp_path: Path, **entry: object):
@@ -51,7 +51,7 @@ def test_options_are_a_model_in_every_kind_that_has_one(tmp_path):
 ONE_FILE = """
 from pydantic import Field
 
-from partialfair.reporting.exhibit import Kind, Options
+from reproduction.exhibits.exhibit import Kind, Options
 
 
 class Seeds(Options):
@@ -77,14 +77,14 @@ KIND = Kind.of(Seeds, ("seed",), lines, draw=draw)
 
 
 def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
-    import partialfair.reporting.kinds as package
+    import reproduction.exhibits as package
 
     folder = tmp_path / "source" / exhibit.FOLDER
     folder.mkdir(parents=True)
     (folder / "seeds_of.py").write_text(ONE_FILE)
     (folder / "broken.py").write_text("KIND = nothing\n")
     right, wrong = (config(tmp_path, kind="seeds_of", first=first) for first in (1, "one"))
-    monkeypatch.setattr(plugins, "ROOT", tmp_path / "source")
+    monkeypatch.setattr(plugins, "homes", lambda: ((tmp_path / "source", "reproduction"),))
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     plugins._files.cache_clear()
     try:
@@ -95,7 +95,7 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
         assert paths[0].read_text().split()[:2] == ["seed", "1"]
         with pytest.raises(ConfigError, match=r"figure2\.first is 'one': write a whole number"):
             exhibit.check_exhibits(wrong)
-        with pytest.raises(PluginError, match=r"reporting/kinds/broken\.py, line 1: importing it gives NameError"):
+        with pytest.raises(PluginError, match=r"exhibits/broken\.py, line 1: importing it gives NameError"):
             exhibit.kind("broken")
         with pytest.raises(PluginError, match="unknown kind 'seeds_off'; did you mean 'seeds_of'"):
             exhibit.kind("seeds_off")
@@ -157,7 +157,8 @@ def test_a_setting_that_a_kind_cannot_read_is_refused_with_file_and_line(tmp_pat
 
 def test_files_that_may_be_missing_are_asked_for_in_one_place():
     """What asks otherwise could say "not run" in a clone, and `partialfair verify` would take that for the result."""
-    source = Path(exhibit.__file__).parents[1]
-    modules = [*source.glob("reporting/*.py"), *source.glob("reporting/kinds/*.py"), *source.glob("verdicts/*.py")]
+    source = Path(exhibit.__file__).parents[3]
+    patterns = ("src/reproduction/exhibits/**/*.py", "src/reproduction/verdicts/*.py", "papers/*/exhibits/*.py")
+    modules = [path for pattern in patterns for path in source.glob(pattern)]
     asking = {path.name for path in modules if ".exists()" in path.read_text(encoding="utf-8")}
     assert len(modules) > 60 and asking == {"lookups.py"}

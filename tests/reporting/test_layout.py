@@ -4,8 +4,8 @@ import math
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell
-from partialfair.reporting import canvas
-from partialfair.reporting.canvas import Panel
+from reproduction.exhibits import canvas
+from reproduction.exhibits.canvas import Panel
 
 
 def test_labels_stand_at_the_edges_of_a_grid_of_panels() -> None:

@@ -9,13 +9,13 @@ import pytest
 import synthetic
 import yaml
 
-from partialfair.grid import tidy
-from partialfair.grid.config import load_config
-from partialfair.jobs import collect, report
+from papers.partial_fairness.exhibits import levels
 from partialfair.metrics import names
-from partialfair.reporting import answers, exhibit
-from partialfair.reporting.kinds import levels
-from partialfair.verdicts import published
+from reproduction.exhibits import answers, exhibit
+from reproduction.grid import tidy
+from reproduction.grid.config import load_config
+from reproduction.jobs import collect, report
+from reproduction.verdicts import published
 from tests.workflow.project import ROOT
 
 KAPPAS = {"idca": [0.15, 0.1, 0.07, 0.03, 0.01], "group_auc": [4, 2, 1, 0.1], "inter_group": [5, 3]}

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import run_files
 
-from partialfair.reporting import answers, exhibit
-from partialfair.reporting.kinds import bars, mean_std_table
-from partialfair.verdicts import published
-from partialfair.verdicts.published import Published
+from reproduction.exhibits import answers, exhibit
+from reproduction.exhibits.kinds import bars, mean_std_table
+from reproduction.verdicts import published
+from reproduction.verdicts.published import Published
 
 METRICS = ["accuracy", "sp", "rank_gap"]
 

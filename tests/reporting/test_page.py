@@ -8,8 +8,8 @@ import pytest
 import synthetic
 
 from partialfair.errors import DataError
-from partialfair.reporting import answers, canvas, exhibit, page
-from partialfair.reporting.site import card
+from reproduction.exhibits import answers, canvas, exhibit
+from reproduction.site import card, page
 
 
 class Reader(HTMLParser):

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 import synthetic
 
+from papers.partial_fairness.exhibits import pairs
 from partialfair.errors import DataError
-from partialfair.reporting import exhibit
-from partialfair.reporting.kinds import pairs
-from partialfair.verdicts import published
-from partialfair.verdicts.published import Published
+from reproduction.exhibits import exhibit
+from reproduction.verdicts import published
+from reproduction.verdicts.published import Published
 
 
 @pytest.fixture(scope="module")

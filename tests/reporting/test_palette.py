@@ -10,7 +10,7 @@ from partialfair import plugins
 from partialfair.algorithms.contract import Look
 from partialfair.errors import PluginError
 from partialfair.pages import palette
-from partialfair.reporting import style
+from reproduction.exhibits import style
 
 APART = 17  # CIEDE2000; sky blue beside blue, of Okabe and Ito, is 22, and 5 was too little to tell two methods apart
 

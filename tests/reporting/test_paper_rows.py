@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from partialfair.reporting.kinds import claims as page
-from partialfair.reporting.site import card, exhibits, rows, strip
-from partialfair.reporting.site.project import Project
-from partialfair.verdicts.line import OTHER_WAY
+from reproduction.exhibits.kinds import claims as page
+from reproduction.site import card, exhibits, rows, strip
+from reproduction.site.project import Project
+from reproduction.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
 
 

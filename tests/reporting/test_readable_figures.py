@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from partialfair.grid.config import load_config
+from papers.cross_paper.exhibits import cross_paper
+from papers.partial_fairness.exhibits import interval_choice
 from partialfair.pages import palette
-from partialfair.reporting import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
-from partialfair.reporting import regression_points as points
-from partialfair.reporting.canvas import Curve
-from partialfair.reporting.kinds import bars, cross_paper, interval_choice
+from reproduction.exhibits import canvas, dual_curves, exhibit, fairness_points, history_curves, trace_curves
+from reproduction.exhibits import regression_points as points
+from reproduction.exhibits.canvas import Curve
+from reproduction.exhibits.kinds import bars
+from reproduction.grid.config import load_config
 from tests.workflow.project import ROOT
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partialfair.reporting import regression_numbers
-from partialfair.reporting.regression_points import RegressionPoints
-from partialfair.verdicts import numbers
-from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Results
+from reproduction.exhibits import regression_numbers
+from reproduction.exhibits.regression_points import RegressionPoints
+from reproduction.verdicts import numbers
+from reproduction.verdicts.published import Published
+from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
 
 EPS = {power: 2.0**-power for power in (1, 2, 5, 8, 16, 32)}

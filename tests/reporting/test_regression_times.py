@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from papers.dp_postprocessing.exhibits import regression_times
 from partialfair.errors import ConfigError
-from partialfair.reporting import regression_points
-from partialfair.reporting.kinds import regression_times
-from partialfair.verdicts.published import Published
+from reproduction.exhibits import regression_points
+from reproduction.verdicts.published import Published
 
 TIMES = {"steps": {1: [1.0, 2.0], 2: [3.0, 5.0]}, "fits": {2: [10.0], 3: [20.0]}}
 SERIES = {name: {"experiment": name, "algorithm": name, "label": f"the {name}"} for name in TIMES}

@@ -7,9 +7,9 @@ import pytest
 import run_files
 
 from partialfair.metrics import get
-from partialfair.reporting import exhibit
-from partialfair.verdicts import run_scores
-from partialfair.verdicts.results import Setting
+from reproduction.exhibits import exhibit
+from reproduction.verdicts import run_scores
+from reproduction.verdicts.results import Setting
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def test_training_rows_are_all_that_a_run_was_fitted_to(one, fit_on, parts):
 def test_what_counts_as_reproduced_is_three_standard_errors_of_a_difference(one):
     import math
 
-    from partialfair.reporting.kinds import mean_std_table
-    from partialfair.verdicts import run_scores
-    from partialfair.verdicts.published import Published
+    from reproduction.exhibits.kinds import mean_std_table
+    from reproduction.verdicts import run_scores
+    from reproduction.verdicts.published import Published
 
     shown, _ = one
     made = [
@@ -64,7 +64,7 @@ def test_what_counts_as_reproduced_is_three_standard_errors_of_a_difference(one)
 
 
 def test_the_largest_quality_and_the_smallest_violation_are_the_best():
-    from partialfair.reporting.kinds import mean_std_table
+    from reproduction.exhibits.kinds import mean_std_table
 
     place = {"experiment": "e", "dataset": "d", "split": "test"}
     for metric, best in (("accuracy", [0, 1]), ("sp", [1, 0])):
@@ -75,8 +75,8 @@ def test_the_largest_quality_and_the_smallest_violation_are_the_best():
 def test_headline_fairness_is_measured_on_the_scale_of_kappa(tmp_path):
     import synthetic
 
-    from partialfair.jobs.scorecard import headline
-    from partialfair.verdicts.results import Results
+    from reproduction.jobs.scorecard import headline
+    from reproduction.verdicts.results import Results
 
     scales = {"relative": "sp", "absolute": "rank_gap"}
     content = synthetic.params() | {"exhibits": {}}
@@ -95,8 +95,8 @@ def test_noise_of_ties_is_that_of_one_answer_though_both_were_perturbed():
 
     from scipy.stats import t
 
-    from partialfair.reporting import regression_numbers
-    from partialfair.verdicts.results import Results
+    from reproduction.exhibits import regression_numbers
+    from reproduction.verdicts.results import Results
 
     key = {"dataset": "d", "algorithm": "regression_reduction", "kappa": 0.1, "split": "test", "metric": "risk"}
     rows = [

@@ -13,15 +13,15 @@ import run_files
 import yaml
 from scipy import stats
 
+from papers.partial_fairness.exhibits import rank_curves
 from partialfair.errors import DataError
-from partialfair.grid.config import load_config
-from partialfair.jobs import report
 from partialfair.metrics import get
-from partialfair.reporting import exhibit, history_curves, runs, score_densities
-from partialfair.reporting.kinds import rank_curves
-from partialfair.verdicts import claim_tests
-from partialfair.verdicts.claim import Claim, FromTable
-from partialfair.verdicts.results import Setting
+from reproduction.exhibits import exhibit, history_curves, runs, score_densities
+from reproduction.grid.config import load_config
+from reproduction.jobs import report
+from reproduction.verdicts import claim_tests
+from reproduction.verdicts.claim import Claim, FromTable
+from reproduction.verdicts.results import Setting
 
 FAILED = ("psp", "a9a", "idca", 0.01, 0)
 ABSENT = ("psp", "law_school", "ssg", 0.2, 1)

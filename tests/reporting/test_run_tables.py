@@ -6,7 +6,7 @@ import re
 import pandas as pd
 
 from partialfair.pages import cells
-from partialfair.reporting import run_tables
+from reproduction.exhibits import run_tables
 
 
 def rows(runs: pd.DataFrame) -> list[list[str]]:

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from partialfair.grid.papers import FirstFigure, Paper, paper
-from partialfair.pages.cells import environment
-from partialfair.reporting.site import exhibits, explorers, home, papers
-from partialfair.reporting.site.project import Project
+from reproduction.exhibits.document import environment
+from reproduction.grid.papers import FirstFigure, Paper, paper
+from reproduction.site import exhibits, explorers, home, papers
+from reproduction.site.project import Project
 from tests.workflow.project import ROOT
 
 

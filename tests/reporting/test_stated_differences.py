@@ -7,8 +7,8 @@ import re
 import pandas as pd
 import yaml
 
-from partialfair.grid.config import load_config
-from partialfair.verdicts.letters import ROBUST
+from reproduction.grid.config import load_config
+from reproduction.verdicts.letters import ROBUST
 from tests.workflow.project import ROOT
 
 

@@ -8,13 +8,13 @@ import pytest
 from scipy.stats import f
 
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import loss_curves
-from partialfair.reporting.kinds import bars, mean_std_table
-from partialfair.verdicts import numbers, run_scores
-from partialfair.verdicts.evidence import Outcome
-from partialfair.verdicts.line import counts
-from partialfair.verdicts.published import Published, load
-from partialfair.verdicts.results import Setting
+from reproduction.exhibits import loss_curves
+from reproduction.exhibits.kinds import bars, mean_std_table
+from reproduction.verdicts import numbers, run_scores
+from reproduction.verdicts.evidence import Outcome
+from reproduction.verdicts.line import counts
+from reproduction.verdicts.published import Published, load
+from reproduction.verdicts.results import Setting
 from tests.workflow.project import ROOT
 
 SETTING = Setting("stoch", "acs_income_ok", "stochastic_switching", 0.005)

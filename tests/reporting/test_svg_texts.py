@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from partialfair.reporting import canvas
+from reproduction.exhibits import canvas
 from tests.workflow.project import ROOT
 
 SVGS = sorted((ROOT / "reports").glob("*/*.svg"))

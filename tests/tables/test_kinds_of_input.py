@@ -17,7 +17,6 @@ from pyarrow import parquet
 
 from partialfair.audit import audit_file, audit_scores
 from partialfair.audit.choose import suggest_for_file
-from partialfair.datasets import csv_table
 from partialfair.errors import PartialFairError
 from partialfair.estimators import (
     DemographicParityRegressor,
@@ -28,6 +27,7 @@ from partialfair.estimators import (
 )
 from partialfair.metrics import evaluate_all, get
 from partialfair.metrics.choose_interval import suggest_interval
+from reproduction.datasets import csv_table
 
 ROWS = 200
 RANDOM = np.random.default_rng(0)

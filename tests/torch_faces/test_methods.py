@@ -15,22 +15,22 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: E402
 
-from partialfair.algorithms.deep.network_problem import NetworkProblem  # noqa: E402
-from partialfair.algorithms.deep.networks import DeepIDCASettings  # noqa: E402
-from partialfair.algorithms.deep.stochastic_idca import first_state, outer_iteration  # noqa: E402
-from partialfair.algorithms.gaps.gap_problem import GapState  # noqa: E402
-from partialfair.algorithms.gaps.group_losses import GroupLosses  # noqa: E402
-from partialfair.algorithms.gaps.network_plada import MultiplierModel as PaperModel  # noqa: E402
-from partialfair.algorithms.gaps.network_plada import Network as PaperNetwork  # noqa: E402
-from partialfair.algorithms.gaps.plada_solver import Parameters as PladaParameters  # noqa: E402
-from partialfair.algorithms.gaps.plada_solver import Plada as PladaRun  # noqa: E402
-from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
-from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps  # noqa: E402
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem  # noqa: E402
-from partialfair.algorithms.stochastic.stochastic_switching import (  # noqa: E402
+from papers.partial_fairness.algorithms.network_problem import NetworkProblem  # noqa: E402
+from papers.partial_fairness.algorithms.networks import DeepIDCASettings  # noqa: E402
+from papers.partial_fairness.algorithms.stochastic_idca import first_state, outer_iteration  # noqa: E402
+from papers.plada.algorithms.gap_problem import GapState  # noqa: E402
+from papers.plada.algorithms.group_losses import GroupLosses  # noqa: E402
+from papers.plada.algorithms.network_plada import MultiplierModel as PaperModel  # noqa: E402
+from papers.plada.algorithms.network_plada import Network as PaperNetwork  # noqa: E402
+from papers.plada.algorithms.plada_solver import Parameters as PladaParameters  # noqa: E402
+from papers.plada.algorithms.plada_solver import Plada as PladaRun  # noqa: E402
+from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
+from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noqa: E402
     StochasticSwitchingSettings,
     SwitchingSteps,
 )
+from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps  # noqa: E402
+from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem  # noqa: E402
 from partialfair.constraints import loss_parity, partial_demographic_parity, partial_statistical_parity  # noqa: E402
 from partialfair.constraints.stratum_means import sampled  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402

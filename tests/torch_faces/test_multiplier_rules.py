@@ -11,12 +11,12 @@ from scipy.signal import lfilter
 
 torch = pytest.importorskip("torch")
 
-from partialfair.algorithms.gaps.gap_problem import GapState  # noqa: E402
-from partialfair.algorithms.gaps.network_plada import NetworkPlada  # noqa: E402
-from partialfair.algorithms.gaps.plada_solver import Parameters  # noqa: E402
-from partialfair.algorithms.gaps.plada_solver import Plada as PladaRun  # noqa: E402
-from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
-from partialfair.algorithms.stochastic.stochastic_switching import (  # noqa: E402
+from papers.plada.algorithms.gap_problem import GapState  # noqa: E402
+from papers.plada.algorithms.network_plada import NetworkPlada  # noqa: E402
+from papers.plada.algorithms.plada_solver import Parameters  # noqa: E402
+from papers.plada.algorithms.plada_solver import Plada as PladaRun  # noqa: E402
+from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
+from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noqa: E402
     StochasticSwitchingSettings,
     SwitchingSteps,
 )

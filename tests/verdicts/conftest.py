@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from partialfair.grid.config import load_config
+from reproduction.grid.config import load_config
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reporting"))
 

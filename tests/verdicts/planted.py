@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import synthetic
 
-from partialfair.reporting.exhibit import Context
-from partialfair.verdicts import claim_tests
-from partialfair.verdicts.claim import Claim
-from partialfair.verdicts.results import Results
+from reproduction.exhibits.exhibit import Context
+from reproduction.verdicts import claim_tests
+from reproduction.verdicts.claim import Claim
+from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
 
 SEEDS = range(5)

@@ -7,10 +7,10 @@ import synthetic
 import yaml
 from typer.testing import CliRunner
 
-from partialfair.commands import checking
 from partialfair.commands.cli import app
 from partialfair.errors import ConfigError, DataError
-from partialfair.grid.config import load_config
+from reproduction.commands import checking
+from reproduction.grid.config import load_config
 
 RIGHT = {
     "id": "ahead", "section": "7.2", "sentence": "It is ahead", "test": "better", "method": "idca", "against": ["alm"],

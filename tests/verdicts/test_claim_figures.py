@@ -6,8 +6,8 @@ import math
 import pytest
 import synthetic
 
-from partialfair.reporting.exhibit import Context
-from partialfair.reporting.kinds import accuracy_difference, hypervolume
+from papers.partial_fairness.exhibits import accuracy_difference, hypervolume
+from reproduction.exhibits.exhibit import Context
 from tests.verdicts.planted import accuracy, context, decided, entry
 
 REFERENCE = {"a9a": 0.8, "law_school": 0.8}

@@ -10,14 +10,14 @@ import synthetic
 import yaml
 
 from partialfair.errors import ConfigError
-from partialfair.grid.config import load_config
-from partialfair.reporting import exhibit
-from partialfair.reporting.exhibit import Context
-from partialfair.verdicts import claim, claim_checks, claim_tests
-from partialfair.verdicts.claim import Claim
-from partialfair.verdicts.frontiers import start_of
-from partialfair.verdicts.line import COLUMNS, OTHER_WAY, counts
-from partialfair.verdicts.results import Results
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.exhibit import Context
+from reproduction.grid.config import load_config
+from reproduction.verdicts import claim, claim_checks, claim_tests
+from reproduction.verdicts.claim import Claim
+from reproduction.verdicts.frontiers import start_of
+from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts
+from reproduction.verdicts.results import Results
 from tests.verdicts.planted import BASELINES, SEEDS, accuracy, context, decided, entry, gain, words
 from tests.workflow.project import ROOT
 
@@ -314,7 +314,7 @@ class TestFamilies:
         assert family > single
 
     def test_holm(self):
-        from partialfair.metrics.statistics.effect import holm
+        from reproduction.statistics.effect import holm
 
         assert holm([0.01, math.nan, 0.04, 0.03]) == pytest.approx([0.03, math.nan, 0.06, 0.06], nan_ok=True)
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from partialfair.verdicts.claim import load
+from reproduction.verdicts.claim import load
 from tests.verdicts import words
 from tests.workflow.project import ROOT
 

@@ -5,9 +5,9 @@ import pytest
 import synthetic
 import yaml
 
-from partialfair.grid.config import load_config
-from partialfair.verdicts import benchmark
-from partialfair.verdicts.results import Setting
+from reproduction.grid.config import load_config
+from reproduction.verdicts import benchmark
+from reproduction.verdicts.results import Setting
 from tests.verdicts.planted import context, decided, entry, gain, words
 
 EQUAL = {"levels": 10}
@@ -93,8 +93,8 @@ def test_weights_of_a_penalty_are_ordered_from_the_loosest_too(tmp_path, monkeyp
 
 def test_a_spread_that_is_no_standard_deviation_is_not_taken_for_one():
     from partialfair.metrics.uncertainty import t_interval
-    from partialfair.verdicts.numbers import noise_of
-    from partialfair.verdicts.published import Published
+    from reproduction.verdicts.numbers import noise_of
+    from reproduction.verdicts.published import Published
 
     estimate = t_interval([0.1, 0.2, 0.3, 0.4])
     rows = [
@@ -119,13 +119,13 @@ def curves(tmp_path):
 
 
 def table(**more):
-    from partialfair.verdicts.claim import FromTable
+    from reproduction.verdicts.claim import FromTable
 
     return FromTable.model_validate({"exhibit": "curves", "value": "loss", "method": "series", "x": "step"} | more)
 
 
 def test_rows_count_where_the_gap_is_within_what_both_runs_end_with(curves):
-    from partialfair.verdicts import exhibit_tables
+    from reproduction.verdicts import exhibit_tables
 
     found = exhibit_tables.in_common(curves, table(ends="gap", reduce="min"), "", ["fast", "slow"])
     assert found == [{0: 30.0}, {0: 40.0}]
@@ -133,20 +133,20 @@ def test_rows_count_where_the_gap_is_within_what_both_runs_end_with(curves):
 
 @pytest.mark.parametrize(("first", "mean"), [(None, -0.5), ("positive", 0.25), ("magnitude", 1.0)])
 def test_the_positive_part_of_a_number_is_not_its_magnitude(curves, first, mean):
-    from partialfair.verdicts import exhibit_tables
+    from reproduction.verdicts import exhibit_tables
 
     assert exhibit_tables.values(curves, table(value="over", first=first), "", "fast") == {0: mean}
 
 
 def test_curves_are_cut_before_their_second_half_is_taken(curves):
-    from partialfair.verdicts import exhibit_tables
+    from reproduction.verdicts import exhibit_tables
 
     found = exhibit_tables.values(curves, table(after=0.6, reduce="min"), "", "fast", 3.0)
     assert found == {0: 20.0}, "of steps 1 to 3 those from 1.8 on"
 
 
 def test_the_reference_point_has_the_mean_fairness_of_the_unconstrained_models(config):
-    from partialfair.verdicts import hypervolumes
+    from reproduction.verdicts import hypervolumes
 
     planted = context(config)
     rows = planted.results.metrics
@@ -156,9 +156,9 @@ def test_the_reference_point_has_the_mean_fairness_of_the_unconstrained_models(c
 
 
 def test_an_unconstrained_model_that_is_measured_on_other_ranks_is_no_start(config):
-    from partialfair.grid.config import Config
     from partialfair.tables.intervals import Interval
-    from partialfair.verdicts.frontiers import start_of
+    from reproduction.grid.config import Config
+    from reproduction.verdicts.frontiers import start_of
 
     experiments = dict(config.params.experiments)
     one = experiments["psp_grid20"]

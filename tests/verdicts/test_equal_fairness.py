@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import synthetic
 
-from partialfair.grid.config import Config
-from partialfair.verdicts import equal_fairness
+from reproduction.grid.config import Config
+from reproduction.verdicts import equal_fairness
 from tests.verdicts.planted import BASELINES, context, decided, entry, gain, words
 
 EQUAL = {"levels": 10}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.verdicts.error_bound import deviation_bound, distance, needed_slack, parts, slack_at, surrogate_bound
+from reproduction.verdicts.error_bound import deviation_bound, distance, needed_slack, parts, slack_at, surrogate_bound
 
 INTERVAL = [[0.2, 0.6]]
 

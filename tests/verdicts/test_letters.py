@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from partialfair.verdicts import letters
-from partialfair.verdicts.letters import Word
+from reproduction.verdicts import letters
+from reproduction.verdicts.letters import Word
 
 CHOICES = {"cut": 5, "levels": 2}
 

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from partialfair.grid.config import load_config
-from partialfair.reporting import exhibit
-from partialfair.verdicts import scorecard
-from partialfair.verdicts.line import counts
-from partialfair.verdicts.results import Results
+from reproduction.exhibits import exhibit
+from reproduction.grid.config import load_config
+from reproduction.verdicts import scorecard
+from reproduction.verdicts.line import counts
+from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from partialfair.errors import DataError
-from partialfair.verdicts import published
+from reproduction.verdicts import published
 from tests.workflow.project import ROOT
 
 

@@ -5,8 +5,8 @@ import csv
 import pytest
 from pydantic import ValidationError
 
-from partialfair.verdicts.claim import Claim
-from partialfair.verdicts.line import COLUMNS, counts
+from reproduction.verdicts.claim import Claim
+from reproduction.verdicts.line import COLUMNS, counts
 from tests.verdicts.planted import context, decided, entry, gain, words
 from tests.verdicts.test_claim_checks import check  # noqa: F401
 

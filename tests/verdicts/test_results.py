@@ -7,10 +7,10 @@ import pytest
 
 from partialfair import plugins
 from partialfair.errors import PluginError
-from partialfair.jobs.scorecard import headline
 from partialfair.metrics import get
-from partialfair.verdicts.results import Convention, convention
-from partialfair.verdicts.run_scores import Rows, _measured
+from reproduction.jobs.scorecard import headline
+from reproduction.verdicts.results import Convention, convention
+from reproduction.verdicts.run_scores import Rows, _measured
 
 
 @pytest.mark.parametrize("name", plugins.names("constraints"))

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.metrics.statistics.effect import mean_effect
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.verdicts import equal_fairness, nulls, numbers, samples
-from partialfair.verdicts.claim_tests import TESTS
-from partialfair.verdicts.numbers import Constructed, noise_of, word
-from partialfair.verdicts.published import Published
-from partialfair.verdicts.results import Setting
-from partialfair.verdicts.sample import Sample, weakest
+from reproduction.statistics.effect import mean_effect
+from reproduction.verdicts import equal_fairness, nulls, numbers, samples
+from reproduction.verdicts.claim_tests import TESTS
+from reproduction.verdicts.numbers import Constructed, noise_of, word
+from reproduction.verdicts.published import Published
+from reproduction.verdicts.results import Setting
+from reproduction.verdicts.sample import Sample, weakest
 
 ONE = [0.012, 0.018, 0.025, 0.009, 0.02]
 TWO = [-0.004, 0.011, 0.003, 0.007, 0.001]

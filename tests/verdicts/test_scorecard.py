@@ -9,14 +9,14 @@ import pytest
 import synthetic
 
 from partialfair.errors import ConfigError
-from partialfair.grid import config as configuration
-from partialfair.jobs import report
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.reporting import answers, exhibit
-from partialfair.verdicts import numbers, published, scorecard
-from partialfair.verdicts.evidence import Evidence, Outcome
-from partialfair.verdicts.line import COLUMNS, WORDS, Line, counts
-from partialfair.verdicts.results import Results
+from reproduction.exhibits import answers, exhibit
+from reproduction.grid import config as configuration
+from reproduction.jobs import report
+from reproduction.verdicts import numbers, published, scorecard
+from reproduction.verdicts.evidence import Evidence, Outcome
+from reproduction.verdicts.line import COLUMNS, WORDS, Line, counts
+from reproduction.verdicts.results import Results
 from tests.workflow.project import ROOT
 
 EMPTY = Results(pd.DataFrame(), pd.DataFrame())

@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 from partialfair.errors import DataError
-from partialfair.grid.config import load_config
-from partialfair.jobs import scorecard as job
-from partialfair.reporting import exhibit
-from partialfair.reporting.kinds import claims
-from partialfair.verdicts import scorecard, standing, verdict
-from partialfair.verdicts.claim import load
-from partialfair.verdicts.line import LACKS, OURS, robust
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.kinds import claims
+from reproduction.grid.config import load_config
+from reproduction.jobs import scorecard as job
+from reproduction.verdicts import scorecard, standing, verdict
+from reproduction.verdicts.claim import load
+from reproduction.verdicts.line import LACKS, OURS, robust
 from tests.workflow.project import ROOT
 
 COMMITTED = ROOT / "reports" / "scorecard.csv"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from partialfair.errors import ConfigError
-from partialfair.grid.config import load_config
-from partialfair.reporting import answers, exhibit
 from partialfair.tables.dataset import Dataset
-from partialfair.verdicts import scorecard, stated
-from partialfair.verdicts.line import SETTINGS, counts
-from partialfair.verdicts.published import Published
+from reproduction.exhibits import answers, exhibit
+from reproduction.grid.config import load_config
+from reproduction.verdicts import scorecard, stated
+from reproduction.verdicts.line import SETTINGS, counts
+from reproduction.verdicts.published import Published
 
 ROOT = Path(__file__).parents[2]
 EXHIBITS = [

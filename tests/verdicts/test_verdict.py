@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from partialfair.reporting import answers
-from partialfair.verdicts import scorecard, verdict
-from partialfair.verdicts.claim import load
-from partialfair.verdicts.line import COLUMNS, Line, counts
+from reproduction.exhibits import answers
+from reproduction.verdicts import scorecard, verdict
+from reproduction.verdicts.claim import load
+from reproduction.verdicts.line import COLUMNS, Line, counts
 from tests.verdicts import words
 from tests.workflow.project import ROOT
 

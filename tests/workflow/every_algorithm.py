@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from partialfair import plugins
-from partialfair.datasets import simulated
+from reproduction.datasets import simulated
 from tests.algorithms.test_algorithm_contract import QUICK, family_for
 
 

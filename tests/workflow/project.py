@@ -186,7 +186,7 @@ def _compile_commonest() -> None:
         if _rehearsed(compiled.CACHE).exists() and any(folder.glob("*.nbc")):
             return
         subprocess.run(
-            [sys.executable, "-c", "from partialfair.commands.warm import rehearse; rehearse()"],
+            [sys.executable, "-c", "from reproduction.commands.warm import rehearse; rehearse()"],
             env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": str(compiled.CACHE.parent)},
             check=True,
             timeout=LIMIT,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from partialfair.grid import agreement, fingerprint
-from partialfair.grid.agreement import Agreement
-from partialfair.grid.config import Config, load_config
-from partialfair.grid.workflow import Grid
 from partialfair.tables.files import read_json, sealed, write_json
+from reproduction.grid import agreement, fingerprint
+from reproduction.grid.agreement import Agreement
+from reproduction.grid.config import Config, load_config
+from reproduction.grid.workflow import Grid
 from tests.workflow.project import ROOT, TINY, Project, make_project
 
 
@@ -83,6 +83,7 @@ def another_constraint_grid(experiment: Any) -> dict[str, Any]:
     return {"grid": 977, "runs": {name: run.model_copy(update={"grid": 977}) for name, run in experiment.runs.items()}}
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.parametrize("change", [more_seeds, fewer_seeds, another_kappa, another_setting, another_constraint_grid])
 def test_no_target_is_up_to_date_once_a_setting_of_its_experiments_has_changed(
     inside: Path, change: Callable[[Any], dict[str, Any]]

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from partialfair.grid.config import load_config
-from partialfair.grid.workflow import Grid
+from reproduction.grid.config import load_config
+from reproduction.grid.workflow import Grid
 from tests.workflow.project import COPIED, ROOT, Project, make_project
 
 pytestmark = pytest.mark.slow

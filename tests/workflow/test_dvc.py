@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 from dvc.utils.hydra import apply_overrides
 
-from partialfair.grid.config import load_config
-from partialfair.provenance.torn_lock import remove_torn_lock
+from reproduction.grid.config import load_config
+from reproduction.verify.torn_lock import remove_torn_lock
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project, share_kernels
 
 pytestmark = pytest.mark.slow

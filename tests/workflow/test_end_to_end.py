@@ -16,8 +16,8 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.commands import unchanged as look
 from partialfair.errors import ConfigError
+from reproduction.commands import unchanged as look
 from tests.workflow.project import TINY, Project, edit, make_project
 
 pytestmark = pytest.mark.slow
@@ -182,7 +182,7 @@ def test_an_edit_of_a_metric_evaluates_but_does_not_train(built: Project):
 
 
 def test_an_edit_of_the_reporting_draws_only(built: Project):
-    with temporarily(built.folder / "src/partialfair/reporting/kinds/scatter.py") as path:
+    with temporarily(built.folder / "src/reproduction/exhibits/kinds/scatter.py") as path:
         path.write_text(path.read_text() + "\nADDED = 1\n")
         assert built.planned("demo") == {"exhibit": 1, "experiment_scorecard": 1}
 
@@ -193,7 +193,7 @@ def test_a_table_that_comes_out_the_same_retrains_nothing(built: Project):
     models = [built.folder / TRAINED / run / "model.npz" for run in RUNS]
     before = [path.stat().st_mtime_ns for path in models]
     command = ("env", "PYTHONPATH=src", sys.executable, "-m", "partialfair", "run", "demo", "--cores", "2")
-    with temporarily(built.folder / "src/partialfair/datasets/simulated.py") as path:
+    with temporarily(built.folder / "src/reproduction/datasets/simulated.py") as path:
         path.write_text(path.read_text() + "\nADDED = 1\n")
         assert built.planned("demo")["train"] == len(RUNS)
         done = built.run(*command)

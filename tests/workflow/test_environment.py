@@ -14,17 +14,21 @@ import yaml
 
 from partialfair import __version__
 from partialfair.commands.cli import main
-from partialfair.datasets.sources import MIRROR_VARIABLE
-from partialfair.grid.config import load_config
-from partialfair.grid.params import ParamsModel
-from partialfair.grid.workflow import Grid
-from partialfair.reporting.exhibit import kind_of
-from tests import conftest, needs
+from reproduction.datasets.sources import MIRROR_VARIABLE
+from reproduction.exhibits.exhibit import kind_of
+from reproduction.grid.config import load_config
+from reproduction.grid.params import ParamsModel
+from reproduction.grid.workflow import Grid
+from tests import fixtures, needs
 from tests.browser import chromium
 from tests.workflow.project import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+WORKBENCH = tomllib.loads((ROOT / "src/reproduction/pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PYPROJECT["project"]["optional-dependencies"] | WORKBENCH["project"]["optional-dependencies"]
+REQUIRED = sorted(
+    {*PYPROJECT["project"]["dependencies"], *WORKBENCH["project"]["dependencies"]} - {"partialfair==0.1.0"}
+)
 WITHOUT_TORCH = ("workflow", "acs", "convex", "docs", "dev")
 
 
@@ -35,7 +39,7 @@ def requirement(text: str) -> tuple[str, frozenset[str]]:
 
 
 def test_environment_yml_says_the_same_as_pyproject():
-    wanted = [*PYPROJECT["project"]["dependencies"], *(text for extra in WITHOUT_TORCH for text in EXTRAS[extra])]
+    wanted = [*REQUIRED, *(text for extra in WITHOUT_TORCH for text in EXTRAS[extra])]
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     given = dict(requirement(text) for text in environment["dependencies"])
     assert given.pop("python") == frozenset(PYPROJECT["project"]["requires-python"].split(","))
@@ -49,7 +53,7 @@ def test_lock_holds_every_requirement_and_no_torch():
     pins = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", lock, re.MULTILINE))
     assert not [name for name in pins if name.startswith(("torch", "nvidia", "triton"))]
     extras = (text for extra in (*WITHOUT_TORCH, "peers") for text in EXTRAS[extra])
-    for text in [*PYPROJECT["project"]["dependencies"], *extras]:
+    for text in [*REQUIRED, *extras]:
         name, bounds = requirement(text)
         assert name in pins, f"{name} is missing in requirements.lock; run `make lock`"
         assert all(bound[2:] == pins[name] for bound in bounds if bound.startswith("==")), name
@@ -71,13 +75,14 @@ def imported(file: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add(str(node.module).partition(".")[0])
-    return found - sys.stdlib_module_names - {"partialfair"}
+    return found - sys.stdlib_module_names - {"partialfair", "reproduction", "papers"}
 
 
 def test_every_package_that_is_imported_is_declared():
-    every = [*PYPROJECT["project"]["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]
+    every = [*REQUIRED, *(text for texts in EXTRAS.values() for text in texts)]
     declared = {requirement(text)[0] for text in every}
-    used = set().union(*map(imported, (ROOT / "src" / "partialfair").rglob("*.py")))
+    houses = (ROOT / "src/partialfair", ROOT / "src/reproduction", *(ROOT / "papers").glob("*/[!t]*/"))
+    used = set().union(*(imported(path) for house in houses for path in house.rglob("*.py")))
     names = {PARTS.get(name, DISTRIBUTIONS.get(name, name.replace("_", "-"))) for name in used}
     assert len(names) > 15 and not names - declared
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -87,15 +92,15 @@ def test_every_package_that_is_imported_is_declared():
 
 
 def test_mypy_is_told_of_imported_packages_alone():
-    used = set().union(*map(imported, (ROOT / "src").rglob("*.py")), {"partialfair"})
+    used = set().union(*map(imported, (ROOT / "src").rglob("*.py")), {"partialfair", "papers", "fairret", "folktables"})
     named = {module.partition(".")[0] for entry in PYPROJECT["tool"]["mypy"]["overrides"] for module in entry["module"]}
     assert len(named) > 10 and not named - used
 
 
 def test_every_package_offers_its_types():
     packages = [ROOT / package for package in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
-    packages += (ROOT / "src").glob("snakemake_*_plugin_*")
-    assert len(packages) == 3 and all((package / "py.typed").is_file() for package in packages)
+    packages += [path.parent for path in (ROOT / "src").glob("*/pyproject.toml")]
+    assert len(packages) == 4 and all((package / "py.typed").is_file() for package in packages)
 
 
 def test_the_entry_point_is_the_command_line():
@@ -149,7 +154,7 @@ def test_audit_names_the_raw_files_and_parameters_that_the_grid_uses():
 
 def test_every_stage_of_the_audit_depends_on_the_source():
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    assert all("src/partialfair" in stage["deps"] for stage in stages.values())
+    assert all({"papers", "src/partialfair", "src/reproduction"} <= set(stage["deps"]) for stage in stages.values())
     assert "requirements.lock" in stages["runs"]["deps"]
 
 
@@ -201,11 +206,21 @@ def test_what_ci_demands_is_not_skipped(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for words, ending in (("", pytest.skip.Exception), (" ".join(demanded), pytest.fail.Exception)):
         monkeypatch.setenv(needs.DEMANDED, words)
         with pytest.raises(ending, match="no real data"):
-            conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+            fixtures.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
         with pytest.raises(ending, match="no Chromium"), chromium(tmp_path):
             pass
     monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path))
-    conftest.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+    fixtures.pytest_runtest_setup(Reader())  # type: ignore[arg-type]
+
+
+def test_the_workbench_goes_with_the_library():
+    """Both have one version, and what both need, they need alike."""
+    library, workbench = PYPROJECT["project"], WORKBENCH["project"]
+    assert (
+        workbench["version"] == library["version"] and f"partialfair=={library['version']}" in workbench["dependencies"]
+    )
+    library, workbench = (dict(map(requirement, project["dependencies"])) for project in (library, workbench))
+    assert all(library[name] == workbench[name] for name in library.keys() & workbench.keys())
 
 
 def test_the_version_is_that_of_the_project():

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from snakemake.cli import parse_args
 
-from partialfair.grid import machine
-from partialfair.grid.machine import machine_limits
+from reproduction.grid import machine
+from reproduction.grid.machine import machine_limits
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from partialfair.provenance import torn_lock
-from partialfair.provenance.torn_lock import RWLOCK, remove_torn_lock
+from reproduction.verify import torn_lock
+from reproduction.verify.torn_lock import RWLOCK, remove_torn_lock
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # What jobs that run at once share.
-from partialfair.grid.machine import machine_limits
+from reproduction.grid.machine import machine_limits
 
 # Jobs on one machine share its memory and GPU, also if --resources speaks of other things. On a cluster each
 # job has its own, and the jobs of a group that are "serial" run one after another within it.

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partialfair.commands.common import SCORES
-from partialfair.commands.options import OnceCommand, PairCommand
+from partialfair.commands.options import SCORES, OnceCommand, PairCommand
 
 app = typer.Typer()
 

@@ -1,4 +1,4 @@
-"""The command line: each verb is one function call into :mod:`partialfair.jobs`, imported when it is used."""
+"""The command line: the verbs of the library, and those that other distributions add to it."""
 
 import os
 import signal
@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from partialfair.commands import audits, data, project, reproduce, results, runs
-from partialfair.commands.common import STEPS
+from partialfair.commands import audits
 from partialfair.commands.options import Verbs
 from partialfair.errors import PartialFairError
+from partialfair.extensions import added
 from partialfair.tables import processor
 
 EXAMPLES = """\b
@@ -33,9 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(data.app, name="data", rich_help_panel=STEPS)
-for theme in (runs, results, reproduce, project, audits):
-    app.add_typer(theme.app)  # without a name: its verbs are the program's own
+for add in added("verbs"):
+    add(app)
+app.add_typer(audits.app)  # without a name: its verbs are the program's own
 
 
 def _version(asked: bool) -> None:
@@ -80,9 +80,10 @@ def main() -> None:
     try:
         app()
     except PartialFairError as error:
-        from partialfair.commands.masking import masked
-
-        print(f"partialfair: {masked(error)}", file=sys.stderr)
+        message = str(error)
+        for masked in added("masked"):
+            message = masked(message)
+        print(f"partialfair: {message}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
         from partialfair.plugins import machine_fault

@@ -5,10 +5,15 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from partialfair.commands.common import PROJECT, RESULTS, SCORES, STEPS
 from partialfair.errors import ConfigError
+from partialfair.extensions import has_workbench
 
+SCORES, PROJECT, RESULTS = "Scores of any model", "The project", "Results"
+STEPS = "Steps of the workflow, which calls them itself"
+"""Titles under which the verbs are listed, in this order."""
 PAIRED = "--interval"
+WORKBENCH = "partialfair-reproduction"
+"""Distribution that adds the verbs of the workflow."""
 
 
 class Verbs(TyperGroup):
@@ -19,9 +24,20 @@ class Verbs(TyperGroup):
         width = max(map(len, self.commands))
         for title in (SCORES, PROJECT, RESULTS, STEPS):
             of = [(name, verb) for name, verb in self.commands.items() if verb.rich_help_panel == title]  # type: ignore[attr-defined]
+            if not of:
+                continue
             with formatter.section(title):
                 texts = [(name.ljust(width), verb.get_short_help_str(formatter.width - 6 - width)) for name, verb in of]
                 formatter.write_dl(texts)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb that the arguments begin with; without the workbench, say what brings the others."""
+        if self.get_command(ctx, args[0]) is None and not has_workbench():
+            raise ConfigError(
+                f"there is no verb {args[0]!r} here; the verbs of the workflow come with the distribution {WORKBENCH}: "
+                f"install it, or run `pip install src/reproduction` in a checkout"
+            )
+        return super().resolve_command(ctx, args)
 
 
 class OnceCommand(TyperCommand):

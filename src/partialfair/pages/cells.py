@@ -1,7 +1,6 @@
 """Tables as data and as HTML: one row type for CSV, one template for all pages."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,14 +9,12 @@ from typing import Any
 
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import palette
-from partialfair.tables.files import atomic_path
 
 VERDICT_KINDS = {
     "agrees": "good", "holds": "good", "dominated": "good", "as stated": "good", "near": "near", "differs": "bad",
     "fails": "bad", "differs from the paper": "bad", "does not hold": "bad", "partly": "near",
     "mixed": "near", "depends": "near",
 }  # fmt: skip
-_MARKED = re.compile(r'<td class="(?:good|near|bad)\b')
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -144,27 +141,3 @@ def environment() -> Any:
 def html(table: Table) -> str:
     """Return the table as a piece of HTML."""
     return str(environment().get_template("table.html.j2").render(table=table))
-
-
-def legend(body: str) -> str:
-    """What the marks in a piece of HTML mean, those of them that occur there; empty if there are none."""
-    compared = 'class="published' in body
-    parts = [
-        ("Grey numbers are published.", compared),
-        (
-            "✓ agrees with the published number, ≈ is near it, ✗ differs from it.",
-            compared and bool(_MARKED.search(body)),
-        ),
-        ("± half the width of the 95% t-interval of a mean over seeds.", "±" in body and "deviation" not in body),
-        ("Hover over a number for its source.", 'title="' in body),
-    ]
-    return " ".join(words for words, said in parts if said)
-
-
-def write_html(target: Path, title: str, caption: str, body: str) -> Path:
-    """Write a self-contained page with one exhibit."""
-    template = environment().get_template("exhibit.html.j2")
-    page = template.render(title=title, caption=caption, body=body, legend=legend(body))
-    with atomic_path(target) as path:
-        path.write_text(page, encoding="utf-8")
-    return target

@@ -2,7 +2,7 @@
 
 A job passes arrays: scores as floating-point numbers, labels as numbers, groups as codes from 0 on. A guard hands
 these on as they are, so that no result of a job depends on it, and fingerprints of code leave guards out
-(:mod:`partialfair.grid.closure`). All else goes through :mod:`partialfair.tables.intake`: an argument that cannot be
+(:mod:`reproduction.grid.closure`). All else goes through :mod:`partialfair.tables.intake`: an argument that cannot be
 used is refused by its name, before the function sees it.
 """
 

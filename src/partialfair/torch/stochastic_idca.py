@@ -1,7 +1,7 @@
 """Stochastic inexact difference-of-convex algorithm (IDCA) around a training loop of your own.
 
 Source: Partial fairness paper, section 6 and, for networks, appendix G.9. The steps are those of
-:mod:`partialfair.algorithms.deep.stochastic_idca`, on batches that you draw.
+:mod:`papers.partial_fairness.algorithms.stochastic_idca`, on batches that you draw.
 """
 
 import math

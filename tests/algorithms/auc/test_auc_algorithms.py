@@ -12,13 +12,13 @@ from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, marked_st
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.tuning import Choice
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics.on_request.auc_gap import signed_gap
 from partialfair.models.features import Standardiser
 from partialfair.models.stored import load_model
 from partialfair.tables.auc_sets import PRESETS, cell_counts, cells_of
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
 
 QUICK = {
     "sfls": {"steps": 300, "calls": 2, "marks": 4, "kappa_train": [0.1, 1.0], "constants": [0.1]},

@@ -11,16 +11,16 @@ import yaml
 from partialfair import plugins
 from partialfair.algorithms.contract import Task, algorithm_for, served
 from partialfair.algorithms.general.general import GeneralUnconstrained
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
 from partialfair.estimators import PartialFairClassifier
-from partialfair.grid.checks import check_settings
-from partialfair.grid.closure import closure
-from partialfair.grid.config import job_settings, load_config
-from partialfair.grid.fingerprint import training_hash
-from partialfair.jobs.train import attempt, validated
 from partialfair.metrics import get
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.grid.checks import check_settings
+from reproduction.grid.closure import closure
+from reproduction.grid.config import job_settings, load_config
+from reproduction.grid.fingerprint import training_hash
+from reproduction.jobs.train import attempt, validated
 from tests.workflow.project import ROOT
 
 QUICK = {"idca": {"inner_steps": [160], "tolerances": [0.003], "tuning_rounds": 5, "rounds": [5, 20]}}
@@ -130,7 +130,7 @@ class TestHashes:
         for name in plugins.names("algorithms"):
             for constraint in filter(plugins.is_fused, FAMILIES):
                 modules = (plugins.module_of("algorithms", name), plugins.module_of("constraints", constraint))
-                reached = closure("partialfair.jobs.train", *modules)
+                reached = closure("reproduction.jobs.train", *modules)
                 assert self.GENERAL not in reached
                 assert not [module for module in reached if module.startswith("partialfair.constraints.losses.")]
                 assert ("partialfair.constraints.surrogates" in reached) == (name in SAMPLED), name

@@ -10,8 +10,8 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.certificate import certify
 from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.tuning import accuracy
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
 
 IDCA = plugins.load("algorithms", "idca").ALGORITHM
 TUNING_ROUNDS, ROUNDS = 3, [3, 5, 8, 12, 16, 20]

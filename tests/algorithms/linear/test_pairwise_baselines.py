@@ -8,9 +8,9 @@ import pytest
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
-from partialfair.jobs.train import attempt
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.train import attempt
 
 NAMES = ("group_auc", "inter_group", "intra_group")
 

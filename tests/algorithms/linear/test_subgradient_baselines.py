@@ -10,10 +10,10 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear import regularization, ssg
 from partialfair.algorithms.linear.problem import score_at
 from partialfair.algorithms.measure import measure
-from partialfair.datasets import simulated
-from partialfair.datasets.splits import make_split
 from partialfair.errors import ConfigError
-from partialfair.jobs.train import attempt
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
+from reproduction.jobs.train import attempt
 
 INTERVAL = [[0.1, 0.4]]
 REGULARIZATION, SSG = regularization.ALGORITHM, ssg.ALGORITHM

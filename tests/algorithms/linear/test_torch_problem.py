@@ -11,11 +11,11 @@ from partialfair.algorithms.linear import augmented_lagrangian  # noqa: E402
 from partialfair.algorithms.linear.certificate import LinearPoint  # noqa: E402
 from partialfair.algorithms.linear.problem import LinearProblem, linear_problem  # noqa: E402
 from partialfair.algorithms.linear.torch_problem import TorchProblem  # noqa: E402
-from partialfair.datasets import simulated  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.estimators import PartialFairClassifier  # noqa: E402
 from partialfair.estimators.on_device import on_device, placement  # noqa: E402
 from partialfair.models.features import Standardiser  # noqa: E402
+from reproduction.datasets import simulated  # noqa: E402
 
 FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
 

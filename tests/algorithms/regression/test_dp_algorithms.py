@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from papers.cross_paper.datasets import four_groups
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.algorithms.regression import dp_postproc, plug_in_regression, regression_reduction
-from partialfair.datasets import four_groups
-from partialfair.datasets.stratified_splits import stratified_split
 from partialfair.errors import InfeasibleError
 from partialfair.metrics import get
 from partialfair.models.stored import load_model
 from partialfair.tables.dataset import Dataset
+from reproduction.datasets.stratified_splits import stratified_split
 
 Get = Callable[..., Dataset]
 FULL = ((0.0, 1.0),)
@@ -245,7 +245,7 @@ import sys, time
 import numpy as np
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.regression import plug_in_regression
-from partialfair.datasets import four_groups
+from papers.cross_paper.datasets import four_groups
 
 data = four_groups.load(rows=200)
 task = Task(data, data, "distribution_parity", [[0, 1]], np.inf, seed=0, report=lambda line: None)

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from partialfair.algorithms.stochastic.fairret_penalties import (
-    PENALTIES,
-    Library,
-    kl,
-    kl_released,
-    projection,
-)
+from papers.stochastic_benchmark.algorithms.fairret_penalties import PENALTIES, Library, kl, kl_released, projection
 
 SCORES = np.array([[[1.0, -0.5], [0.2, -1.0]]])
 POSITIVE = np.array([[[1.0, 0.0], [0.0, 1.0]]])

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from papers.stochastic_benchmark.datasets import acs_income_ok_race
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
 from partialfair.algorithms.stochastic.stochastic_run import run
-from partialfair.datasets import acs_income_ok_race, simulated
-from partialfair.datasets.splits import make_split
 from partialfair.metrics import get
 from partialfair.tables.checkpoint import Checkpoint
+from reproduction.datasets import simulated
+from reproduction.datasets.splits import make_split
 
 NETWORK = {"hidden": [5], "uses_group": False, "steps": 40, "records": 2}
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from toy_stochastic import Toy, walk
 
+from papers.stochastic_benchmark.algorithms.sgd import PlainSteps, SGDSettings
+from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.algorithms.stochastic import stochastic_run
-from partialfair.algorithms.stochastic.sgd import PlainSteps, SGDSettings
-from partialfair.algorithms.stochastic.ssl_alm import SmoothedSteps, SSLALMSettings
 from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps, level_weight
 from partialfair.algorithms.stochastic.stochastic_problem import StochasticPoint, StochasticProblem
 from partialfair.algorithms.stochastic.stochastic_run import Plan, run
-from partialfair.algorithms.stochastic.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedLinear, StackedMLP

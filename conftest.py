@@ -1,0 +1,3 @@
+"""What the tests of all houses share."""
+
+pytest_plugins = ["tests.fixtures"]

@@ -1,0 +1,1 @@
+"""What several papers share: datasets, and the comparison of all their methods."""

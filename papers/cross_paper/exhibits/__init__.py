@@ -1,0 +1,1 @@
+"""The comparison of all papers' methods."""

@@ -1,0 +1,117 @@
+"""PLADA: single-loop proximal-perturbed Lagrangian method, one multiplier and slack per gap."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from papers.plada.algorithms import gap_tasks
+from papers.plada.algorithms.gap_runs import Curve, run
+from papers.plada.algorithms.gap_tasks import GapAlgorithm, GapSettings, GapTask, step_of
+from papers.plada.algorithms.linear_gaps import LinearGaps
+from papers.plada.algorithms.plada_solver import Constants, Parameters, Plada, Recorded, safe_steps
+from partialfair.algorithms.contract import Fit, Look, Task
+
+Step = PositiveFloat | Literal["theory", "loss"]
+
+
+class Variant(Constants):
+    """One choice of PLADA's parameters (the paper's Table 2; kappa, u_max and the slack's start are unpublished).
+
+    Attributes:
+        eta, tau: steps of theta and of the slack; ``theory``: nine tenths of the paper's own bounds, from the data;
+            ``loss`` (theta): nine tenths of 1 / L_F. Of a list for eta the best is chosen on the training rows.
+        slack: start of the slack: 0, or what the constraint leaves at the start (``gap``).
+        theta_step: reading of the theta-step.
+    """
+
+    eta: Step | Annotated[list[Step], Field(min_length=1)] = "theory"
+    tau: PositiveFloat | Literal["theory"] = "theory"
+    slack: Literal["zero", "gap"] = "zero"
+    theta_step: Literal["linearised", "prox_linear", "exact"] = "prox_linear"
+
+    def candidates(self, problem: LinearGaps) -> list[Parameters]:
+        """The numbers for every eta, with the steps that the data give where none are named."""
+        constants = {name: getattr(self, name) for name in Constants.model_fields}
+        safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), self.rho)
+        tau = safe[1] if self.tau == "theory" else self.tau
+        steps = self.eta if isinstance(self.eta, list) else [self.eta]
+        etas = [safe[0] if eta == "theory" else step_of(eta, problem) for eta in steps]
+        return [Parameters(eta=eta, tau=tau, **constants) for eta in etas]
+
+
+class PladaSettings(GapSettings):
+    """Variants that are run side by side.
+
+    Attributes:
+        variants: by name; the first gives the model, no rows choose among them.
+        batched: whether all run as one batch, which is faster but gives no times of single ones; they must then
+            agree in ``slack`` and ``theta_step``, and have one eta each.
+        residuals: whether the residual of the paper's Theorem 1 is recorded in every iteration.
+    """
+
+    variants: Annotated[dict[str, Variant], Field(min_length=1)] = Field({"theory": Variant()})
+    batched: bool = False
+    residuals: bool = False
+
+
+class PLADA(GapAlgorithm[PladaSettings]):
+    """Linear scores by PLADA, several variants side by side."""
+
+    settings = PladaSettings
+    label = "PLADA"
+    paper = "PLADA paper, Algorithm 1"
+    look = Look("#0072B2", "o")
+
+    def fit(self, task: Task, settings: PladaSettings) -> Fit:
+        """Run every variant for the same number of iterations; the last iterate of the first is the result."""
+        own = GapTask(task, settings)
+        steps = settings.steps(task.train.name, 2 + len(own.problem.eps))
+        parameters = {name: _tuned(own, variant, settings.trial(steps)) for name, variant in settings.variants.items()}
+        curves = _batched(own, settings, parameters, steps) if settings.batched else {}
+        for name in settings.variants if not curves else ():
+            curves[name] = _alone(own, settings, name, parameters[name], steps)
+            last = curves[name]
+            task.report(
+                f"{name}: loss {last.loss[-1]:.5f}, violation {last.violation[-1]:.1e}, {last.seconds[-1]:.1f} s"
+            )
+        result = next(iter(curves))
+        numbers = {name: value.model_dump() | {"rho": value.rho} for name, value in parameters.items()}
+        chosen = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[result].slack}
+        theta = curves[result].points[steps]
+        return gap_tasks.fit_of(own, curves, result, theta, chosen, 2 * own.problem.weak_convexity())
+
+
+def _slack(own: GapTask, variant: Variant, batch: int) -> Any:
+    """Start of the slack: at theta = 0 every gap is 0, so that all of eps is left."""
+    start = own.problem.eps if variant.slack == "gap" else np.zeros(len(own.problem.eps))
+    return np.repeat(np.minimum(start, variant.u_max)[:, None], batch, axis=1)
+
+
+def _tuned(own: GapTask, variant: Variant, steps: int) -> Parameters:
+    """The parameters of a variant; of several etas, all run as one batch, the one preferred after ``steps``."""
+    candidates = variant.candidates(own.problem)
+    if len(candidates) == 1:
+        return candidates[0]
+    start = np.zeros((own.problem.size, len(candidates)))
+    method = Plada(own.problem, candidates, start, _slack(own, variant, len(candidates)), variant.theta_step)
+    curves = {f"{place}": curve for place, curve in enumerate(run(method, steps))}
+    return candidates[int(gap_tasks.preferred(curves))]
+
+
+def _alone(own: GapTask, settings: PladaSettings, name: str, parameters: Parameters, steps: int) -> Curve:
+    variant, start = settings.variants[name], np.zeros((own.problem.size, 1))
+    kind = Recorded if settings.residuals else Plada
+    method = kind(own.problem, parameters, start, _slack(own, variant, 1), variant.theta_step)
+    return run(method, steps, gap_tasks.kept_iterations(steps, settings.points))[0]
+
+
+def _batched(own: GapTask, settings: PladaSettings, parameters: dict[str, Parameters], steps: int) -> dict[str, Curve]:
+    first = next(iter(settings.variants.values()))
+    start = np.zeros((own.problem.size, len(parameters)))
+    method = Plada(own.problem, list(parameters.values()), start, _slack(own, first, len(parameters)), first.theta_step)
+    curves = run(method, steps, gap_tasks.kept_iterations(steps, settings.points))
+    return dict(zip(parameters, curves, strict=True))
+
+
+ALGORITHM = PLADA()

@@ -1,6 +1,0 @@
-"""Whether every number in ``reports/`` follows from the raw data, the settings, the source and the locked packages."""
-
-from partialfair.provenance.chain import Break, Chain, Fault, Link
-from partialfair.provenance.verify import verify
-
-__all__ = ["Break", "Chain", "Fault", "Link", "verify"]

@@ -1,0 +1,373 @@
+"""What a model card says, read from the files of a run and from nothing else."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partialfair import plugins
+from partialfair.algorithms.measure import MISSED
+from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
+from partialfair.audit.words import title as plain_title
+from partialfair.errors import DataError, PartialFairError
+from partialfair.models.stored import load_model
+from partialfair.tables.files import read_json
+from partialfair.tables.intervals import Interval, bounds, format_interval, measure
+from reproduction.cards.rows import SPLITS, by_convention, group_table, scored_rows, split_table
+from reproduction.datasets.named import named_dataset
+from reproduction.grid import paths
+from reproduction.grid.config import kappa_text
+
+_SCALES = {"rank_gap": "sp", "rank_gap_full": "sp"}
+"""Metrics that are one number on the whole range, where their names do not say so."""
+FEW_ROWS = 30
+"""Rows of a group inside the interval below which the card warns."""
+LIMITS = (
+    "A satisfied constraint is a statement about the scores of the training rows within the interval. It does not say "
+    "that scores outside the interval agree, that other rows satisfy it to the same tolerance, that subgroups agree, "
+    "that similar persons are treated alike, or that the label is free of bias.",
+    "Confidence intervals cover the sampling of test rows, not the choice of data, labels, split or seed.",
+)
+NOT_FOR = (
+    "decisions about people: purpose, population and legal basis have not been reviewed",
+    "rows of another population, time or coding than those of this card",
+    "groups other than those of this card, or groups inside them",
+    "statements about single persons: similar persons may be treated differently",
+    "statements about causes: the card describes differences between groups and does not explain them",
+)
+WHOLE_RANGE = "No interval was chosen: the whole range of ranks, from 0 to 1, is constrained."
+
+
+@dataclass(frozen=True)
+class Content:
+    """A card's facts, in words; tables are header and rows.
+
+    Attributes:
+        groups: their names.
+        title, summary: what it is, and what was found, in a sentence each.
+        status: of the training, with the reason.
+        caution: what a status other than "ok" means for the reader.
+        model: sentences.
+        settings, chosen: by name.
+        made: who, when, from what, by which command.
+        not_for: uses that are out of scope.
+        data: sentence; split_table: rows by group and split.
+        group_table: rates of the groups on the test rows.
+        whole: whether the interval is the whole range; constrained: whether there is a constraint.
+        constraint: sentences; facts: what was measured on the training rows; measured: what on each split.
+        metric_table: value by metric and split.
+        not_estimable: reasons.
+        limits: sentences.
+        provenance: checksums and versions.
+    """
+
+    groups: tuple[str, ...]
+    title: str
+    summary: str
+    status: str
+    caution: str
+    model: list[str]
+    settings: Mapping[str, Any]
+    chosen: Mapping[str, Any]
+    made: list[tuple[str, str]]
+    not_for: Sequence[str]
+    data: str
+    split_table: tuple[list[str], list[list[str]]] | None
+    group_table: tuple[list[str], list[list[str]]] | None
+    level: str
+    whole: bool
+    constrained: bool
+    constraint: list[str]
+    facts: list[tuple[str, str]]
+    measured: str
+    metric_table: tuple[list[str], list[list[str]]] | None
+    not_estimable: list[str]
+    limits: list[str]
+    provenance: list[tuple[str, str]]
+
+
+def read(folder: Path, model_path: str | Path | None = None, fit_json: str | Path | None = None) -> Content:
+    """The content of the card of an evaluated run.
+
+    Raises:
+        DataError: a file is missing or unreadable.
+    """
+    try:
+        fit, metrics = read_json(fit_json or folder / paths.FIT), read_json(folder / paths.METRICS)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{folder}: no evaluated run ({error}); give a run folder, or evaluate the run first"
+        ) from error
+    stored = Path(model_path or folder / paths.MODEL)
+    model = load_model(stored)
+    groups = tuple(getattr(model, "group_names", ()))
+    rows = scored_rows(folder / paths.SCORES, len(groups))
+    regression = hasattr(model, "predictions")
+    level = float(((metrics.get("settings") or {}).get("bootstrap") or {}).get("level", 0.95))
+    kappa = "inf" if fit["kappa"] is None else f"{fit['kappa']:g}"
+    constraint, facts, measured = _constraint(fit, metrics)
+    reasons = {why for split in (metrics.get("not_estimable") or {}).values() for why in split.values()}
+    empty = {} if regression else by_convention(metrics, rows, groups)
+    return Content(
+        groups=groups,
+        title=f"{fit['dataset']}, {fit['algorithm']}, kappa {kappa}, seed {fit['seed']}",
+        summary=_summary(fit, metrics, model),
+        status=fit["status"] + (f", {fit['reason']}" if fit.get("reason") else ""),
+        caution=_caution(fit["status"]),
+        model=_model(fit, model, regression),
+        settings=fit["settings"],
+        chosen=fit.get("selected") or {},
+        made=_made(fit),
+        not_for=NOT_FOR,
+        data=f"`{fit['dataset']}`" + _declared(fit),
+        split_table=split_table(groups, rows.counts, not regression),
+        group_table=None if regression else group_table(rows, groups, _interval(fit, metrics), level),
+        level=f"{level:.0%}",
+        whole=is_whole(_interval(fit, metrics)),
+        constrained=fit["kappa"] is not None,
+        constraint=constraint,
+        facts=facts,
+        measured=measured,
+        metric_table=_metric_table(metrics, level, empty, is_whole(_interval(fit, metrics))),
+        not_estimable=sorted(reasons) + _listed(empty),
+        limits=list(_limits(fit, metrics, groups, rows.counts)),
+        provenance=_provenance(fit),
+    )
+
+
+def _interval(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:
+    """The ranks on which the metrics were measured."""
+    return (metrics.get("settings") or {}).get("interval", fit["interval"])
+
+
+def _violation(fit: Mapping[str, Any]) -> str:
+    """Name of the metric that measures the constraint of a run."""
+    return str(plugins.load("constraints", fit["constraint"]).VIOLATION[fit["kappa_scale"]])
+
+
+def _kind(model: Any) -> str:
+    return "linear score" if type(model).__name__ == "LinearScore" else "score model"
+
+
+def _summary(fit: Mapping[str, Any], metrics: Mapping[str, Any], model: Any) -> str:
+    """What the model is and how far it keeps the constraint on rows it has not seen, in plain words."""
+    title = plugins.load("constraints", fit["constraint"]).TITLE
+    asked = f"to keep {title} within {fit['kappa']:g}" if fit["kappa"] is not None else "without a constraint"
+    what = "predictor of a number" if hasattr(model, "predictions") else _kind(model)
+    made = f"A {what} of `{fit['dataset']}`, trained by `{fit['algorithm']}` {asked} "
+    made += f"{_where(_interval(fit, metrics))}."
+    if not metrics["splits"]:
+        return f"{made} The run has no usable model ({metrics.get('reason') or metrics['status']})."
+    name = _violation(fit)
+    value = metrics["splits"].get("test", {}).get(name)
+    if value is None:
+        return f"{made} On the test rows, {_named(name)} was not measured."
+    by = f"Measured by: {_named(name)}."
+    found = f"{made} On the test rows, the violation is {number(value)}{_bracket(metrics, name)}"
+    if fit["kappa"] is None or (fit.get("certificate") or {"true_violation": 0}).get("true_violation") is None:
+        return f"{found}. {by}"
+    relation = "more than" if value > fit["kappa"] else "within"
+    return f"{found}: {relation} the {fit['kappa']:g} that was asked for on the training rows. {by}"
+
+
+def _where(interval: Any) -> str:
+    """On which ranks a constraint or a metric holds."""
+    if is_whole(interval):
+        return "on all ranks"
+    return f"on the ranks {format_interval(interval)} (0 is the highest score of a group)"
+
+
+def is_whole(interval: Any) -> bool:
+    """Tell whether an interval is the whole range of ranks, of every group."""
+    return all(measure(pairs) > 1 - 1e-12 for pairs in Interval.of(interval).unions)
+
+
+def _named(name: str) -> str:
+    """Return a metric's plain name with its code."""
+    plain = _title(name)
+    return f"{plain} (`{name}`)" if plain and plain != name else f"`{name}`"
+
+
+def _caution(status: str) -> str:
+    """What a status other than ok means for whoever reads the card."""
+    if status == "ok":
+        return ""
+    if status == MISSED:
+        return "The model does not keep the tolerance that was asked for: read its numbers at what was measured."
+    return "The status says that this model should not be used: its numbers document a run, not a result."
+
+
+def _model(fit: Mapping[str, Any], model: Any, regression: bool) -> list[str]:
+    groups = "with an intercept and coefficients per group" if model.uses_group else "that does not use the group"
+    needs = "Prediction needs the group." if model.uses_group else "Prediction does not need the group."
+    if regression:
+        return [f"A predictor of a real-valued label, made by `{fit['algorithm']}`.", needs]
+    loss = plugins.chosen(fit.get("loss", "logistic"))[0].replace("_", " ")
+    trained = f"A {_kind(model)} {groups}, trained by `{fit['algorithm']}` on the {loss} loss."
+    return [trained, "A positive score is a positive decision.", needs]
+
+
+def _made(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Who made the model, and how it is made again."""
+    names_ = ("experiment", "dataset", "algorithm")
+    job = " ".join(f"--{name} {fit[name]}" for name in names_)
+    # In full: the grid is asked for that very number.
+    kappa = "inf" if fit["kappa"] is None else kappa_text(fit["kappa"])
+    time = fit.get("time") or {}
+    facts = {
+        "Made by, owner, contact": "not stated",
+        "Made with": f"partialfair, source revision {fit.get('git_revision') or 'not in a checkout'}",
+        "Made again by": f"`partialfair train {job} --kappa {kappa} --seed {fit['seed']}`, with `--config` "
+        "if the grid is not params.yaml",
+        "Processor time of training": f"{time['cpu_seconds']:.1f} s" if "cpu_seconds" in time else "",
+    }
+    return [(title, value) for title, value in facts.items() if value]
+
+
+def _declared(fit: Mapping[str, Any]) -> str:
+    """What the dataset's declaration says, if its module is still there."""
+    try:
+        spec = named_dataset(fit["dataset"], fit.get("dataset_options")).spec
+    except PartialFairError:
+        return "."
+    return f" ({spec.title}). Label: {spec.label}. Groups: {spec.groups}. Terms of use: {spec.licence or 'not stated'}."
+
+
+def _constraint(fit: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, str]], str]:
+    """Sentences, what was measured on the training rows, and what on all splits."""
+    module = plugins.load("constraints", fit["constraint"])
+    where = _where(_interval(fit, metrics))
+    if fit["kappa"] is None:
+        return [f"None. The metrics below refer to {module.TITLE} {where}."], [], ""
+    certificate = fit.get("certificate") or {}
+    title = f"{module.TITLE[:1].upper()}{module.TITLE[1:]}"
+    words = [f"{title} {_where(fit['interval'])}.", *([WHOLE_RANGE] if is_whole(fit["interval"]) else [])]
+    if certificate and certificate.get("true_violation") is None:
+        words.append(f"Kappa {fit['kappa']:g} is a parameter of the algorithm itself; it bounds none of the metrics.")
+    else:
+        words.append(
+            f"Kappa {fit['kappa']:g} ({fit['kappa_scale']} scale), at {fit['grid']} ranks where there is a grid."
+        )
+    metric = certificate.get("metric")
+    facts = [
+        ("largest smoothed constraint value (at most 0: satisfied)", certificate.get("max_violation")),
+        ("up to which the method counts that as satisfied", certificate.get("accepted")),
+        (
+            f"the constraint itself, asked to be at most kappa: {metric and _named(metric)}",
+            metric and certificate.get("train_violation"),
+        ),
+        ("by how much the constraint itself exceeds kappa (at most 0: satisfied)", certificate.get("true_violation")),
+        _optimality(certificate),
+    ]
+    known = [(name, number(value)) for name, value in facts if value is not None]
+    violation = _violation(fit)
+    shown = [split for split in SPLITS if split in metrics["splits"]]
+    values = ", ".join(f"{split} {number(metrics['splits'][split].get(violation))}" for split in shown)
+    return words, known, f"Measured by {_named(violation)}, {where}: {values}{_bracket(metrics, violation)}."
+
+
+def _optimality(certificate: Mapping[str, Any]) -> tuple[str, float | None]:
+    """Name and value of the certificate; files written before it had a kind have a KKT residual."""
+    kinds = {"kkt": "KKT residual", "gradient_mapping": "norm of the gradient mapping", "duality_gap": "duality gap"}
+    if certificate.get("kind") is None:
+        return "optimality residual", certificate.get("kkt_residual")
+    return f"{kinds[certificate['kind']]}; unit: {certificate['relative_to']}", certificate["value"]
+
+
+def _bracket(metrics: Mapping[str, Any], name: str) -> str:
+    ends = metrics["bootstrap"].get("test", {}).get(name)
+    return f" (test confidence interval {number(ends[0])} to {number(ends[1])})" if ends else ""
+
+
+def _listed(empty: Mapping[str, str]) -> list[str]:
+    """One line per reason, with the metrics that it holds for."""
+    named: dict[str, list[str]] = {}
+    for name in sorted(empty):
+        named.setdefault(empty[name], []).append(_named(name))
+    return [f"{', '.join(names)}, on the test rows: {why}" for why, names in named.items()]
+
+
+def _metric_table(
+    metrics: Mapping[str, Any], level: float, empty: Mapping[str, str], whole: bool
+) -> tuple[list[str], list[list[str]]] | None:
+    """A line per metric, those of decisions that measured nothing without their numbers; ``None`` without a model."""
+    if not metrics["splits"]:
+        return None
+    rows = []
+    for names in _lines(metrics, whole):
+        name = names[0]
+        measured = [metrics["splits"].get(split, {}).get(name) for split in SPLITS]
+        values = ["–" if name in empty else number(value) for value in measured]
+        known = [metrics["bootstrap"].get("test", {}).get(own) for own in names]
+        ends = next(filter(None, known), None) if name not in empty else None
+        title = _title(f"{name}_full" if f"{name}_full" in names else name)
+        codes = ", ".join(f"`{own}`" for own in names)
+        row = [f"{title} ({codes})" if title else codes, *values]
+        rows.append([*row, f"{number(ends[0])} to {number(ends[1])}" if ends else "not computed"])
+    return ["metric", *SPLITS, f"{level:.0%} confidence interval (test)"], rows
+
+
+def _lines(metrics: Mapping[str, Any], whole: bool) -> list[list[str]]:
+    """Return the codes of each line: quality first, then violations in the order of an audit, then others.
+
+    On the whole range a violation on I, the same on the absolute scale and the same on all ranks are one number, and
+    one line.
+    """
+    found = sorted({name for values in metrics["splits"].values() for name in values})
+    order = {name: place for place, name in enumerate((*QUALITY, *PARTIAL, *WHOLE))}
+    found.sort(key=lambda name: order.get(name, len(order)))
+    if not whole:
+        return [[name] for name in found]
+    lines: dict[str, list[str]] = {}
+    for name in found:
+        stem = _SCALES.get(name, name.removesuffix("_full").removesuffix("_gap"))
+        kept = stem if stem in found and _alike(metrics, stem, name) else name
+        lines.setdefault(kept, []).append(name)
+    return list(lines.values())
+
+
+def _alike(metrics: Mapping[str, Any], one: str, other: str) -> bool:
+    """Tell whether two metrics have the same values on all splits."""
+    return all(values.get(one) == values.get(other) for values in metrics["splits"].values())
+
+
+def _title(name: str) -> str:
+    try:
+        return plain_title(name)
+    except PartialFairError:
+        return ""
+
+
+def _limits(
+    fit: Mapping[str, Any], metrics: Mapping[str, Any], groups: Sequence[str], counts: Mapping[str, Any]
+) -> Iterator[str]:
+    yield from LIMITS
+    unions = Interval.of(_interval(fit, metrics)).for_groups(len(groups)) if groups else ()
+    for code, name in enumerate(groups if "test" in counts else ()):
+        inside = int(np.diff(bounds(unions[code], int(counts["test"][0][code]))).sum())
+        if inside < FEW_ROWS:
+            yield f"The interval keeps {inside} test rows of group {name}: its numbers are uncertain."
+    if fit["status"] == "ok" and fit["kappa"] is None:
+        yield "No constraint was imposed: differences between groups are those that minimise the loss."
+
+
+def _provenance(fit: Mapping[str, Any]) -> list[tuple[str, str]]:
+    facts = {
+        "source revision": fit.get("git_revision") or "not in a checkout",
+        "hash of the code that can run": fit.get("closure_hash"),
+        "versions": ", ".join(f"{name} {version}" for name, version in (fit.get("versions") or {}).items()),
+        "sha256 of the table": (fit.get("inputs") or {}).get("table"),
+        "sha256 of the split": (fit.get("inputs") or {}).get("split"),
+        "sha256 of the model": (fit.get("outputs") or {}).get(paths.MODEL),
+    }
+    return [(title, str(value)) for title, value in facts.items() if value]
+
+
+def number(value: Any) -> str:
+    """A value in three decimals, below .0005 in e-notation; what has none is not estimable."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "not estimable"
+    return f"{value:.1e}" if 0 < abs(value) < 5e-4 else f"{value:.3f}"

@@ -1,0 +1,185 @@
+"""Verbs on the project as a whole: check it, run it, resume it, extend it."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reproduction.commands.common import PARAMS, PROJECT, ConfigOption, JsonOption, print_json
+
+app = typer.Typer()
+
+
+class Kind(StrEnum):
+    """Kinds of skeletons that ``partialfair new`` writes."""
+
+    DATASET = "dataset"
+    ALGORITHM = "algorithm"
+    METRIC = "metric"
+    CONSTRAINT = "constraint"
+    EXHIBIT = "exhibit"
+    PAPER = "paper"
+
+
+@app.command(rich_help_panel=PROJECT)
+def check(config: ConfigOption = PARAMS, as_json: JsonOption = False) -> None:
+    """Validate the experiment grid and count its jobs."""
+    from reproduction.commands.checking import check_grid, without_folder
+    from reproduction.grid.checks import check_files
+    from reproduction.grid.config import load_config
+
+    grid = load_config(config)
+    check_grid(grid)
+    check_files(grid)
+    for note in without_folder(grid):
+        print(f"note: {note}", file=sys.stderr)
+    if as_json:
+        print_json({name: [str(job.path) for job in grid.jobs(name)] for name in grid.experiments})
+        return
+    for name, experiment in grid.experiments.items():
+        print(f"{name}: {len(grid.jobs(name))} runs on {', '.join(experiment.runs)} under {experiment.constraint}")
+
+
+class Plugin(StrEnum):
+    """Kinds that ``partialfair list`` knows."""
+
+    ALGORITHMS = "algorithms"
+    CONSTRAINTS = "constraints"
+    LOSSES = "losses"
+    DATASETS = "datasets"
+    METRICS = "metrics"
+    EXHIBITS = "exhibits"
+
+
+@app.command(name="list", rich_help_panel=PROJECT)
+def list_plugins(
+    kind: Annotated[Plugin, typer.Argument(help="What to list.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """List the plug-ins to choose from, yours included."""
+    from reproduction.commands.listing import listed
+
+    found = listed(kind.value)
+    if as_json:
+        print_json(found)
+        return
+    for name, words in found.items():
+        print(f"{name:<{max(map(len, found))}}  {words}")
+
+
+@app.command(rich_help_panel=PROJECT)
+def doctor(
+    config: ConfigOption = PARAMS,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the installation and say what to do about it.
+
+    Versions, data, workflow and disk are looked at; exit status 1 if something needed is missing.
+    """
+    from reproduction.commands.doctor import examine, failed
+
+    checks = examine(".", config)
+    if as_json:
+        print_json([{"name": c.name, "state": c.state, "found": c.found, "remedy": c.remedy} for c in checks])
+    for check in () if as_json else checks:
+        print(f"{check.state:<8} {check.name}: {check.found}" + (f" -> {check.remedy}" if check.remedy else ""))
+    raise typer.Exit(int(failed(checks)))
+
+
+@app.command(rich_help_panel=PROJECT)
+def run(
+    targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+    cores: Annotated[str, typer.Option(help="Number of cores, or all.")] = "all",
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would run, and why.")] = False,
+    profile: Annotated[str | None, typer.Option(help="A folder of workflow/profiles, such as slurm.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show Snakemake's own output.")] = False,
+    datasets: Annotated[str, typer.Option(help="For the target raw: names of datasets; by default all.")] = "",
+) -> None:
+    """Run what is outdated, with one line of progress.
+
+    Snakemake does it; its whole output goes to logs/run.log.
+    """
+    from reproduction.commands.runner import run_workflow
+
+    raise typer.Exit(run_workflow(targets or [], config, cores, dry_run, profile, verbose, datasets))
+
+
+@app.command(rich_help_panel=PROJECT)
+def unchanged(
+    target: Annotated[str, typer.Argument(help="An experiment, an exhibit, or a target such as paper.")] = "all",
+    config: ConfigOption = PARAMS,
+    record: Annotated[bool, typer.Option("--record", help="Ask Snakemake, and note that all is made.")] = False,
+) -> None:
+    """Say whether anything has changed since all was made.
+
+    It takes seconds, where Snakemake takes half a minute. Exit status 1 if something has, or if it is not known.
+    """
+    from reproduction.commands import unchanged as look
+    from reproduction.commands.runner import require_targets
+
+    if record:
+        look.record(target, config)
+        return
+    changed = look.changes(target, config)
+    if changed is None:
+        require_targets([target], config)
+        print(f"{target}: not known to be made; --record asks Snakemake")
+        raise typer.Exit(1)
+    if changed:
+        print(f"{target}: changed since all was made: {', '.join(changed)}")
+        raise typer.Exit(1)
+    print(f"{target}: nothing to do; no file, setting, source or package has changed since all was made")
+
+
+@app.command(rich_help_panel=PROJECT)
+def benchmark() -> None:
+    """Measure the solvers side by side, which takes minutes.
+
+    The numbers go to reports/benchmarks.json.
+    """
+    from reproduction.commands.runner import run_benchmarks
+
+    raise typer.Exit(run_benchmarks())
+
+
+@app.command(rich_help_panel=PROJECT)
+def new(
+    kind: Kind,
+    name: Annotated[str, typer.Argument(help="Lower case letters, digits and underscores.")],
+    project: Annotated[Path, typer.Option(help="Checkout of the project.")] = Path("."),
+    paper: Annotated[
+        str, typer.Option(help="Folder of papers/ that it serves; by default what several papers share.")
+    ] = "cross_paper",
+) -> None:
+    """Write the skeleton of something new, its test and its page.
+
+    It is that of a dataset, an algorithm, a metric, a constraint or a kind of exhibit; or of a paper, which runs at
+    once.
+    """
+    from reproduction.commands.scaffold import create
+
+    made = create(kind.value, name, project, paper)
+    print(*made.files, "Next:", sep="\n")
+    for step in made.next_steps:
+        print(f"  - {step}")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, rich_help_panel=PROJECT)
+def resume(
+    context: typer.Context,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="The killed run cannot be seen from here; it and its jobs have ended.")
+    ] = False,
+) -> None:
+    """Continue a killed run.
+
+    The jobs it left are cancelled, the folder is unlocked, and its command is repeated, with further arguments if any
+    are given.
+    """
+    from reproduction.commands.runner import alone, repeat
+    from reproduction.jobs.resume import resume as run
+
+    sys.exit(run(context.args, ended, start=repeat, alone=alone))

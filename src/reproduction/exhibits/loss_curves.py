@@ -1,0 +1,178 @@
+"""Loss and loss difference on the way, over runs: median and quartiles, from the points that the models keep.
+
+The CSV has the mean, too.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from partialfair.models.mlp_score import MLPScore
+from partialfair.models.stored import load_model
+from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits.canvas import Curve, Panel
+from reproduction.exhibits.exhibit import Context, Line, Options
+from reproduction.grid import paths
+from reproduction.verdicts import run_scores
+from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.results import Setting
+
+COLUMNS = (
+    "experiment", "algorithm", "kappa", "split", "quantity", "step", "rows_read", "seconds", "paper_seconds", "mean",
+    "median", "q25", "q75", "n_runs", "note",
+)  # fmt: skip
+QUANTITIES = ("loss", "difference")
+AXES = {
+    "paper_seconds": "share of the steps done × 30 s", "step": "steps", "rows_read": "rows read",
+    "seconds": "processor time of one run here [s]",
+}  # fmt: skip
+PAPER_SECONDS = 30.0
+Range = list[float]
+
+
+class LossCurves(Options):
+    """Mean log loss above the loss difference of the groups, a column per method; of one method, a row per split."""
+
+    source: Literal["losses"] = Field(description="losses: loss and loss difference at the points that models keep")
+    algorithms: list[str] | None = Field(None, description="algorithms shown, in this order; all of them by default")
+    splits: list[Literal["train", "validation", "test"]] = Field(["train"], description="rows that losses are means of")
+    axis: Literal["paper_seconds", "step", "rows_read", "seconds"] = Field(
+        "paper_seconds", description="what the curves run along"
+    )
+    loss_range: Range | None = Field(None, description="limits of the upper panels", min_length=2, max_length=2)
+    difference_range: Range | None = Field(None, description="limits of the lower panels", min_length=2, max_length=2)
+
+
+def curves(context: Context[Any], setting: Setting, seed: int, split: str) -> pd.DataFrame | None:
+    """One line per kept point of a run: step, rows_read, seconds, loss, difference; ``None`` if it kept none."""
+    found, _ = run_scores.folder(context, setting, seed)
+    if found is None or not is_here(found / paths.MODEL):
+        return None
+    fit_on = context.config.algorithm_settings(setting.experiment, setting.algorithm).get("fit_on", "train")
+    parts = "train+validation" if split == "train" and fit_on == run_scores.BOTH else split
+    path = found / paths.MODEL
+    return _curves(path, (context.root, setting.dataset, parts, seed), path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1000)
+def _curves(path: Path, of: tuple[Path, str, str, int], changed: int) -> pd.DataFrame | None:
+    model = load_model(path)
+    if not isinstance(model, MLPScore) or "points" not in model.path:
+        return None
+    rows = run_scores.rows_of(*of)
+    inputs, first = model.inputs(rows.X, rows.group), rows.group == 0
+    kept: list[dict[str, float]] = []
+    for place, point in enumerate(model.path["points"]):
+        losses = np.logaddexp(0, -rows.y * model.scores_at(point, inputs))
+        content = {"loss": losses.mean(), "difference": losses[first].mean() - losses[~first].mean()}
+        content |= {"step": model.path["steps"][place], "rows_read": model.path["rows"][place]}
+        kept.append(content | {"seconds": model.path["seconds"][place]})
+    return pd.DataFrame(kept)
+
+
+def lines(context: Context[LossCurves]) -> Iterator[Line]:
+    """What the figure shows, one line of ``COLUMNS`` per setting, split, quantity and point."""
+    for setting, split in _shown(context):
+        each = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+        there = [run for run in each if run is not None]
+        base = _key(setting, split)
+        if not there:
+            yield base | {"note": "not run, or no points kept"}
+        for quantity in QUANTITIES if there else ():
+            yield from (base | {"quantity": quantity} | line for line in _summary(there, quantity))
+
+
+def _shown(context: Context[LossCurves]) -> list[tuple[Setting, str]]:
+    settings = runs.settings(context, context.options.algorithms)
+    return [(setting, split) for setting in settings for split in context.options.splits]
+
+
+def _key(setting: Setting, split: str) -> Line:
+    return {name: getattr(setting, name) for name in ("experiment", "algorithm", "kappa")} | {"split": split}
+
+
+def _summary(each: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
+    values = np.stack([run[quantity].to_numpy(float) for run in each])
+    steps = each[0]["step"].to_numpy(float)
+    for k, step in enumerate(steps):
+        own = values[:, k]
+        yield {
+            "step": int(step), "n_runs": len(each),
+            "rows_read": round(float(np.mean([run["rows_read"].iloc[k] for run in each]))),
+            "seconds": round(float(np.mean([run["seconds"].iloc[k] for run in each])), 4),
+            "paper_seconds": round(PAPER_SECONDS * step / steps[-1], 4),
+            "mean": round(float(own.mean()), 6), "median": round(float(np.median(own)), 6),
+            "q25": round(float(np.quantile(own, 0.25, method="lower")), 6),
+            "q75": round(float(np.quantile(own, 0.75, method="higher")), 6),
+        }  # fmt: skip
+
+
+def draw(context: Context[LossCurves], found: list[Line]) -> Any:
+    """Draw losses above differences, a column per setting and split; of one setting, side by side, a row per split."""
+    shown, splits = _shown(context), context.options.splits
+    names = runs.group_names(context, shown[0][0].dataset)[:2]
+    rows = "" if len(splits) > 1 else f",\n{'training' if splits[0] == 'train' else splits[0]} rows"
+    titles = {"loss": f"mean log loss{rows}", "difference": f"loss {names[0]} − loss {names[1]}{rows}"}
+    tolerance = min(setting.kappa for setting, _ in shown)
+    limits = {"loss": context.options.loss_range, "difference": context.options.difference_range}
+    turned = len(splits) == len(shown) > 1
+    panels = [
+        [
+            _panel(context, [p for p in found if _key(setting, split).items() <= p.items()], quantity, tolerance)
+            | ({"ylabel": title} if turned or not column else {})
+            | ({"ylim": limits[quantity]} if limits[quantity] else {})
+            | ({"xlabel": AXES[context.options.axis]} if quantity == "difference" or turned else {})
+            | ({"title": _title(setting, split, splits)} if quantity == "loss" or turned else {})
+            for column, (setting, split) in enumerate(shown)
+        ]
+        for quantity, title in titles.items()
+    ]
+    if turned:
+        turned_panels = [list(row) for row in zip(*panels, strict=True)]
+        return canvas.figure(turned_panels, (7.6, 5.8), {}, width=3.6)
+    return canvas.figure(panels, (2.3 * len(shown) + 0.9, 4.9), {"sharex": "col", "sharey": "row"}, width=2.6)
+
+
+def _title(setting: Setting, split: str, splits: list[Any]) -> str:
+    title = style.look(setting.algorithm).label
+    return title if len(splits) == 1 else f"{title}, {split} rows"
+
+
+def _panel(context: Context[LossCurves], points: list[Line], quantity: str, tolerance: float) -> Panel:
+    own = [line for line in points if line.get("quantity") == quantity]
+    if not own:
+        return Panel([], {}, points[0]["note"] if points else "")
+    at = [line[context.options.axis] for line in own]
+    low, middle, high = (np.array([line[name] for line in own]) for name in ("q25", "median", "q75"))
+    words = f"median of {own[0]['n_runs']} runs, band from quartile to quartile"
+    look = {"color": "#0072b2", "lw": 1.4, "label": words}
+    drawn = [Curve(at, middle, look, band=(low, high), shade=0.28)]
+
+    def finish(axis: Any) -> None:
+        if quantity == "difference":
+            axis.axhline(0.0, color=style.INK, lw=0.7)
+        if quantity == "difference" and not math.isinf(tolerance):
+            words = f"tolerance ±{tolerance:g} on the difference"
+            for end in (-tolerance, tolerance):
+                axis.axhline(end, color=style.INK, lw=0.9, ls=(0, (4, 2)), label=words)
+        if max(at) >= 10_000:
+            axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
+        axis.set_xlim(0, max(at))
+        _outside(axis, low.min(), high.max())
+
+    return Panel(drawn, {}, finish=finish)
+
+
+def _outside(axis: Any, lowest: float, highest: float) -> None:
+    """Say how far a band goes that leaves the panel."""
+    low, high = axis.get_ylim()
+    if lowest < low:
+        canvas.corner(axis, f"band down to {lowest:.2f}", top=False)
+    if highest > high:
+        canvas.corner(axis, f"band up to {highest:.2f}", top=True)

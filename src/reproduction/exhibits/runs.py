@@ -1,0 +1,115 @@
+"""Files of single runs that figures draw from: scores of the test rows, and the history of training."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from partialfair.errors import DataError
+from partialfair.tables.files import read_json
+from reproduction.exhibits.exhibit import Context
+from reproduction.grid import paths
+from reproduction.verdicts import run_scores
+from reproduction.verdicts.frontiers import START
+from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.results import Setting
+
+
+@dataclass(frozen=True)
+class TestScores:
+    """Scores of the test rows of one model.
+
+    Attributes:
+        scores: shape (n,).
+        group: codes, shape (n,).
+        y: labels -1/+1, shape (n,).
+    """
+
+    __test__ = False  # not a test class
+
+    scores: NDArray[np.float64]
+    group: NDArray[np.int64]
+    y: NDArray[np.float64]
+
+    def of_group(self, code: int) -> NDArray[np.float64]:
+        """Scores of one group."""
+        return self.scores[self.group == code]
+
+
+def test_scores(context: Context[Any], setting: Setting, seed: int) -> tuple[TestScores | None, str]:
+    """Return the test scores of a run, or ``None`` and the reason why there are none."""
+    found, reason = run_scores.folder(context, setting, seed)
+    if found is None or not is_here(found / paths.SCORES):
+        return None, reason or "not run, or not evaluated"
+    rows = run_scores.scores(context, setting, seed, "test")
+    if rows is None:
+        return None, _status(found)
+    return TestScores(rows.score.astype(float), rows.group.astype(int), rows.y.astype(float)), ""
+
+
+def history(context: Context[Any], setting: Setting, seed: int) -> tuple[pd.DataFrame | None, str]:
+    """Return the history of the candidate that the run chose, or ``None`` and the reason why there is none.
+
+    Columns: iteration, inner_steps, objective, max_violation, true_violation, cpu_seconds.
+    """
+    found, reason = run_scores.folder(context, setting, seed)
+    if found is None or not is_here(found / paths.HISTORY) or not is_here(found / paths.FIT):
+        return None, reason or "not run"
+    chosen = read_json(found / paths.FIT).get("chosen")
+    table = _parquet(found / paths.HISTORY)
+    table = table[table["candidate"] == chosen].sort_values("inner_steps", ignore_index=True)
+    return (table, "") if len(table) else (None, _status(found))
+
+
+def group_names(context: Context[Any], dataset: str) -> list[str]:
+    """Names of the groups, from the prepared table; their codes where it is absent."""
+    path = context.root / paths.table(dataset)
+    if not is_here(path):
+        return ["group 0", "group 1"]
+    with np.load(path, allow_pickle=False) as stored:
+        return [str(name) for name in stored["group_names"]]
+
+
+def settings(context: Context[Any], algorithms: Iterable[str] | None = None) -> Iterator[Setting]:
+    """The runs of an exhibit's experiments, one per dataset, algorithm and kappa, in the order of ``algorithms``."""
+    for name in context.experiments:
+        for dataset, run in context.config.experiment(name).runs.items():
+            for algorithm in run.algorithms if algorithms is None else algorithms:
+                for kappa in run.algorithms.get(algorithm, []):
+                    yield Setting(name, dataset, algorithm, kappa)
+
+
+def tightening(context: Context[Any], algorithm: str, kappas: Mapping[str, list[float]]) -> dict[str, list[Setting]]:
+    """Settings by dataset: the unconstrained model, then those of ``kappas`` from the loosest on."""
+    experiment = context.experiments[0]
+    return {
+        dataset: [
+            Setting(experiment, dataset, START, math.inf),
+            *(Setting(experiment, dataset, algorithm, float(kappa)) for kappa in sorted(own, reverse=True)),
+        ]
+        for dataset, own in kappas.items()
+    }
+
+
+def datasets(context: Context[Any]) -> list[str]:
+    """Datasets of the exhibit's experiments, in their order."""
+    return list(dict.fromkeys(d for name in context.experiments for d in context.config.experiment(name).runs))
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pyarrow's complaints are ValueErrors
+        raise DataError(f"{path}: not readable ({error}); delete the run folder and run it again") from error
+
+
+def _status(folder: Path) -> str:
+    """Why a run that has ended has no model."""
+    found: dict[str, Any] = read_json(folder / paths.FIT) if is_here(folder / paths.FIT) else {}
+    status, reason = str(found.get("status", "no fit.json")), found.get("reason")
+    return f"{status}: {reason}" if reason else f"status {status}, without a model"

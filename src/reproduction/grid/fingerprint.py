@@ -1,0 +1,196 @@
+"""What each result should have been made from: said once, asked by rules, jobs, verification and, by the rules, DVC.
+
+A result is up to date if the code that can have a part in it, the settings that determine it and the files that it was
+made from are those of :class:`Wanted`. The workflow stores the first two with every result (``params:`` of the rule)
+and tells input files by their content; a job of a run writes all three into the result itself.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from partialfair import plugins
+from reproduction.datasets.named import module_name
+from reproduction.grid import memo, paths
+from reproduction.grid.closure import LIBRARY, WORKBENCH, closure_hash
+from reproduction.grid.config import Config, Job, evaluation_settings, job_settings
+from reproduction.grid.params import ExperimentModel
+
+KINDS = "exhibits"
+COMMON_METRICS = (
+    "absolute",
+    "choose_interval",
+    "classical",
+    "pairwise",
+    "partial",
+    "ranks",
+    "registry",
+    "resampling",
+    "uncertainty",
+)
+"""Modules of ``metrics`` that every evaluation counts with. New metrics go to ``metrics/on_request``: they count for
+the runs of experiments that name them, and outdate no other."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a result should have been made from.
+
+    Attributes:
+        code: hash of the source that can have a part in it.
+        settings: what the configuration says of it, ready for JSON.
+        inputs: files it is made from, by the names that a result's own record gives them.
+    """
+
+    code: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def texts(self) -> tuple[str, str]:
+        """Return settings and code as the workflow keeps them, in texts that change if they do."""
+        return json.dumps(self.settings, sort_keys=True, separators=(",", ":")), self.code
+
+
+def table(config: Config, dataset: str) -> Wanted:
+    """Of a prepared table; which raw files it is made from, its dataset's module says."""
+    options = config.determining(dataset)
+    return Wanted(dataset_hash(module_name(dataset, options)), options)
+
+
+def split(config: Config, dataset: str) -> Wanted:
+    """Of the row numbers of the parts of a table, whatever the seed."""
+    options = config.determining(dataset)
+    code = dataset_hash(module_name(dataset, options), "split")
+    return Wanted(code, options, {"table": paths.table(dataset)})
+
+
+def run(config: Config, job: Job) -> Wanted:
+    """Of a trained model."""
+    experiment = config.experiment(job.experiment)
+    code = training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
+    return Wanted(code, job_settings(config, job), {"table": job.table, "split": job.split})
+
+
+def evaluation(config: Config, job: Job) -> Wanted:
+    """Of scores and metrics."""
+    settings = evaluation_settings(config, job.experiment, job.dataset)
+    inputs = {"table": job.table, "split": job.split, paths.MODEL: f"{job.path}/{paths.MODEL}"}
+    return Wanted(evaluation_hash(settings.get("on_request", ())), settings, inputs)
+
+
+def collected() -> Wanted:
+    """Of the tidy tables of any experiment: what its runs say, which is all in the input files."""
+    return Wanted(closure_hash(f"{WORKBENCH}.jobs.collect"), {})
+
+
+def manifest() -> Wanted:
+    """Of a list of checksums."""
+    return Wanted(closure_hash(f"{WORKBENCH}.jobs.manifest"), {})
+
+
+def exhibit(config: Config, name: str) -> Wanted:
+    """Of a figure or table: its entry, and the code of its kind."""
+    entry = config.params.exhibits[name]
+    shown = entry.experiments or list(config.experiments)
+    return Wanted(exhibit_hash(config, [entry.kind], shown, "report"), entry.model_dump())
+
+
+def scorecard(config: Config) -> Wanted:
+    """Of scorecard, page and headline numbers of a grid, whole or restricted."""
+    entries = config.params.exhibits
+    kinds = [entry.kind for entry in entries.values()]
+    code = exhibit_hash(config, kinds, list(config.experiments), "scorecard")
+    return Wanted(code, {name: entry.model_dump() for name, entry in entries.items()})
+
+
+def dataset_hash(module: str, job: str = "prepare") -> str:
+    """Hash for preparing or splitting a dataset: the generic job and the dataset's module, no other dataset's."""
+    return closure_hash(f"{WORKBENCH}.jobs.{job}", plugins.module_of("datasets", module))
+
+
+def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:
+    """Hash for a training run: the generic job, and the modules of algorithm, constraint and loss, no others'.
+
+    The metrics that a constraint bounds count with it, since the status of a run is said by them. A run that the
+    compiled kernels do not serve also depends on the general path.
+    """
+    fused = plugins.is_fused(constraint, loss, surrogate)
+    return _training_hash(algorithm, constraint, plugins.chosen(loss)[0], fused)
+
+
+@cache
+def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
+    modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
+    known = plugins.names("losses")
+    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
+    modules += _metrics_of(constraint)
+    if not fused:
+        modules.append(f"{LIBRARY}.algorithms.general.general")
+    return closure_hash(f"{WORKBENCH}.jobs.train", *modules)
+
+
+def _own_loss(algorithm: str) -> str:
+    """Loss that an algorithm minimises in place of the task's; empty if none."""
+
+    def loss() -> str:
+        return getattr(plugins.load("algorithms", algorithm).ALGORITHM, "loss", None) or ""
+
+    return memo.answer(f"loss of {algorithm}", loss)
+
+
+def _metrics_of(constraint: str) -> list[str]:
+    """Modules of the metrics that a constraint bounds."""
+
+    def modules() -> str:
+        from partialfair.metrics import registry
+
+        return " ".join(registry.modules_of(sorted(set(plugins.load("constraints", constraint).VIOLATION.values()))))
+
+    return memo.answer(f"metrics of {constraint}", modules).split()
+
+
+def evaluation_hash(on_request: Iterable[str] = ()) -> str:
+    """Hash for evaluating a run: the job, every common metric, linear models.
+
+    Metrics on request count for the runs of experiments that name them.
+
+    Other kinds of model are part of the training hash of the algorithms that make them: an edit trains them anew.
+    """
+    return _evaluation_hash(tuple(on_request))
+
+
+@cache
+def _evaluation_hash(on_request: tuple[str, ...]) -> str:
+    modules = [
+        f"{WORKBENCH}.jobs.evaluate",
+        f"{LIBRARY}.models.linear",
+        *(f"{LIBRARY}.metrics.{name}" for name in COMMON_METRICS),
+    ]
+    if on_request:
+        from partialfair.metrics import registry
+
+        modules += registry.modules_of(on_request)
+    return closure_hash(*modules)
+
+
+def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
+    """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
+    shown = [config.experiment(name) for name in experiments]
+    modules = {plugins.module_of(KINDS, kind) for kind in kinds}
+    modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
+    code = closure_hash(f"{WORKBENCH}.jobs.{job}", *sorted(modules))
+    return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
+
+
+def _appearance(shown: Iterable[ExperimentModel]) -> str:
+    """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
+    names = sorted({name for experiment in shown for run in experiment.runs.values() for name in run.algorithms})
+
+    def looks() -> str:
+        plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
+        return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs])
+
+    return memo.answer(f"looks of {' '.join(names)}", looks)

@@ -1,0 +1,101 @@
+"""A small part of a grid: the experiments behind one exhibit, with some of their seeds, datasets and methods."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from partialfair import plugins
+from partialfair.errors import ConfigError
+from partialfair.tables.intervals import Interval
+from reproduction.grid.config import Config
+from reproduction.grid.params import ExperimentModel, ParamsModel
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which part of an exhibit's grid is run.
+
+    Attributes:
+        exhibit: key in ``exhibits``.
+        seeds: how many of the seeds of each experiment, from the first on; 0 for all.
+        datasets: names; none for all.
+        methods: names of algorithms; none for all.
+    """
+
+    exhibit: str
+    seeds: int = 1
+    datasets: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+    def options(self) -> list[str]:
+        """Return the command-line options that state this selection."""
+        chosen = {"--datasets": ",".join(self.datasets), "--methods": ",".join(self.methods)}
+        return ["--seeds", str(self.seeds), *(word for pair in chosen.items() if pair[1] for word in pair)]
+
+
+def narrowed(config: Config, selection: Selection) -> Config:
+    """Return the grid of one exhibit and of a selection of the runs that it shows.
+
+    Experiments whose models only lie between those of another (``between``) are left out: they sharpen comparisons and
+    draw no point.
+
+    Raises:
+        ConfigError: there is no such exhibit, dataset or method, or the selection leaves nothing to run.
+    """
+    exhibits = config.params.exhibits
+    if selection.exhibit not in exhibits:
+        hint = plugins.did_you_mean(selection.exhibit, exhibits)
+        raise ConfigError(f"{config.source}: no figure or table {selection.exhibit!r}; {hint}")
+    entry = exhibits[selection.exhibit]
+    whole = {name: config.experiment(name) for name in entry.experiments or config.experiments}
+    _require(selection.datasets, {name for one in whole.values() for name in one.runs}, "dataset", selection.exhibit)
+    methods = {name for one in whole.values() for run in one.runs.values() for name in run.algorithms}
+    _require(selection.methods, methods, "method", selection.exhibit)
+    parts = {name: part for name, one in whole.items() if (part := _part(config, name, one, selection)).runs}
+    if not parts:
+        chosen = f"{', '.join(selection.methods)} on {', '.join(selection.datasets)}"
+        raise ConfigError(f"{selection.exhibit} has no run of {chosen}; leave one of the two options out")
+    params = config.params.model_copy(
+        update={"experiments": parts, "exhibits": {selection.exhibit: entry}, "include": []}
+    )
+    return Config(params, config.source, whole=False)
+
+
+def _require(chosen: Sequence[str], known: set[str], what: str, exhibit: str) -> None:
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(f"{exhibit} has no {what} {name!r}; {plugins.did_you_mean(name, sorted(known))}")
+
+
+def _part(config: Config, name: str, experiment: ExperimentModel, selection: Selection) -> ExperimentModel:
+    """Return an experiment with the chosen seeds, datasets and methods alone."""
+    runs = {}
+    for dataset, run in experiment.runs.items():
+        kept = {of: kappas for of, kappas in run.algorithms.items() if of in (selection.methods or run.algorithms)}
+        if kept and dataset in (selection.datasets or experiment.runs):
+            runs[dataset] = run.model_copy(update={"algorithms": kept})
+    seeds = config.seeds(name)[: selection.seeds or None]
+    return experiment.model_copy(update={"runs": runs, "seeds": seeds, "between": ""})
+
+
+def as_yaml(params: ParamsModel) -> str:
+    """Return a grid as the text of a ``params.yaml``."""
+    import yaml
+
+    return yaml.safe_dump(_plain(params), sort_keys=False, allow_unicode=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return settings in the types that YAML knows; of a model, those that were stated."""
+    if isinstance(value, BaseModel):
+        stated = (*type(value).model_fields, *(value.model_extra or {}))
+        return {name: _plain(getattr(value, name)) for name in stated if name in value.model_fields_set}
+    if isinstance(value, Interval):
+        return value.lists()
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value

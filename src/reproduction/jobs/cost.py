@@ -1,0 +1,108 @@
+"""What a grid costs on this machine, by what its runs took when the committed results were made."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from partialfair.tables.files import read_json
+from reproduction.grid import paths
+from reproduction.grid.config import Config, Job, kappa_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+EVALUATION, STEP, START = 0.35, 1.0, 30.0
+"""Processor seconds of an evaluation, of another step that trains nothing, and of Snakemake, drawing and the page."""
+REFERENCE = Path(__file__).with_name("reference_speed.json")
+"""Rounds per processor second of :func:`rounds_per_second` on a processor as fast as that of the committed runs."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Steps of a grid and what they take.
+
+    Attributes:
+        steps: numbers of steps by rule.
+        seconds: processor seconds on the machine of the committed runs.
+        speed: how many times as fast this machine is.
+        unknown: trainings of which no time is recorded; they count as the mean of the others.
+    """
+
+    steps: Counter[str]
+    seconds: float
+    speed: float
+    unknown: int
+
+    def minutes(self, cores: int) -> float:
+        """Return the minutes on so many cores of this machine."""
+        return self.seconds / self.speed / cores / 60
+
+
+def cost(config: Config, committed: Path, done: Path, speed: float) -> Cost:
+    """Return what the runs of a grid cost that are not done yet.
+
+    Args:
+        config: the grid.
+        committed: folder whose ``reports`` have recorded times.
+        done: folder that has the finished runs.
+        speed: see :func:`speed`.
+    """
+    jobs = [job for job in config.jobs() if not (done / job.path / paths.METRICS).is_file()]
+    recorded = {name: _seconds(committed, name) for name in config.experiments}
+    times = [recorded[job.experiment].get(_key(job)) for job in jobs]
+    known = [seconds for seconds in times if seconds is not None]
+    unknown = len(times) - len(known)
+    training = sum(known) + unknown * (fmean(known) if known else STEP)
+    tables = {job.dataset for job in jobs}
+    steps = Counter({"train": len(jobs), "evaluate": len(jobs), "prepare": len(tables)})
+    steps["split"] = len({(job.dataset, job.seed) for job in jobs})
+    steps["collect"] = len(config.experiments)
+    others = steps["prepare"] + steps["split"] + steps["collect"]
+    seconds = training + EVALUATION * len(jobs) + STEP * others + START
+    return Cost(steps, seconds, speed, unknown)
+
+
+def _key(job: Job) -> tuple[str, str, str, int]:
+    return job.dataset, job.algorithm, job.kappa_text, job.seed
+
+
+def _seconds(root: Path, experiment: str) -> dict[tuple[str, str, str, int], float]:
+    """Return the recorded processor seconds of the runs of an experiment."""
+    import pandas as pd
+
+    path = root / paths.COLLECTED.format(experiment=experiment, table="runs")
+    if not path.is_file():
+        return {}
+    table = pd.read_parquet(path, columns=["dataset", "algorithm", "kappa", "seed", "cpu_seconds"]).dropna()
+    rows = table.itertuples(index=False)
+    return {(row.dataset, row.algorithm, kappa_text(row.kappa), int(row.seed)): float(row.cpu_seconds) for row in rows}
+
+
+def speed(seconds: float = 2.0) -> float:
+    """Return how many times as fast this machine is as that of the committed runs, measured for some seconds."""
+    return rounds_per_second(seconds) / float(read_json(REFERENCE)["rounds_per_second"])
+
+
+def rounds_per_second(seconds: float) -> float:
+    """Return how many rounds of sorting and products a processor second of this machine makes."""
+    import numpy as np
+
+    draws = np.random.default_rng(0)
+    matrix, weights = draws.normal(size=(20_000, 100)), draws.normal(size=100)
+    rounds, start = 0, time.process_time()
+    while (spent := time.process_time() - start) < seconds:
+        weights = _round(matrix, weights)
+        rounds += 1
+    return rounds / spent
+
+
+def _round(matrix: "np.ndarray", weights: "np.ndarray") -> "np.ndarray":
+    import numpy as np
+
+    scores = matrix @ weights
+    order = np.argsort(scores)
+    gradient = matrix.T @ np.exp(-np.abs(scores[order])) / len(scores)
+    return weights / np.linalg.norm(weights) - gradient

@@ -1,0 +1,243 @@
+"""Evaluate one trained model: scores of every row of its split, metrics, and bootstrap intervals on test."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair import seeding
+from partialfair.errors import DataError, NotEstimableError
+from partialfair.metrics import evaluate_all, names
+from partialfair.metrics.uncertainty import bootstrap
+from partialfair.tables import arrow
+from partialfair.tables.dataset import Dataset, Split
+from partialfair.tables.files import read_json, sealed, sha256, write_json
+from partialfair.tables.intervals import Interval
+from reproduction.grid import fingerprint
+
+SPLITS = ("train", "validation", "test")
+REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
+"""Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
+EXPENSIVE = ("ks_noise_floor",)
+"""Metrics that are not computed again for repeats of a fit: they are about the test rows."""
+
+
+def evaluate(
+    model_path: str | Path,
+    fit_json: str | Path,
+    table: str | Path,
+    split: str | Path,
+    out_dir: str | Path,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write ``scores.parquet`` and ``metrics.json`` of one run into ``out_dir``.
+
+    Metrics are computed from the stored (float32) scores, so that the score file alone gives the same numbers.
+    The bootstrap stream depends on dataset and seed only: all models of a dataset see the same resamples, and
+    their replicates can be compared pairwise.
+
+    Args:
+        model_path: ``model.npz`` of the training job.
+        fit_json: ``fit.json`` of the training job.
+        table: prepared dataset.
+        split: stored split of the run's seed.
+        out_dir: the run folder.
+        settings: ``interval``; optionally ``bootstrap`` ({"replicates", "level"}; replicates 0 for none),
+            ``threshold`` (default 0), ``metrics`` (names; default the common ones) and ``on_request`` (further names).
+
+    Returns:
+        The content of metrics.json.
+
+    Raises:
+        DataError: table or split unreadable, or the model gives scores that are not finite.
+    """
+    out = Path(out_dir)
+    fit = _read_fit(Path(fit_json))
+    result: dict[str, Any] = {"status": fit["status"], "reason": fit.get("reason"), "splits": {}, "bootstrap": {}}
+    data = Dataset.load(table)
+    parts = Split.load(split, data.n_rows)
+    model = _usable_model(model_path, fit)
+    scored: dict[str, tuple[NDArray, NDArray]] = {}
+    for name in SPLITS if model is not None else ():
+        rows = getattr(parts, name)
+        part = data.take(rows)
+        with np.errstate(over="ignore"):  # what overflows is refused in the next line
+            scored[name] = (rows, _predicted(model, part))
+        _require_finite(_numbers(scored[name][1]), name, model_path)
+    _write_scores(out / "scores.parquet", data, {name: (rows, _numbers(of)) for name, (rows, of) in scored.items()})
+    if scored:
+        result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
+        result |= _further(model, data, parts.test, settings)
+    # What these numbers were made from: the links of the chain that `partialfair verify` follows.
+    result["settings"] = dict(settings)
+    result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
+    result["outputs"] = {"scores.parquet": sha256(out / "scores.parquet")}
+    result["closure_hash"] = fingerprint.evaluation_hash(settings.get("on_request") or ())
+    result = sealed(result)
+    write_json(out / "metrics.json", result)
+    return result
+
+
+def measure(
+    data: Dataset,
+    scored: Mapping[str, tuple[NDArray, NDArray]],
+    settings: Mapping[str, Any],
+    stream: tuple[str, int],
+) -> dict[str, Any]:
+    """Metrics of every split and bootstrap intervals of the test split.
+
+    Args:
+        data: the dataset the rows belong to.
+        scored: row numbers and scores by split name.
+        settings: see :func:`evaluate`.
+        stream: dataset name and seed, which name the bootstrap's random stream.
+
+    Returns:
+        ``splits``, ``bootstrap`` and ``not_estimable`` (reasons by split and metric) of metrics.json.
+    """
+    # One union per group also states which groups must be present in every split.
+    interval = Interval.of(settings["interval"]).each(data.n_groups)
+    threshold = _threshold(settings)
+    wanted = _wanted(data, settings)
+    values: dict[str, Any] = {}
+    reasons: dict[str, Any] = {}
+    for name, (rows, scores) in scored.items():
+        values[name], missing = evaluate_all(scores, data.y[rows], data.group[rows], interval, threshold, wanted)
+        if missing:
+            reasons[name] = {metric: _with_names(reason, data) for metric, reason in missing.items()}
+    content = {"splits": values, "bootstrap": {}, "not_estimable": reasons}
+    options = settings.get("bootstrap") or {}
+    if "test" in scored and data.task == "classification" and int(options.get("replicates", 200)):
+        content["bootstrap"] = {"test": _bootstrap_test(data, *scored["test"], interval, threshold, options, stream)}
+    return content
+
+
+def _threshold(settings: Mapping[str, Any]) -> float:
+    """Scores above it are positive decisions."""
+    return float(settings.get("threshold", 0.0))
+
+
+def _wanted(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
+    """Names of the metrics to compute; those of a table with real-valued labels are others than the common ones."""
+    on_request = list(settings.get("on_request") or ())
+    common = settings.get("metrics") or (names() if data.task == "classification" else REGRESSION)
+    return list(dict.fromkeys([*common, *on_request]))
+
+
+def _predicted(model: Any, part: Dataset) -> Any:
+    """Scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
+    if part.task == "regression" and hasattr(model, "predictions"):
+        return model.predictions(part.X, part.group)
+    return np.asarray(model.scores(part.X, part.group), np.float32)
+
+
+def _numbers(predicted: Any) -> NDArray:
+    """The scores to be stored, one number per row."""
+    return np.asarray(getattr(predicted, "values", predicted), np.float32)
+
+
+def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Test metrics of further models of a run, by what they differ in: ``levels``, ``repeats`` or ``steps``."""
+    wanted = [name for name in _wanted(data, settings) if name not in EXPENSIVE]
+    test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
+    threshold = _threshold(settings)
+    found: dict[str, Any] = {}
+
+    def of_scores(scores: Any, only: list[str]) -> tuple[dict[str, float | None], dict[str, str]]:
+        return evaluate_all(scores, test.y, test.group, interval, threshold, only)
+
+    for tolerance, other in getattr(model, "levels", {}).items():
+        values, missing = of_scores(_predicted(other, test), _wanted(data, settings))
+        found.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
+    for tolerance, others in getattr(model, "repeats", {}).items():
+        of = [of_scores(_predicted(other, test), wanted)[0] for other in others]
+        found.setdefault("repeats", {})[tolerance] = {name: [values[name] for values in of] for name in of[0]}
+    if getattr(model, "traced", None) is not None:
+        chosen = [name for name in model.traced if name in _wanted(data, settings)]
+        points = [(count, of_scores(scores, chosen)[0]) for count, scores in model.on_the_way(test.X)]
+        found["steps"] = {"evaluations": [count for count, _ in points]}
+        found["steps"] |= {name: [values[name] for _, values in points] for name in chosen}
+    return found
+
+
+def _bootstrap_test(
+    data: Dataset,
+    rows: NDArray,
+    scores: NDArray,
+    interval: Interval,
+    threshold: float,
+    options: Mapping[str, Any],
+    stream: tuple[str, int],
+) -> dict[str, list[float]]:
+    try:
+        found = bootstrap(
+            scores,
+            data.y[rows],
+            data.group[rows],
+            interval,
+            seeding.generator("bootstrap", *stream, "test"),
+            replicates=int(options.get("replicates", 200)),
+            level=float(options.get("level", 0.95)),
+            threshold=threshold,
+        )
+    except NotEstimableError:
+        return {}  # the same condition is already listed, with its reason, for every metric it concerns
+    return {name: list(ends) for name, ends in found.items()}
+
+
+def _read_fit(path: Path) -> dict[str, Any]:
+    """What the training job wrote down."""
+    try:
+        content: dict[str, Any] = read_json(path)
+        return content | {key: content[key] for key in ("status", "dataset", "seed")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a readable fit.json ({error}); delete the file and train again") from error
+
+
+def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:
+    """Load the model, or return ``None`` where the run has none or failed (and says so in its status)."""
+    from partialfair.models.stored import load_model
+
+    model = load_model(model_path)
+    return model if fit["status"] == "ok" or (model.usable and fit["status"] != "failed") else None
+
+
+def _require_finite(scores: NDArray, name: str, model_path: str | Path) -> None:
+    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    if bad:
+        raise DataError(
+            f"{model_path}: {bad} scores of the {name} split are not finite; look at history.parquet of the run"
+        )
+
+
+def _with_names(reason: str, data: Dataset) -> str:
+    """Put the group's name beside its code in a reason that begins with the code."""
+    head, colon, tail = reason.partition(":")
+    word, _, code = head.partition(" ")
+    if word == "group" and code.isdigit() and int(code) < data.n_groups:
+        return f"group {code} ({data.group_names[int(code)]}){colon}{tail}"
+    return reason
+
+
+def _write_scores(target: Path, data: Dataset, scored: Mapping[str, tuple[NDArray, NDArray]]) -> None:
+    """Write one line per row of the split: row, split, group, y, score."""
+    import pyarrow as pa
+
+    rows = _joined([rows for rows, _ in scored.values()], np.int64)
+    codes = np.repeat(np.arange(len(scored), dtype=np.int8), [len(rows) for rows, _ in scored.values()])
+    arrow.write(
+        target,
+        {
+            "row": arrow.column(rows.astype(np.int32)),
+            "split": pa.DictionaryArray.from_arrays(arrow.column(codes), arrow.column(list(scored) or list(SPLITS))),
+            "group": arrow.column(data.group[rows].astype(np.int16)),
+            "y": arrow.column(data.y[rows].astype(np.float32)),
+            "score": arrow.column(_joined([scores for _, scores in scored.values()], np.float32)),
+        },
+    )
+
+
+def _joined(parts: list[NDArray], dtype: type) -> NDArray:
+    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)

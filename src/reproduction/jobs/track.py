@@ -1,0 +1,105 @@
+"""Put a raw file under DVC: a small ``.dvc`` text file with checksums and origin; the data stay out of git."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+from partialfair.errors import DataError
+from partialfair.tables.files import atomic_path
+from reproduction.datasets.spec import RawFile
+
+
+def describe(
+    path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
+) -> RawFile:
+    """Return the declaration of a raw file, to be pasted into a dataset module.
+
+    Args:
+        path: the file.
+        url, archive_member, needed: see :class:`RawFile`.
+
+    Raises:
+        DataError: the file is missing.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; put the raw file there first")
+    content = path.read_bytes()
+    return RawFile(
+        name=path.name,
+        sha256=hashlib.sha256(content).hexdigest(),
+        md5=hashlib.md5(content, usedforsecurity=False).hexdigest(),
+        bytes=len(content),
+        url=url,
+        archive_member=archive_member,
+        needed=needed,
+    )
+
+
+def write_dvc(file: RawFile, folder: str | Path) -> Path:
+    """Write ``<folder>/<name>.dvc`` for a declared file, whether or not the file is there.
+
+    DVC knows the file by its md5; the upstream address and the SHA-256 stand under ``meta``, which DVC keeps
+    and ignores. ``dvc pull`` then gets the file from any remote that holds it, and ``partialfair data fetch``
+    from the address too. The file itself is added to the folder's ``.gitignore``.
+
+    Returns:
+        The path written.
+    """
+    import yaml
+
+    meta = {"sha256": file.sha256, "url": file.url, "archive_member": file.archive_member}
+    content = {
+        "outs": [{"md5": file.md5, "size": file.bytes, "hash": "md5", "path": file.name}],
+        "meta": {key: value for key, value in meta.items() if value is not None},
+    }
+    target = Path(folder) / f"{file.name}.dvc"
+    with atomic_path(target) as temporary:
+        temporary.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    ignored = Path(folder) / ".gitignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
+    if f"/{file.name}" not in lines:
+        with atomic_path(ignored) as temporary:
+            temporary.write_text("\n".join([*lines, f"/{file.name}"]) + "\n", encoding="utf-8")
+    return target
+
+
+def name_in_stages(path: str | Path) -> bool:
+    """Name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
+
+    All other lines stay as they are.
+
+    Returns:
+        Whether the file is named there now: not where there are no such inputs, or the file lies elsewhere.
+    """
+    stages, root = Path("dvc.yaml"), Path.cwd()
+    lines = stages.read_text(encoding="utf-8").splitlines() if stages.exists() else []
+    entries = ((number, line) for number, line in enumerate(lines) if re.match(r"\s*- \"?data/raw/", line))
+    named = {number: yaml.safe_load(line)[0] for number, line in entries}
+    if not named or not Path(path).absolute().is_relative_to(root / "data" / "raw"):
+        return False
+    name = Path(path).absolute().relative_to(root).as_posix()
+    if name not in named.values():
+        last = max(named)
+        place = next((number for number, other in named.items() if other > name), last + 1)
+        plain = yaml.safe_load(f"- {name}") == [name]
+        entry = name if plain else json.dumps(name, ensure_ascii=False)
+        lines.insert(place, f"{lines[last].partition('-')[0]}- {entry}")
+        with atomic_path(stages) as temporary:
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return True
+
+
+def track(
+    path: str | Path, url: str | None = None, archive_member: str | None = None, needed: bool = True
+) -> tuple[Path, RawFile]:
+    """Track a raw file: :func:`describe`, then :func:`write_dvc` beside it.
+
+    Returns:
+        The ``.dvc`` file, and the declaration for the dataset module.
+    """
+    file = describe(path, url, archive_member, needed)
+    return write_dvc(file, Path(path).parent), file

@@ -1,0 +1,173 @@
+"""A page per exhibit: the figure or table, its verdicts, where it comes from, and its files."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from partialfair import plugins
+from reproduction.exhibits import canvas, document, words
+from reproduction.site import card
+from reproduction.site.card import Entry
+from reproduction.site.project import Project, Shown
+
+CLAIM = "claim"
+WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
+LONGEST = 60  # lines of the scorecard that a page shows; the explorer has the rest
+STATUS_WORDS = {
+    "tolerance missed": "exceed their tolerance on the training rows",
+    "not stationary": "are less stationary than their method promises",
+    "infeasible": "found no model",
+    "failed": "failed",
+}
+_BODY = re.compile(r'<p class="caption">.*?</p>\n(.*?)</main>', re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement with everything it was tested on.
+
+    Attributes:
+        text: the sentence.
+        entries: one line of the scorecard per comparison.
+        verdict: what the comparisons say together; empty if that is not judged.
+        central: whether the paper's verdict rests on it.
+    """
+
+    text: str
+    entries: Sequence[Entry]
+    verdict: str = ""
+    central: bool = False
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How its comparisons were decided."""
+        return card.tally(self.entries)
+
+    @property
+    def section(self) -> str:
+        """Where the paper says it."""
+        return self.entries[0].section
+
+
+def _source(kind: str) -> str:
+    """Return the file of a kind of exhibit, relative to the checkout."""
+    parts = plugins.module_of("exhibits", kind).split(".")
+    return "/".join(parts if parts[0] == "papers" else ("src", *parts)) + ".py"
+
+
+def html(project: Project, name: str, root: str = "../") -> str:
+    """Return the body of an exhibit's page, below its title.
+
+    Args:
+        project: the checkout.
+        name: of the exhibit.
+        root: relative address of the site's first page.
+    """
+    shown = project.exhibits[name]
+    lines = project.lines(shown)
+    lines.sort(key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))  # what counts first
+    first, rest = caption(shown.caption)
+    template = document.environment().get_template("site/exhibit.html.j2")
+    return str(
+        template.render(
+            root=root, shown=shown, first=first, rest=rest, variants=project.variants(shown), tally=card.chips(lines),
+            tones=card.TONES, lines=lines[:LONGEST], more=max(0, len(lines) - LONGEST),
+            paper=project.papers.get(shown.paper),
+            figure=figure(project, shown) if {"svg", "csv"} <= shown.files.keys() else "",
+            table=table(shown.file("html")), provenance=provenance(project, shown), measured=measured,
+            source=_source(shown.kind),
+        )
+    )  # fmt: skip
+
+
+def figure(project: Project, shown: Shown) -> str:
+    """Return the figure of an exhibit, with a description in words."""
+    options = project.config.params.exhibits[shown.name].model_extra or {}
+    return canvas.drawn(shown.file("svg"), shown.title, words.of(project.config, options.get))
+
+
+def caption(text: str) -> tuple[str, str]:
+    """Return the first two sentences of a caption, and the rest."""
+    sentences = _SENTENCE.split(" ".join(text.split()))
+    return " ".join(sentences[:2]), " ".join(sentences[2:])
+
+
+def table(path: Path) -> str:
+    """Return the tables of an exhibit's own page; empty if it has none."""
+    if not path.is_file():
+        return ""
+    found = _BODY.search(path.read_text(encoding="utf-8"))
+    return found[1].strip() if found else ""
+
+
+def measured(entry: Entry) -> str:
+    """Return what was measured, with its interval."""
+    value, low, high = (entry.number(name) for name in ("reproduced", "ci_low", "ci_high"))
+    if math.isnan(value):
+        return "–"
+    if value == round(value) and abs(value) >= 1000:
+        return f"{value:,.0f}"
+    sign = "+" if entry.kind == CLAIM else ""
+    interval = "" if math.isnan(low) else f" [{low:{sign}z.4g}, {high:{sign}z.4g}]"
+    return f"{value:{sign}z.4g}{interval}"
+
+
+def provenance(project: Project, shown: Shown) -> list[tuple[str, str]]:
+    """Return where an exhibit's numbers come from: (name, value) pairs."""
+    parts = [project.root / "reports" / name / "runs.parquet" for name in shown.experiments]
+    frames = [pd.read_parquet(path) for path in parts if path.is_file()]
+    if not frames:
+        return []
+    runs = pd.concat(frames, ignore_index=True)
+    done = runs[runs["status"] != "not_run"]
+    facts = [
+        ("experiments", ", ".join(shown.experiments[:6]) + (", …" if len(shown.experiments) > 6 else "")),
+        ("runs", _counted(done)),
+        ("seeds", span(sorted(done["seed"].unique()))),
+        ("training", _spent(float(done["cpu_seconds"].sum()))),
+        ("made by commit", ", ".join(value[:12] for value in _distinct(done, "git_revision"))),
+        ("tables (SHA-256)", ", ".join(_tables(done))),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _counted(done: pd.DataFrame) -> str:
+    """How many runs there are, and how many did not do what was asked of them, by what became of them."""
+    counts = done["status"].value_counts()
+    idle = counts.get("not_applicable", 0)  # the method does not apply to the constraint or the data: nothing was run
+    parts = [f"{counts[status]:,} {words}" for status, words in STATUS_WORDS.items() if status in counts]
+    return "; ".join([f"{len(done) - idle:,} trained", *parts])
+
+
+def _spent(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes of one core" if seconds >= 60 else f"{seconds:.1f} s of one core"
+
+
+def _tables(runs: pd.DataFrame) -> list[str]:
+    if "table_sha256" not in runs:
+        return []
+    pairs = runs[["dataset", "table_sha256"]].dropna().drop_duplicates("dataset")
+    return [f"{row.dataset} {row.table_sha256[:12]}" for row in pairs.itertuples()]
+
+
+def _distinct(runs: pd.DataFrame, column: str) -> list[str]:
+    return [str(value) for value in runs[column].dropna().unique()] if column in runs else []
+
+
+def span(seeds: Sequence[int]) -> str:
+    """Ascending seeds in words: a whole range of them by its ends."""
+    numbers = [int(seed) for seed in seeds]
+    whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
+
+
+def as_json(value: Any) -> str:
+    """Return JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

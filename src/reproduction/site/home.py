@@ -1,0 +1,133 @@
+"""The first page: which papers reproduce, a figure to look into, and where results differ and why."""
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+from partialfair.pages import palette
+from reproduction.exhibits import document, style
+from reproduction.grid.papers import FirstFigure
+from reproduction.site import card, differences, papers
+from reproduction.site.project import Project, read_csv
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def html(project: Project, root: str = "", standing: str = "") -> str:
+    """Return the body of the first page.
+
+    Args:
+        project: the checkout.
+        root: relative address of the site's first page.
+        standing: HTML that says which of the results are not of the present grid and code; empty if none.
+    """
+    verdicts = [papers.Verdict.of(project, name) for name in project.papers]
+    commit, date = project.revision
+    template = document.environment().get_template("site/home.html.j2")
+    return str(
+        template.render(
+            root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
+            settings=card.tally(e for e in project.entries if e.kind == "setting"),
+            numbers=sum(e.kind == "number" and not e.power for e in project.entries),
+            questions=len({(e.paper, e.claim or papers.asked(e)) for e in project.entries if e.kind == "question"}),
+            figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
+        )
+    )  # fmt: skip
+
+
+def lead(verdicts: list[papers.Verdict]) -> str:
+    """Return the answer in one sentence: of how many papers the central claim holds, and so on."""
+    found = Counter(one.word for one in verdicts)
+    words = {
+        "holds": ("holds", "hold"),
+        "partly": ("holds in part and fails nowhere", "hold in part and fail nowhere"),
+        "mixed": ("holds in some comparisons and fails in others", "hold in some comparisons and fail in others"),
+        "depends": ("depends on how it is read", "depend on how they are read"),
+        "does not hold": ("does not hold", "do not hold"),
+        "cannot tell": ("cannot be told", "cannot be told"),
+    }
+    parts = [f"{count(found[word])} {said[found[word] > 1]}" for word, said in words.items() if found[word]]
+    if len(parts) == 1:
+        return f"We re-ran {count(len(verdicts))} papers. The central claim of each {words[verdicts[0].word][0]}."
+    listed = f"{', '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " and ".join(parts)
+    return f"We re-ran all of them. Of {count(len(verdicts))} central claims, {listed}."
+
+
+def count(number: int) -> str:
+    """Return a number as it stands in a sentence."""
+    return NUMBERS[number - 1] if 0 < number <= len(NUMBERS) else str(number)
+
+
+def first_figure(project: Project) -> FirstFigure | None:
+    """Return the figure that the page offers to look into: that of the first paper which names one."""
+    return next((paper.first_figure for paper in project.papers.values() if paper.first_figure), None)
+
+
+def frontier(project: Project) -> str:
+    """Return the numbers of that figure as JSON for the script that draws it; empty if it has not been drawn."""
+    figure = first_figure(project)
+    if figure is None:
+        return ""
+    path = project.root / "reports" / figure.exhibit / f"{figure.exhibit}.csv"
+    if not path.is_file():
+        return ""
+    rows = read_csv(path)
+    names = list(dict.fromkeys(row["algorithm"] for row in rows))
+    series = [
+        {
+            "name": name, "label": style.look(name, names).label, "marker": style.look(name, names).marker,
+            "tone": f"var(--tone-{_tone(style.look(name, names).colour)})", "up": style.ascending(name),
+            "off": name in figure.hidden,
+        }
+        for name in names
+    ]  # fmt: skip
+    intervals = _intervals(project, figure.exhibit)
+    panels: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = (row["experiment"], row["dataset"])
+        title = f"{style.dataset_title(row['dataset'])}{intervals.get(key, '')}"
+        panel = panels.setdefault(key, {"experiment": key[0], "dataset": key[1], "title": title, "points": []})
+        values = [_short(row[n]) for n in ("fairness", "fairness_low", "fairness_high")]
+        values += [_short(row[n]) for n in ("accuracy", "accuracy_low", "accuracy_high")]
+        if values[0] is None or values[3] is None:
+            continue
+        panel["points"].append(
+            {
+                "s": names.index(row["algorithm"]), "p": row["source"] == "published", "k": row["kappa"],
+                "v": values, "n": row["n_seeds"], "m": int(row.get("missed") or 0),
+            }
+        )  # fmt: skip
+    titles = {name: project.config.experiment(name).title for name, _ in panels}
+    return json.dumps({"series": series, "panels": list(panels.values()), "experiments": titles}, separators=(",", ":"))
+
+
+def _tone(colour: str) -> str:
+    return next((name for name, tone in palette.TONES.items() if tone.light == colour.lower()), "ink")
+
+
+def _intervals(project: Project, exhibit: str) -> dict[tuple[str, str], str]:
+    found = {}
+    for name in project.config.params.exhibits[exhibit].experiments:
+        for dataset, run in project.config.experiment(name).runs.items():
+            found[name, dataset] = f", I = {style.interval_title(run.interval)}"
+    return found
+
+
+def _short(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return round(value, 4) if math.isfinite(value) else None
+
+
+def _cards(project: Project) -> list[dict[str, Any]]:
+    found = []
+    for entry in differences.load(project):
+        shown = project.exhibits.get(entry.exhibit)
+        if shown is None or entry.paper not in project.papers:
+            continue
+        picture = f"exhibits/{shown.name}.png" if "png" in shown.files else ""
+        found.append({"entry": entry, "shown": shown, "picture": picture, "paper": project.short(entry.paper)})
+    return found

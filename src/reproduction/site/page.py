@@ -1,0 +1,106 @@
+"""The page of one grid: its exhibits, how they came out, and its runs, in one self-contained HTML file.
+
+It serves the demo, one paper, and data of one's own. What all papers came to is told by the site that ``make docs``
+builds; of a grid with many exhibits this page is their list.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from partialfair.pages import cells
+from partialfair.tables.files import atomic_path
+from reproduction.exhibits import document, exhibit, run_tables, style
+from reproduction.grid.config import Config
+from reproduction.grid.papers import paper
+from reproduction.site import card
+from reproduction.site.card import Entry
+from reproduction.site.exhibits import WORST_FIRST, caption, measured, span
+from reproduction.verdicts import scorecard
+from reproduction.verdicts.results import Results
+
+LINES = 200  # lines of the scorecard that the page shows
+MANY = 12  # exhibits up to which each is shown; more are listed
+
+
+def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]]) -> Path:
+    """Write the page.
+
+    Args:
+        config: the grid; exhibits appear in its order.
+        target: the file.
+        root: the project's root.
+        lines: of the scorecard.
+
+    Raises:
+        DataError: a figure has not been drawn.
+    """
+    entries = [card.entry(line) for line in lines]
+    results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
+    content = (
+        document.environment()
+        .get_template("page.html.j2")
+        .render(
+            title=_title(config, root),
+            facts=_facts(config, results),
+            verdicts=[found for found in scorecard.verdicts(config, lines, root) if found["claim_list"]],
+            exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
+            entries=_worst(entries),
+            tones=card.TONES,
+            measured=measured,
+            runs=cells.html(run_tables.by_setting(results.runs)) if len(results.runs) else "",
+            problems=run_tables.problems(results.runs),
+            environment=run_tables.environment(results.runs),
+        )
+    )
+    with atomic_path(target) as path:
+        path.write_text(content, encoding="utf-8")
+    return target
+
+
+def _worst(entries: list[Entry]) -> list[Entry]:
+    """Return the lines that the page shows: those that count first, and of them those that did not come out."""
+    shown = [entry for entry in entries if entry.kind != "setting"]
+    return sorted(shown, key=lambda entry: (bool(entry.aside), WORST_FIRST.index(entry.tone)))[:LINES]
+
+
+def _title(config: Config, root: Path) -> str:
+    """Return the title of the grid's one paper or experiment; of several, how many there are."""
+    papers = {experiment.paper for experiment in config.experiments.values()}
+    if len(config.experiments) == 1:
+        return next(iter(config.experiments.values())).title
+    own = next(iter(papers)) if len(papers) == 1 else ""
+    return paper(own, root).title if own and config.name else f"{len(config.experiments)} experiments"
+
+
+def _facts(config: Config, results: Results) -> list[tuple[str, str]]:
+    """What was run: (name, value) pairs."""
+    runs = results.runs
+    algorithms, datasets = list(dict.fromkeys(runs["algorithm"])), dict.fromkeys(runs["dataset"])
+    seeds = sorted({seed for name in config.experiments for seed in config.seeds(name)})
+    done = int((runs["status"] != "not_run").sum())
+    ok, missed = (int((runs["status"] == status).sum()) for status in ("ok", "tolerance missed"))
+    facts = [
+        ("Datasets", ", ".join(map(style.dataset_title, datasets))),
+        ("Methods", ", ".join(dict.fromkeys(style.look(name, algorithms).label for name in algorithms))),
+        ("Seeds", span(seeds)),
+        ("Runs", f"{done:,} of {len(runs):,} trained, {ok:,} ok, {missed:,} miss their tolerance"),
+        ("Time", f"{runs['cpu_seconds'].sum() / 60:.0f} minutes of one core"),
+    ]
+    return [(name, value) for name, value in facts if value] if len(runs) else []
+
+
+def _exhibit(config: Config, name: str, entries: list[Entry], root: Path) -> Mapping[str, Any]:
+    """What the page shows of an exhibit; of many, no figures."""
+    context = exhibit.context(config, name, root)
+    title, text = exhibit.heading(context)
+    first, rest = caption(text)
+    own = {name, str(context.option("published", name))}
+    return {
+        "name": name,
+        "title": title or name.replace("_", " "),
+        "first": first,
+        "rest": rest,
+        "body": exhibit.body(context) if len(config.params.exhibits) <= MANY else "",
+        "tally": card.chips(e for e in entries if e.exhibit in own and e.paper == context.paper),
+    }

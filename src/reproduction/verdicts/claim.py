@@ -1,0 +1,286 @@
+"""What a paper claims in words, and the test that decides each sentence: ``papers/<paper>/claims.yaml``."""
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from partialfair.errors import ConfigError, PluginError
+from partialfair.metrics import get
+from reproduction.grid import papers
+from reproduction.grid.checks import validated
+from reproduction.grid.params import StrictModel
+from reproduction.grid.reading import parse_strictly
+from reproduction.verdicts.declared_readings import Practical, Readings, refused
+
+Test = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
+Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Margin = Difference | dict[str, Difference]
+Level = Annotated[float, Field(ge=0, le=1)]
+LARGER = ("accuracy", "auc", "group_auc_mean")
+"""Metrics of quality that are better the larger they are; of others a claim has to say it."""
+
+
+class Side(StrictModel):
+    """Runs that are compared, where the name of a method does not say which."""
+
+    method: str | None = Field(None, description="algorithm, or value of the table's column; that of the claim")
+    experiment: str | None = Field(None, description="where it was trained, if not where the claim looks")
+    kappa: float | None = Field(None, description="tolerance, if not the claim's")
+    short: str = Field("", description="what pictures call it")
+
+
+class Known(StrictModel):
+    """A null model whose number is known without a run, such as a network that does not move."""
+
+    name: str = Field(min_length=1, description="what it is, in words")
+    value: float = Field(description="what the metric is of it")
+
+
+class Equal(StrictModel):
+    """Methods are compared at equal fairness, inside the range in which both were trained."""
+
+    metric: str | None = Field(None, description="violation that is held equal; the experiment's own by default")
+    levels: Annotated[int, Field(ge=1)] | Annotated[list[Level], Field(min_length=1)] = Field(
+        10, description="number of equally spaced levels, or violations"
+    )
+    fairer_than: Level = Field(0.0, description="only levels of at least this fairness (1 - violation)")
+    less_fair_than: Level = Field(1.0, description="only levels up to this fairness")
+    every: bool = Field(True, description="at every level; otherwise on average over them")
+    inner: Annotated[float, Field(ge=0, lt=0.5)] = Field(
+        0.0, description="leave out this share of the range at either end, where few models lie"
+    )
+
+    @model_validator(mode="after")
+    def _some_levels(self) -> Self:
+        """Refuse a part of the axis that has no levels."""
+        if self.fairer_than >= self.less_fair_than:
+            raise ValueError(
+                f"fairer_than ({self.fairer_than:g}) is not below less_fair_than ({self.less_fair_than:g})"
+            )
+        return self
+
+
+class FromTable(StrictModel):
+    """Numbers of an exhibit's CSV in place of a metric of runs."""
+
+    exhibit: str = Field(description="its table reports/NAME/NAME.csv is read")
+    value: str = Field(description="column of the number")
+    method: str = Field("algorithm", description="column that names the methods")
+    seed: str | None = Field("seed", description="column of the seed; null where there is a single run")
+    where: dict[str, str | float | bool] = Field({}, description="only rows with these values, by column")
+    x: str | None = Field(None, description="column along which a curve runs: steps, work, seconds")
+    after: float = Field(0.0, description="leave out this share of the curve's length at its beginning")
+    each: str | None = Field(
+        None,
+        description="column whose values are compared one by one: the claim holds if it does for every one of them",
+    )
+    values: int = Field(0, description="how many values that column should have; with fewer the claim cannot hold")
+    across: str | None = Field(
+        None, description="of spread: column over which it is; with fewer than ``values`` of its values it cannot hold"
+    )
+    pair: str | None = Field(
+        None, description="column that names the other method where rows are of one comparison; only its own count"
+    )
+    common: bool = Field(False, description="compare curves up to the end of the shorter one: equal work")
+    work: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="of common: up to this share of that end")
+    reduce: Literal["mean", "last", "min", "max", "spread"] = Field("mean", description="what is taken of the rows")
+    beyond: float = Field(0.0, description="subtracted from every number: what exceeds a tolerance")
+    first: Literal["positive", "magnitude"] | None = Field(None, description="part of every number that is taken first")
+    ends: str | None = Field(
+        None, description="column in which only rows count that are at most what the two runs of a seed end with"
+    )
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that it needs."""
+        used = [self.value, self.seed, self.x, self.ends, self.each, self.across, self.pair, self.method, *self.where]
+        return [name for name in used if name]
+
+
+class Claim(StrictModel):
+    """A sentence of a paper, and what decides it."""
+
+    id: str = Field(description="short name, unique in its paper")
+    section: str = Field(min_length=1, description="where the paper says it")
+    sentence: str = Field(min_length=1, description="what it says, paraphrased")
+    kind: Literal["claim", "question"] = Field(
+        "claim", description="a question is ours, and never counts for the paper"
+    )
+    central: bool = Field(False, description="whether the paper's verdict rests on it")
+    exhibit: str = Field("", description="exhibit that shows it")
+    test: Test = Field(description="what decides it")
+    method: str = Field("", description="what the sentence is about")
+    methods: list[str] = Field([], description="several that a sentence is about, each with lines of its own")
+    against: list[str | Side] = Field([], description="what that is compared with, one line each")
+    nulls: list[str | Side | Known] = Field(
+        [],
+        description="methods that the sentence is not about; of bound, also runs of another experiment, and numbers "
+        "that are known without a run: where one passes the same test, the line has no power",
+    )
+    without_nulls: str = Field("", description="why no other method can take the test of a claim that compares nothing")
+    order: list[list[str]] = Field([], description="of ordered: sets of methods, best first")
+    experiments: list[str] = Field([], description="where; one line each")
+    datasets: list[str] = Field([], description="where; all datasets of the experiments by default")
+    metric: str = Field("", description="metric of runs, or column of the table of runs, such as cpu_seconds")
+    better: Literal["larger", "smaller"] | None = Field(None, description="which is better, if not as the metric says")
+    rows: Literal["train", "validation", "test", "trained"] = Field(
+        "test", description="rows that the metric is of; trained: all that the run was fitted to"
+    )
+    kappa: float | None = Field(None, description="tolerance; needed where an experiment has several")
+    at_equal: Equal | None = Field(None, description="compare at equal fairness instead of at one tolerance")
+    start: str = Field("unconstrained", description="method without the constraint, of comparisons at equal fairness")
+    table: FromTable | None = Field(None, description="take the numbers of an exhibit instead of a metric")
+    over: Literal["seeds", "experiments", "kappa"] = Field(
+        "seeds",
+        description="of steadier: over what a metric varies little; of monotone: kappa or experiments, in order",
+    )
+    trend: Literal["rises", "falls"] | None = Field(None, description="of monotone: as the tolerance is tightened")
+    limit: float | None = Field(None, description="of bound: the metric stays on its better side; of rate: the power")
+    margin: Margin = Field(
+        0.0, description="largest difference that counts as none, by dataset if need be; stated before the run"
+    )
+    margin_later: str = Field("", description="why, if the margin was set after a first look at results")
+    pairing: Literal["seed", "none", "single"] = Field(
+        "seed",
+        description="seed: same seed, same split; none: independent; single: deterministic runs, decided by margin",
+    )
+    family: str = Field("", description="claims corrected together for their number (Holm); by default each by itself")
+    short: str = Field("", description="what pictures call it, where the title of its experiment does not say enough")
+    part_of: str = Field("", description="the sentence that it is a part of: parts of one sentence are counted once")
+    concession: bool = Field(
+        False, description="whether the authors concede something: it never counts against them, however it turns out"
+    )
+    readings: Readings | None = Field(None, description="how else the sentence can be read; the claim is the main one")
+    practical: Practical | None = Field(None, description="of better and worse: a difference that matters to nobody")
+    limit_of_curve: bool = Field(
+        False, description="of bound: the paper speaks of the limit; a curve that still falls at its end is undecided"
+    )
+    generated: bool = Field(False, description="the paper's own data are generated; else generated data decide nothing")
+    absent: str = Field("", description="why nothing here decides it: the claim is listed as not run")
+    note: str = Field("", description="what a reader should know beside the verdict")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Refuse a claim that its test cannot decide."""
+        needed = () if self.absent else self._needed()
+        missing = [f"{name} ({why})" for name, why, given in needed if not given]
+        if missing:
+            raise ValueError(f"test {self.test} needs {', '.join(missing)}")
+        if self.central and self.kind == "question":
+            raise ValueError("a question is ours and cannot be central to the paper")
+        if self.central and self.concession:
+            raise ValueError("a concession is no claim, and cannot be central to the paper")
+        if wrong := refused(self):
+            raise ValueError(wrong)
+        return self
+
+    def _needed(self) -> list[tuple[str, str, Any]]:
+        """(key, why, value) of what the test cannot do without."""
+        needed: list[tuple[str, str, Any]] = [
+            ("metric or table", "what is compared", self.metric or self.table),
+            ("experiments", "where", self.experiments or self.table),
+        ]
+        if self.test != "ordered":
+            needed.append(("method", "what the sentence is about", self.method or self.methods))
+        more: dict[str, list[tuple[str, str, Any]]] = {
+            "ordered": [("order", "of two sets or more", len(self.order) > 1)],
+            "monotone": [
+                ("trend", "rises or falls", self.trend),
+                ("over", "kappa or experiments", self.over != "seeds"),
+            ],
+            "bound": [("limit", "the number it stays below or above", self.limit is not None)],
+            "rate": [("limit", "the power of x", self.limit is not None), ("table.x", "", self.table and self.table.x)],
+        }
+        needed += more.get(self.test, [("against", "what it is compared with", self.against)])
+        if self.test in ("similar", "at_least") or (self.pairing == "single" and self.test != "bound"):
+            margins = self.margin.values() if isinstance(self.margin, dict) else [self.margin]
+            needed.append(("margin", "above 0, stated before the run", margins and all(margins)))
+        if self.test in ("bound", "monotone", "rate") and self.kind == "claim":
+            why = "methods that take the test too; or without_nulls, why there are none"
+            needed.append(("nulls", why, self.nulls or self.without_nulls))
+        if self.test != "bound" and not all(isinstance(one, str) for one in self.nulls):
+            needed.append(("nulls by name", "only a bound takes runs of another experiment and known numbers", False))
+        return needed
+
+    @property
+    def said_as(self) -> str:
+        """The sentence that it is counted with: its own, or the one that it is a part of."""
+        return self.part_of or self.id
+
+    @property
+    def needs_readings(self) -> bool:
+        """Whether it is decided at equal fairness, where no test is the only one that its words allow."""
+        return self.at_equal is not None and self.kind == "claim" and not self.absent
+
+    @model_validator(mode="after")
+    def _margin_is_used(self) -> Self:
+        """Refuse a margin that the test does not look at: a line would print it all the same."""
+        used = self.test in ("similar", "at_least", "rate") or (self.pairing == "single" and self.test != "bound")
+        if self.margin and not used:
+            raise ValueError(f"test {self.test} looks at no margin (given: {self.margin}); leave it out")
+        return self
+
+    def margin_of(self, dataset: str) -> float:
+        """The margin on a dataset."""
+        if isinstance(self.margin, dict):
+            return self.margin.get(dataset, self.margin.get("default", 0.0))
+        return self.margin
+
+    def each(self) -> list["Claim"]:
+        """The claim once for every method that it is about."""
+        return [self.model_copy(update={"method": name, "methods": []}) for name in self.methods] or [self]
+
+    def sides(self) -> list[Side]:
+        """What the method is compared with."""
+        return [one if isinstance(one, Side) else Side(method=one) for one in self.against]
+
+    def null_sides(self) -> list[Side]:
+        """The null models that are runs, or rows of a table."""
+        given = [one for one in self.nulls if not isinstance(one, Known)]
+        return [one if isinstance(one, Side) else Side(method=one) for one in given]
+
+
+def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
+    """Return the claims of a paper below the project's ``root``; none if it has no such file.
+
+    Raises:
+        ConfigError: an entry is not a claim, or two have one name; the sentence names file, key and remedy.
+    """
+    path = papers.file(paper, papers.CLAIMS, root)
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
+
+
+@cache
+def _read(path: Path, changed: int) -> tuple[Claim, ...]:  # ``changed`` makes a rewritten file a new entry
+    try:
+        content = parse_strictly(path.read_text(encoding="utf-8")) or []
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not readable as YAML ({' '.join(str(error).split())}); correct it") from error
+    if not isinstance(content, list):
+        raise ConfigError(f"{path}: holds {type(content).__name__}, not a list; begin each claim with `- id:`")
+    found = [_claim(entry, number, path) for number, entry in enumerate(content)]
+    twice = sorted({one.id for one in found if sum(other.id == one.id for other in found) > 1})
+    if twice:
+        raise ConfigError(f"{path}: {', '.join(twice)}: two claims have this id; rename one")
+    return tuple(one for claim in found for one in claim.each())
+
+
+def _claim(entry: Any, number: int, path: Path) -> Claim:
+    """An entry of the file as a claim; what is wrong of it is said by its id, or its place where it has none."""
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return validated(entry, Claim, str(path), (str(name) if name else f"claims.{number}",))
+
+
+def needs_direction(claim: Claim) -> bool:
+    """Whether a claim has to say which is better because its metric does not."""
+    if claim.better is not None or claim.test in ("monotone", "rate", "steadier"):
+        return False
+    if claim.table is not None:
+        return True
+    try:
+        return get(claim.metric).direction != "violation" and claim.metric not in LARGER
+    except PluginError:  # a column of the table of runs, which says nothing of the kind
+        return True

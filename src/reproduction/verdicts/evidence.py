@@ -1,0 +1,143 @@
+"""What verdicts are made of: an entry of ``params.yaml``, the results of its experiments, and what a paper prints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from partialfair.metrics.uncertainty import Estimate
+from reproduction.datasets.named import named_dataset
+from reproduction.grid.config import Config
+from reproduction.verdicts import published, run_scores
+from reproduction.verdicts.published import Published
+from reproduction.verdicts.results import Results, Setting
+
+O_co = TypeVar("O_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was reproduced of one published number.
+
+    Attributes:
+        estimate: over seeds; ``None`` if nothing was measured.
+        note: the reason, or what a reader should know.
+        source: where the number comes from, for the note.
+        band: the lowest and highest number that is near, where the exhibit states one per number; else its tolerance.
+        kind: whether the paper reports a result or states a setting; a question if only its code gives the number.
+        verdict: of a setting; numbers have theirs by noise, band or tolerance.
+        noise: largest difference that noise explains, where it is not that of the seeds or of the exhibit's entry.
+        explained: the lowest and highest number that noise explains, where it does not explain as much on either side.
+        nulls: what null models would have got: a constant, the unconstrained model, a neighbouring tolerance, another
+            method. A number that they get as well has no power.
+        repeats: why the number is another published one once more, in words; then it is listed and not judged.
+    """
+
+    estimate: Estimate | None
+    note: str = ""
+    source: str = ""
+    band: tuple[float, float] | None = None
+    kind: Literal["number", "setting", "question"] = "number"
+    verdict: str = ""
+    noise: float | None = None
+    explained: tuple[float, float] | None = None
+    nulls: Mapping[str, float] = field(default_factory=dict)
+    repeats: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence(Generic[O_co]):
+    """What the numbers of an exhibit are held against.
+
+    Attributes:
+        config: the validated ``params.yaml``.
+        name: the exhibit's key there.
+        options: the exhibit's entry, checked by its kind; of claims, a mapping.
+        results: tidy tables of its experiments.
+        root: the project's root.
+    """
+
+    config: Config
+    name: str
+    options: O_co
+    results: Results
+    root: Path
+
+    @classmethod
+    def for_claims(cls, config: Config, experiments: list[str], results: Results, root: Path) -> "Evidence[Any]":
+        """What the claims of a paper are decided on: the results of its experiments."""
+        return Evidence(config, "claims", {"experiments": experiments}, results, root)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """An option by name, for functions that serve several kinds; ``default`` where there is none of that name."""
+        if isinstance(self.options, Mapping):
+            return self.options.get(name, default)
+        found = getattr(self.options, name, default)
+        return default if found is None else found
+
+    @property
+    def experiments(self) -> list[str]:
+        """Experiments the exhibit shows; all of them if it names none."""
+        return list(self.option("experiments") or self.config.experiments)
+
+    @property
+    def paper(self) -> str:
+        """The paper the exhibit belongs to: that of its first experiment."""
+        return self.config.experiment(self.experiments[0]).paper
+
+    @property
+    def published_as(self) -> str:
+        """Key under which the exhibit's numbers are published."""
+        return str(self.option("published", self.name))
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """Published numbers of the exhibit, which may name another than its own key by ``published``."""
+        return self.published_of(self.published_as)
+
+    def published_of(self, exhibit: str) -> tuple[Published, ...]:
+        """Published numbers of another exhibit of the same paper."""
+        return published.of_exhibit(self.paper, exhibit, self.root)
+
+    def label(self, algorithm: str) -> str:
+        """Name of an algorithm in sentences."""
+        return algorithm
+
+    def values(self, setting: Setting, metric: str, rows: str = "test") -> dict[int, float]:
+        """A metric by seed; ``trained`` are all rows that a run was fitted to, whose scores are stored with it."""
+        if rows == "trained":
+            return run_scores.values(self, setting, metric, "train")
+        return self.results.values(setting, metric, rows)
+
+    def is_generated(self, dataset: str) -> bool:
+        """Whether a dataset is generated by this package."""
+        entry = self.config.dataset_options(dataset) if dataset in self._datasets else None
+        return entry is not None and named_dataset(dataset, entry).spec.licence.startswith("generated")
+
+    @property
+    def _datasets(self) -> set[str]:
+        return {name for experiment in self.config.experiments.values() for name in experiment.runs}
+
+    def note(self, dataset: str) -> str:
+        """What the entry's ``notes`` say about a dataset."""
+        return str((self.option("notes") or {}).get(dataset, ""))
+
+    def tolerance(self, metric: str, dataset: str) -> float | None:
+        """Largest difference that is near, from the entry's ``tolerance``; counts must be exact.
+
+        It is looked up by the metric's name, else under ``fairness``; each is a number, or numbers by dataset
+        with a default.
+        """
+        if metric.startswith("n_"):
+            return 0.0
+        return self._of_number("tolerance", metric, dataset)
+
+    def tolerance_later(self, metric: str, dataset: str) -> str:
+        """Why the tolerance was set after a first look at results; empty if it was stated before."""
+        return str(self._of_number("tolerance_later", metric, dataset) or "")
+
+    def _of_number(self, option: str, metric: str, dataset: str) -> Any:
+        """What an option says by metric and dataset."""
+        entries = self.option(option) or {}
+        entry = entries.get(metric, None if metric == "accuracy" else entries.get("fairness"))
+        return entry.get(dataset, entry.get("default")) if isinstance(entry, Mapping) else entry
