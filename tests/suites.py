@@ -96,7 +96,7 @@ SUITES = {
     ),
     "promises": Suite(
         "promises about new rows in hundreds of fits, and planted faults that break them",
-        (*COMPUTING, f"{PACKAGE}/estimators/**/*.py", "tests/simulations/promise_kept.py"),
+        (*COMPUTING, f"{LIBRARY}/estimators/**/*.py", "tests/simulations/promise_kept.py"),
     ),
     "papers": Suite("acceptance tests of the papers at their size", COMPUTING, ("data",)),
     "cluster": Suite(

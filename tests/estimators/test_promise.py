@@ -377,7 +377,7 @@ def test_a_planted_fault_of_the_bound_breaks_promises(monkeypatch: pytest.Monkey
 def test_the_grid_of_thresholds_needs_its_correction(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault:
         monkeypatch.setattr(rank_noise, "OVERSHOOT", 0.0)
-    monkeypatch.setattr(rank_noise, "THRESHOLDS", 25)
+    monkeypatch.setattr(rank_noise, "THRESHOLDS", 8)
     sizes = np.array([1600, 2400])
     bound = RankNoise.draw(sizes, PART, "relative").bound(aligned(sizes), 0.95)
     beyond = np.mean(populations(sizes, 1500, 2, "relative") > bound)
