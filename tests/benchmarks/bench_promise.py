@@ -1,4 +1,7 @@
-"""Promises about new rows that are kept, of samples of a simulated population: python -m tests.benchmarks.bench_promise."""
+"""Promises about new rows that are kept, of samples of a simulated population.
+
+python -m tests.benchmarks.bench_promise
+"""
 
 from tests.benchmarks.common import Result, result
 from tests.simulations.promise_kept import SETTINGS, row
@@ -15,9 +18,9 @@ def run() -> list[Result]:
     promised, broken = int(str(found["promised"])), int(str(found["broken"]))
     share = 1 - broken / max(promised, 1)
     how = (
-        f"{FITS} samples of {setting.rows:,} rows, {setting.name}, confidence 0.95: promises whose kappa the population "
-        f"keeps; {found['plain_broken']:.0%} of the fits without a promise break theirs; by chance it may be less by "
-        f"{ERRORS} standard errors"
+        f"{FITS} samples of {setting.rows:,} rows, {setting.name}, confidence 0.95: promises whose kappa the "
+        f"population keeps; {found['plain_broken']:.0%} of the fits without a promise break theirs; by "
+        f"chance it may be less by {ERRORS} standard errors"
     )
     margin = ERRORS * (0.95 * 0.05 / max(promised, 1)) ** 0.5
     return [

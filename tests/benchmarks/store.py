@@ -17,7 +17,8 @@ COLUMNS = ("id", "axis", "x", "value", "unit", "target", "holds")
 CURVE_UNITS = {"jobs": "s"}  # of the points; all other curves are milliseconds per iteration
 MARKS = ("<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->")
 HEADLINES = (
-    "idca_batched_vs_naive", "step_limit_fraction", "alm_vs_idca_time", "classifier_truthful_share", "promise_kept_share",
+    "idca_batched_vs_naive", "step_limit_fraction", "alm_vs_idca_time", "classifier_truthful_share",
+    "promise_kept_share",
     "tight_parity_blind_vs_eg", "tight_parity_aware_vs_eg", "vs_fairlearn_eg_time", "vs_fairlearn_eg_path_time",
     "vs_fairlearn_eg_aware_time", "vs_fairlearn_eg_aware_path_time", "vs_fairret_time",
     "torch_step", "torch_peers", "auc_network_step_vs_dense",
