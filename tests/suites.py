@@ -94,6 +94,10 @@ SUITES = {
         ),
         ("browser",),
     ),
+    "promises": Suite(
+        "promises about new rows in hundreds of fits, and planted faults that break them",
+        (*COMPUTING, f"{LIBRARY}/estimators/**/*.py", "tests/simulations/promise_kept.py"),
+    ),
     "papers": Suite("acceptance tests of the papers at their size", COMPUTING, ("data",)),
     "cluster": Suite(
         "the demo on a real Slurm",

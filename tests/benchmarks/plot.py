@@ -22,6 +22,7 @@ SHORT = {
     "step_limit_fraction": "batched step: its speed, two bare matrix products = 1",
     "alm_vs_idca_time": "direct solver against IDCA",
     "classifier_truthful_share": "share of fits whose status is true",
+    "promise_kept_share": "promises kept on new rows",
     "tight_parity_blind_vs_eg": "accuracy at tight parity, blind",
     "tight_parity_aware_vs_eg": "accuracy at tight parity, aware",
     "vs_fairlearn_eg_time": "against ExponentiatedGradient, blind",

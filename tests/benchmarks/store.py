@@ -18,6 +18,7 @@ CURVE_UNITS = {"jobs": "s"}  # of the points; all other curves are milliseconds 
 MARKS = ("<!-- benchmarks: written by make bench -->", "<!-- end of benchmarks -->")
 HEADLINES = (
     "idca_batched_vs_naive", "step_limit_fraction", "alm_vs_idca_time", "classifier_truthful_share",
+    "promise_kept_share",
     "tight_parity_blind_vs_eg", "tight_parity_aware_vs_eg", "vs_fairlearn_eg_time", "vs_fairlearn_eg_path_time",
     "vs_fairlearn_eg_aware_time", "vs_fairlearn_eg_aware_path_time", "vs_fairret_time",
     "torch_step", "torch_peers", "auc_network_step_vs_dense",
@@ -35,6 +36,7 @@ MEANING = {
     "step_limit_fraction": "batched step: time of its two products by BLAS over its own, the smaller of a9a and bank",
     "alm_vs_idca_time": "direct solver against IDCA, time to equal loss and violation (a9a)",
     "classifier_truthful_share": "fits of the classifier, on seventeen tables, whose status is true",
+    "promise_kept_share": "promises about new rows that a simulated population keeps, of maps at confidence 0.95",
     "tight_parity_blind_vs_eg": "accuracy at tight parity less that of fairlearn's ExponentiatedGradient at equal test "
     "gap, without the group at prediction: mean over cells; holds if ours is never worse by more than two "
     "standard errors",

@@ -126,3 +126,77 @@ def choose_interval(
         "missing": missing,
     }
     run(source, out, as_json, lengths=length or LENGTHS, min_group_size=min_group_size, **options)
+
+
+Kappa = Annotated[float, typer.Option(help="Tolerance: how far two groups' ranks may lie apart on the interval.")]
+KappaScale = Annotated[str, typer.Option(help="Scale of kappa: relative to the interval's length, or absolute.")]
+Confidence = Annotated[
+    float | None, typer.Option(help="Keep kappa in the population, not only on these rows: 0.95, for instance.")
+]
+Groups = Annotated[list[str], typer.Option(help="Column of the groups; several, joined by commas, are intersected.")]
+Ranks = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ALPHA BETA", help="Ranks, 0 = highest score; repeat it for a union. By default chosen."),
+]
+Missing = Annotated[
+    str, typer.Option(help="Rows with a missing value: refuse, drop, or group (those without a group).")
+]
+
+
+@app.command(cls=PairCommand, rich_help_panel=SCORES)
+def adjust(
+    source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per score.")],
+    group: Groups,
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")],
+    score: Annotated[str, typer.Option(help="Column of the scores.")] = "score",
+    interval: Ranks = None,
+    kappa: Kappa = 0.1,
+    kappa_scale: KappaScale = "relative",
+    confidence: Confidence = None,
+    missing: Missing = "refuse",
+    column: Annotated[str, typer.Option(help="Name of the new column.")] = "fair_score",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of sentences.")] = False,
+) -> None:
+    """Make the scores of a file fair: one increasing map per group.
+
+    All columns are written with a new one. Scores should be those of rows that their model has not seen. Exit status 1
+    if kappa is missed or not promised, 2 if the input cannot be used; nothing is written then.
+    """
+    from partialfair.commands.fair_files import Request
+    from partialfair.commands.fair_files import adjust as run
+
+    request = Request(source, out, group, interval or (), kappa, kappa_scale, confidence, missing)
+    raise typer.Exit(run(request, score, column, as_json))
+
+
+@app.command(cls=PairCommand, rich_help_panel=SCORES)
+def fit(
+    source: Annotated[Path, typer.Argument(help="CSV (with a header line) or parquet file with one row per person.")],
+    label: Annotated[str, typer.Option(help="Column of the labels; two values.")],
+    group: Groups,
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")],
+    apply: Annotated[Path | None, typer.Option(help="File whose rows are scored; by default the fitted rows.")] = None,
+    interval: Ranks = None,
+    kappa: Kappa = 0.1,
+    kappa_scale: KappaScale = "relative",
+    confidence: Confidence = None,
+    missing: Missing = "refuse",
+    positive: Annotated[str | None, typer.Option(help="The positive label; by default the larger one.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column that is no input; repeatable.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="Column of numbers that are names; repeatable.")] = None,
+    blind: Annotated[bool, typer.Option("--blind", help="Let scores not depend on the group.")] = False,
+    column: Annotated[str, typer.Option(help="Name of the new column of scores.")] = "fair_score",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of sentences.")] = False,
+) -> None:
+    """Fit a fair classifier to a file, and score its rows or those of another.
+
+    Every other column is an input: numbers as they are, texts by one input each. All columns of the scored file are
+    written with two new ones, score and decision. Exit status 1 if kappa is missed or not promised, 2 if the input
+    cannot be used; nothing is written then.
+    """
+    from partialfair.commands.fair_files import Request
+    from partialfair.commands.fair_files import fit as run
+
+    request = Request(source, out, group, interval or (), kappa, kappa_scale, confidence, missing)
+    options: dict[str, Any] = {"positive": positive, "apply": apply, "drop": drop or (), "category": category or ()}
+    raise typer.Exit(run(request, label, column, uses_group=not blind, as_json=as_json, **options))

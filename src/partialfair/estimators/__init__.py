@@ -5,6 +5,7 @@ from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.frontier import Frontier, frontier
 from partialfair.estimators.inputs import InputError, UnconstrainedWarning
 from partialfair.estimators.postprocessor import PartialFairPostProcessor
+from partialfair.estimators.promise import Promise
 from partialfair.estimators.regressor import DemographicParityRegressor
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "PartialFairBoosting",
     "PartialFairClassifier",
     "PartialFairPostProcessor",
+    "Promise",
     "UnconstrainedWarning",
     "frontier",
 ]

@@ -1,5 +1,6 @@
 """Gradient-boosted trees under a fairness constraint, in the scikit-learn convention; needs LightGBM."""
 
+import copy
 import math
 import warnings
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from partialfair import plugins
@@ -21,7 +23,7 @@ from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import ALIKE, idle, tied_share
+from partialfair.estimators.decided import ALIKE, IDLE, idle, tied_share
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -38,12 +40,23 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both
+from partialfair.estimators.promise import (
+    HELD_OUT,
+    OTHER_ROWS,
+    STRATA,
+    Constraint,
+    Promise,
+    band_of,
+    check_confidence,
+    promised_map,
+    tested,
+)
 from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
-from partialfair.estimators.training import PSP, STRATA, sampling_radius, status_of, why_missed
+from partialfair.estimators.training import PSP, status_of, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.tables.frames import to_pandas
-from partialfair.tables.intervals import FULL, Interval, measure
+from partialfair.tables.intervals import FULL, Interval
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -78,6 +91,10 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         n_jobs: threads; ``None`` for LightGBM's default.
         random_state: seed of the split and of LightGBM; ``None`` for a fixed one, so that every call gives the same
             result.
+        confidence: with which the constraint's metric is at most kappa in the population, for instance 0.95; ``None``
+            (default) for a statement about the held-out rows alone. For maps it is exact and costs no further rows.
+            Without maps a path of tolerances is fitted and tested on further rows.
+        promise_fraction: share of the rows of that test, which trees and multipliers do not see.
 
     Attributes:
         classes_, groups_, group_columns_, n_features_in_, feature_names_in_, interval_: as in the classifier.
@@ -86,8 +103,10 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         map_: the maps, where there are any.
         multipliers_: (m,) after the last tree; (0,) where the maps alone carry the constraint.
         train_violation_: the constraint's metric on the held-out rows; ``None`` without a constraint.
-        sampling_band_: by how much it may be larger in the population, at 95%, for scores fixed in advance; ``None``
-            where that is not known.
+        sampling_band_: by how much it may be larger in the population, at 95%: for maps made on the held-out rows, or
+            else for scores fixed in advance; ``None`` where that is not known.
+        promise_: what is promised about new rows (:class:`partialfair.estimators.Promise`); ``None`` without
+            ``confidence`` or constraint.
         status_: "ok", or why the constraint is missed.
 
     Raises:
@@ -98,6 +117,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
     map_: Any
     train_violation_: float | None
     sampling_band_: float | None
+    promise_: Promise | None
 
     def __init__(
         self,
@@ -117,6 +137,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        confidence: float | None = None,
+        promise_fraction: float = 0.5,
     ) -> None:
         self.constraint = constraint
         self.interval = interval
@@ -134,6 +156,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.params = params
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.confidence = confidence
+        self.promise_fraction = promise_fraction
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are LightGBM's to take."""
@@ -156,6 +180,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         self._check_settings()
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if self._is_tested and sensitive_features is not None:
+            return self._fit_tested(X, y, sensitive_features, sample_weight)
         with named_texts(X):
             X, y = validate_data(self, features(X), plain_labels(to_pandas(y)), **_CHECKS)
         X = as_matrix(X)
@@ -180,6 +206,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             others = rows.take(held)
             self._grow(rows.take(kept), others, constrained, mapped)
         self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+        self.promise_ = None
         if constrained:
             self._impose(self._raw(others.X), others.y, others.codes, mapped)
         return self
@@ -220,8 +247,81 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             number(name, getattr(self, name), lambda value: 0 <= value < math.inf, "0 or a positive number")
         number("holdout_fraction", self.holdout_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
         check_options("params", self.params)
+        check_confidence(self.confidence, self.promise_fraction)
+        promised = self.confidence is not None and self.constraint is not None and not math.isinf(self.kappa)
+        for name in ("promise_fraction",) if self._is_tested else ("holdout_fraction",) if promised else ():
+            if getattr(self, name) == 0:
+                raise InputError(
+                    f"confidence is {self.confidence:g}, and {name} 0 leaves no rows that the trees have not seen; "
+                    f"hold some out, such as {name}=0.3"
+                )
         for name in _ROUNDS & set(self.params or {}):
             raise InputError(f"params has {name!r}; the number of trees is n_estimators")
+
+    @property
+    def _is_tested(self) -> bool:
+        """Whether a promise needs rows that test the fitted model: always, but for maps."""
+        constrained = self.constraint is not None and not math.isinf(self.kappa)
+        return self.confidence is not None and constrained and not (self.constraint == PSP and bool(self.uses_group))
+
+    def _fit_tested(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
+        """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
+        X, y = indexable(X, plain_labels(to_pandas(y)))
+        _, positive = binary_labels(y)
+        codes, names = group_codes(sensitive_features, positive.size)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        with value_errors():
+            asked = str(self.constraint), FULL if self.interval is None else self.interval, self.kappa, self.kappa_scale
+            Constraint.of(*asked, float(self.confidence or 0), names.tolist())  # refuses other families at once
+            kept, testing = stratified_rows(2 * codes + positive, self.promise_fraction, random_of(self.random_state))
+            parts = {"for the trees": kept, "for the test of the promise": testing}
+            labels = [label > 0 for label in STRATA.get(str(self.constraint), ())]
+            check_parts(parts, codes, names.tolist(), "promise_fraction", (positive, labels))
+        own = copy.copy(self).set_params(confidence=None)
+        X_kept, y_kept, X_testing = _safe_indexing(X, kept), _safe_indexing(y, kept), _safe_indexing(X, testing)
+        own.set_params(interval=self._interval_of(own, X_kept, y_kept, names[codes[kept]], weights, kept))
+
+        def fit(kappa: float) -> "PartialFairBoosting":
+            model = copy.copy(own).set_params(kappa=kappa)
+            share = None if weights is None else weights[kept]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the promise says what holds
+                return model.fit(X_kept, y_kept, sensitive_features=names[codes[kept]], sample_weight=share)
+
+        def scores_of(model: "PartialFairBoosting") -> Vector:
+            return model.decision_function(X_testing, sensitive_features=names[codes[testing]])
+
+        with value_errors():
+            constraint = Constraint.of(
+                asked[0],
+                FULL if own.interval is None else own.interval,
+                *asked[2:],
+                float(self.confidence or 0),
+                names.tolist(),
+            )
+            y_testing = np.where(positive[testing], 1.0, -1.0)
+            best = tested(fit, scores_of, (y_testing, codes[testing]), constraint, HELD_OUT)
+        settings = self.get_params(deep=False)
+        self.__dict__.update(best.model.__dict__ | settings)
+        self.promise_, self.group_columns_ = best.promise, group_columns(sensitive_features)
+        assert self.train_violation_ is not None
+        asked_of = str(self.constraint), self.kappa_scale, self.train_violation_, self.kappa
+        self.status_ = best.model.status_ if best.promise.kept else best.promise.status
+        if best.promise.kept and not best.model.status_.startswith(IDLE):
+            self.status_ = status_of(*asked_of, "raise kappa", "held-out rows")
+        self.sampling_band_ = max(0.0, best.promise.bound - self.train_violation_)
+        if self.status_ != OK:
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _interval_of(self, own: Any, X: Any, y: Any, groups: Any, weights: Any, kept: Codes) -> Any:
+        """The interval in use; a default one looks at trees without a constraint on the rows that are not tested."""
+        if self.interval is not None or self.constraint != PSP:
+            return self.interval
+        free = copy.copy(own).set_params(constraint=None)
+        free.fit(X, y, sensitive_features=groups, sample_weight=None if weights is None else weights[kept])
+        scores = free.decision_function(X, sensitive_features=groups)
+        return (suggest_interval(scores, groups, threshold=0.0).interval,)
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Codes (n,), and whether anything is constrained; sets ``groups_``."""
@@ -312,15 +412,24 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         with value_errors(names):
             unions = interval.for_groups(len(names))  # refuses intervals for another number of groups
             if mapped:
-                options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
-                found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+                if self.confidence is None or interval.per_group:
+                    options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
+                    found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+                else:
+                    asked = Constraint.of(PSP, interval, self.kappa, self.kappa_scale, self.confidence, names)
+                    found, self.promise_ = promised_map(scores, codes, asked, OTHER_ROWS).pair
                 self.map_, scores, remedy = found.mapping, found.scores, why_missed(found, sizes, names)
             gap = self._gap(scores, y, codes)
+            if self.promise_ is not None:
+                self.sampling_band_ = max(0.0, self.promise_.bound - gap)
+            elif self.constraint == PSP or self.constraint in STRATA:
+                asked = Constraint.of(str(self.constraint), unions, self.kappa, self.kappa_scale, 0.95, names)
+                self.sampling_band_ = band_of(asked, scores, y, codes, gap, mapped)
         self.train_violation_ = gap
-        if self.constraint == PSP:
-            self.sampling_band_ = sampling_radius(sizes[None], min(unions, key=measure), self.kappa_scale)
         asked_of = str(self.constraint), self.kappa_scale, gap, self.kappa
         self.status_ = status_of(*asked_of, remedy, "held-out rows")
+        if self.promise_ is not None and not self.promise_.kept:
+            self.status_ = self.promise_.status
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         elif why := idle(self.constraint, interval, scores, y, codes, names):

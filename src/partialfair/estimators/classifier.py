@@ -38,6 +38,8 @@ from partialfair.estimators.inputs import (
 from partialfair.estimators.labels import binary_labels, plain_labels, weights_of_both, weights_of_groups
 from partialfair.estimators.large import FromParquet
 from partialfair.estimators.on_device import placement
+from partialfair.estimators.promise import NOT_PROMISED, STRATA, Constraint, Promise, band_of, check_confidence
+from partialfair.estimators.promise_training import PromisedTraining
 from partialfair.estimators.settings import (
     boolean,
     check_class_weight,
@@ -46,7 +48,7 @@ from partialfair.estimators.settings import (
     number,
     tolerance,
 )
-from partialfair.estimators.training import PSP, SOLVERS, Trained, Training, sampling_band, status_of
+from partialfair.estimators.training import AUTO, PSP, SOLVERS, Trained, Training, solver_for, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
 from partialfair.tables.dataset import Dataset
@@ -103,6 +105,12 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         random_state: seed of the hold-out and of the lots that "parity" draws for rows by their content; ``None`` for a
             fixed one, so that every call gives the same result.
         device: "cpu" (compiled kernels), "cuda" (PyTorch on a GPU, solver "alm" only) or "auto" (a GPU if there is).
+        confidence: with which the constraint's metric of the fitted model is at most kappa in the population that the
+            rows were drawn from, for instance 0.95; ``None`` (default) for a statement about the training rows alone.
+            "ranks" and "thresholds" then choose maps and thresholds by five-fold scores and the noise of their ranks.
+            Other solvers fit a path of tolerances on some of the rows, and test the models on the others.
+        promise_fraction: share of the rows of that test, which the model is then not fitted on; 0 for five-fold
+            cross-fitting and a last fit on all rows, which has no proof but costs less accuracy.
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the score is positive.
@@ -115,8 +123,12 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         solver_: the solver in use; "unconstrained" where nothing was constrained.
         model_: the score model; ``model_.save(path)`` writes it.
         train_violation_: the constraint's metric on the training rows; ``None`` without a constraint.
-        sampling_band_: by how much the metric may be larger in the population, at 95%, for scores fixed in advance;
-            ``None`` where no such bound is known.
+        sampling_band_: by how much the metric may be larger in the population, at 95%: of "ranks" and "thresholds" for
+            maps and thresholds that were chosen on these rows, of others for scores fixed in advance. Scores that were
+            fitted to the same rows can do worse; ``confidence`` takes that into account. ``None`` where no such bound
+            is known.
+        promise_: what is promised about new rows, with its numbers (:class:`partialfair.estimators.Promise`); ``None``
+            without ``confidence`` or constraint.
         certificate_: what else was measured on the training rows: objective, surrogate violations and optimality.
         thresholds_: score thresholds theta of the constraint's rank grid, for "alm" and "idca"; else empty.
         selected_: what was chosen on held-out rows.
@@ -138,6 +150,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         solver_options: dict[str, Any] | None = None,
         random_state: Any = None,
         device: str = "cpu",
+        confidence: float | None = None,
+        promise_fraction: float = 0.5,
     ) -> None:
         self.constraint = constraint
         self.interval = interval
@@ -152,6 +166,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self.solver_options = solver_options
         self.random_state = random_state
         self.device = device
+        self.confidence = confidence
+        self.promise_fraction = promise_fraction
 
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit on features X (n, d), labels y (n,) with two values, and groups of the rows.
@@ -217,6 +233,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         check_class_weight(self.class_weight)
         number("validation_fraction", self.validation_fraction, lambda share: 0 < share < 1, "a number between 0 and 1")
         check_options("solver_options", self.solver_options)
+        check_confidence(self.confidence, self.promise_fraction)
 
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
@@ -318,11 +335,24 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return self.interval
         if not constrained or self.constraint != PSP:
             return FULL
-        return (suggest_interval(training.free_scores, training.rows.group, threshold=0.0).interval,)
+        scores, group = training.free_scores, training.rows.group
+        if self.confidence is not None:
+            by_ranks = self.uses_group and self.solver in (AUTO, "ranks")
+            scores, rows = self._promised(training).free_scores(by_ranks)
+            group = group[rows]
+        return (suggest_interval(scores, group, threshold=0.0).interval,)
+
+    def _promised(self, training: Training) -> PromisedTraining:
+        """Training with the promise that is asked for."""
+        assert self.confidence is not None
+        return PromisedTraining(training, float(self.confidence), float(self.promise_fraction))
 
     def _solve(self, training: Training, task: Task, start: Point | None) -> tuple[Trained, Measured]:
         """Train and measure; ``start`` is where the direct solver begins."""
-        found = training.train(task, self.solver, start)
+        if self.confidence is None or math.isinf(task.kappa):
+            found = training.train(task, self.solver, start)
+        else:
+            found = self._promised(training).train(task, solver_for(task) if self.solver == AUTO else self.solver)
         return found, measure(ALGORITHM, task, found.fit)
 
     def _adopt(self, found: Trained, measured: Measured, task: Task) -> Self:
@@ -333,15 +363,18 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self.thresholds_ = getattr(self.model_, "aux", np.zeros(0))
         self.selected_ = dict(found.fit.chosen)
         self.train_violation_ = self.sampling_band_ = None
+        self.promise_: Promise | None = found.promise
         self._describe_line()
         self.status_ = measured.status if measured.reason is None else f"{measured.status}: {measured.reason}"
         if not math.isinf(task.kappa):
             asked = measured.asked
             self.train_violation_ = math.nan if asked is None else asked.value
-            self.sampling_band_ = sampling_band(task)
+            self.sampling_band_ = self._band(found, task)
             if measured.status != FAILED:
                 asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)
                 self.status_ = status_of(*asked_of, found.remedy)
+        if found.promise is not None and not found.promise.kept:
+            self.status_ = found.promise.status
         if self.status_ == OK and not math.isinf(task.kappa):
             rows = task.train
             scores = np.asarray(self.model_.scores(rows.X, rows.group))
@@ -351,8 +384,23 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
                 return self
         if self.status_ != OK:
             message = f"the constraint is not satisfied on the training rows: {self.status_}"
+            if self.status_.startswith(NOT_PROMISED):
+                message = f"the constraint is {self.status_}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
+
+    def _band(self, found: Trained, task: Task) -> float | None:
+        """By how much the metric may be larger in the population."""
+        assert self.train_violation_ is not None
+        if found.promise is not None:
+            return max(0.0, found.promise.bound - self.train_violation_)
+        if (task.constraint != PSP and task.constraint not in STRATA) or not self.model_.usable:
+            return None
+        rows = task.train
+        asked = Constraint.of(task.constraint, task.interval, task.kappa, task.kappa_scale, 0.95, rows.group_names)
+        scores = np.asarray(self.model_.scores(rows.X, rows.group))
+        by_group = found.solver in ("ranks", "thresholds")
+        return band_of(asked, scores, rows.y, rows.group, self.train_violation_, by_group)
 
     def _describe_line(self) -> None:
         """Set ``coef_`` and ``intercept_``, which apply to columns as they were passed."""

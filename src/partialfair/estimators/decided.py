@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.estimators.training import PSP, STRATA
+from partialfair.estimators.promise import PSP, STRATA
 from partialfair.tables.intervals import FULL, decides_nothing, for_groups, measure
 
 IDLE = "nothing constrained"

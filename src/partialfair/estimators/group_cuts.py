@@ -38,14 +38,18 @@ WORTH = 1 << 30
 
 def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | None = None) -> Vector:
     """Thresholds (G,) of a model's scores: the fewest errors among those whose rates differ by at most kappa."""
-    return best_thresholds(*curves_of(task, rows, model, weights))[0]
+    return cuts_of(task, rows, model.scores(rows.X, rows.group), weights)
+
+
+def cuts_of(task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None) -> Vector:
+    """The same thresholds (G,) of known scores (n,)."""
+    return best_thresholds(*curves_of(task, rows, scores, weights))[0]
 
 
 def curves_of(
-    task: Task, rows: Dataset, model: LinearScore, weights: Vector | None = None
+    task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None
 ) -> tuple[list[GroupCurve], float]:
-    """What a threshold of each group can do, and by how much their rates may differ."""
-    scores = model.scores(rows.X, rows.group)
+    """What a threshold of each group can do to scores (n,), and by how much the groups' rates may differ."""
     intervals = for_groups(task.interval, rows.n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
     slack = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())

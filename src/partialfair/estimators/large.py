@@ -19,8 +19,9 @@ from partialfair.algorithms.measure import OK
 from partialfair.estimators.coded_rows import CodedRows, Encoding, block, check_levels, read_rows
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import batches, named_groups, opened
+from partialfair.estimators.promise import map_band
 from partialfair.estimators.threads import on_one_thread
-from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
+from partialfair.estimators.training import PSP, status_of, why_missed
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.design import GroupedDesign
 from partialfair.models.linear import GroupLinear, LinearScore
@@ -69,7 +70,9 @@ class FromParquet:
         own.solver_, own.selected_, own.certificate_, own.thresholds_ = "ranks", {}, None, np.zeros(0)
         own.train_violation_ = found.gap
         sizes = np.diff(rows.design.starts)
-        own.sampling_band_ = sampling_radius(sizes[None], Interval.of(interval).first, own.kappa_scale)
+        unions = Interval.of(interval).for_groups(len(rows.group_names))
+        own.sampling_band_ = map_band(found.scores, rows.group, unions, own.kappa_scale, found.gap)
+        own.promise_ = None
         own._describe_line()
         own.status_ = status_of(PSP, own.kappa_scale, found.gap, own.kappa, why_missed(found, sizes, rows.group_names))
         if own.status_ != OK:
@@ -101,7 +104,7 @@ def _refuse_others(own: Any) -> None:
     """
     defaults: dict[str, tuple[Any, ...]] = {
         "constraint": (PSP,), "solver": ("auto", "ranks"), "uses_group": (True,), "class_weight": (None,),
-        "C": (math.inf,), "solver_options": (None, {}), "device": ("cpu", "auto"),
+        "C": (math.inf,), "solver_options": (None, {}), "device": ("cpu", "auto"), "confidence": (None,),
     }  # fmt: skip
     for name, served in defaults.items():
         value = getattr(own, name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.estimators.inputs import InputError
+from partialfair.estimators.promise import check_confidence
 from partialfair.estimators.settings import boolean, number, one_of, whole
 
 PREDICTIONS = ("sample", "mean", "mode")
@@ -35,6 +36,11 @@ def check_settings(own: Any, X_unlabeled: Any) -> None:
         raise InputError(f"bounds are {own.bounds!r}; use the smallest and the largest prediction, or None")
     if own.prefit and own.regressor is None:
         raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
+    check_confidence(own.confidence, own.promise_fraction)
+    if own.confidence is not None and own.tolerance == "atom":
+        raise InputError("tolerance='atom' has no bound for new rows; use tolerance='ks', or confidence=None")
+    if own.confidence is not None and not own.uses_group and own.promise_fraction == 0:
+        raise InputError("promise_fraction is 0, and confidence needs rows that test the predictions; use 0.5, say")
     if own.uses_group and own.tolerance == "atom":
         raise InputError("tolerance='atom' is a bound without the group; use tolerance='ks' with uses_group")
     if own.uses_group and X_unlabeled is not None:

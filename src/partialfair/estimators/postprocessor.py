@@ -33,6 +33,15 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.labels import binary_labels, same_classes, weights_of_both, weights_of_groups
+from partialfair.estimators.promise import (
+    OTHER_ROWS,
+    Constraint,
+    Promise,
+    check_confidence,
+    map_band,
+    promised_map,
+    refuse_weights,
+)
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.estimators.unit_maps import are_probabilities, within_unit
@@ -72,6 +81,10 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         uses_group: whether the score may depend on the group. If not, prediction needs no sensitive features.
         group_estimator: a classifier with ``predict_proba`` of the group; by default the kind of ``estimator``. It is
             always fitted, on the rows that the estimator is fitted on, or with ``prefit`` on the first part of a split.
+        confidence: with which the metric of the mapped scores is at most kappa in the population, for instance 0.95;
+            ``None`` (default) for a statement about the rows of the maps alone. For maps it is exact whatever the
+            classifier, and costs no further rows, if the classifier has not seen the rows of the maps. Without the
+            group half of these rows test the correction, see :class:`partialfair.estimators.PartialFairClassifier`.
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the mapped score is positive.
@@ -85,7 +98,9 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             :class:`partialfair.estimators.PartialFairClassifier`. Both only with ``uses_group=False``.
         interval_: the interval in use.
         train_violation_: the metric on the rows that the maps were made on; ``sampling_band_``: by how much it may be
-            larger in the population, at 95%, for scores fixed in advance.
+            larger in the population, at 95%, for maps that were made on these rows.
+        promise_: what is promised about new rows (:class:`partialfair.estimators.Promise`); ``None`` without
+            ``confidence`` or constraint.
         status_: "ok", or why the constraint is missed.
     """
 
@@ -95,6 +110,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
     group_estimator_: Any
     train_violation_: float | None
     sampling_band_: float | None
+    promise_: Promise | None
 
     def __init__(
         self,
@@ -107,6 +123,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         random_state: Any = None,
         uses_group: bool = True,
         group_estimator: Any = None,
+        confidence: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.interval = interval
@@ -117,6 +134,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self.random_state = random_state
         self.uses_group = uses_group
         self.group_estimator = group_estimator
+        self.confidence = confidence
 
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier, unless it is fitted, and the maps.
@@ -154,6 +172,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         scores = self._scores(X)
         if codes is None or math.isinf(self.kappa):
             self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+            self.promise_ = None
             self.__dict__.pop("interval_", None)
             return self
         if self.uses_group:
@@ -220,6 +239,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         one_of("kappa_scale", self.kappa_scale, KAPPA_SCALES)
         check_interval(self.interval)
         number("map_fraction", self.map_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
+        check_confidence(self.confidence)
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
@@ -249,6 +269,12 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         """Rows for the classifier, and rows for the maps."""
         every = np.arange(labels.size)
         whole = self.prefit and self.uses_group
+        seen = codes is not None and not self.prefit and self.map_fraction == 0
+        if seen and self.confidence is not None and not math.isinf(self.kappa):
+            raise InputError(
+                f"confidence is {self.confidence:g}, and map_fraction 0 makes the maps on rows that the classifier has "
+                "seen, whose ranks promise nothing; hold rows out for the maps, such as map_fraction=0.3"
+            )
         if codes is None or whole or self.map_fraction == 0 or math.isinf(self.kappa):
             return every, every
         kept, held = stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
@@ -280,7 +306,11 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             raise InputError(f"{type(model).__name__} has no predict_proba; pass a group_estimator that has")
         self.group_estimator_ = fitted(model, X, codes, kept, weights)
         own: Any = PartialFairClassifier(
-            interval=self.interval, kappa=self.kappa, kappa_scale=self.kappa_scale, uses_group=False
+            interval=self.interval,
+            kappa=self.kappa,
+            kappa_scale=self.kappa_scale,
+            uses_group=False,
+            confidence=self.confidence,
         )
         derived = self._derived(X, scores)
         self.correction_ = own.fit(
@@ -289,6 +319,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         )  # fmt: skip
         self.map_, self.interval_, self.status_ = None, own.interval_, own.status_
         self.train_violation_, self.sampling_band_ = own.train_violation_, own.sampling_band_
+        self.promise_ = own.promise_
         return self
 
     def _map(
@@ -305,8 +336,16 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
                 self.interval_ = (suggested_interval(scores, codes, weights, threshold),)
             read = Interval.of(self.interval_)
             unions = read.for_groups(len(names))  # refuses intervals for another number of groups
-            options = {"interval": read, "kappa": self.kappa, "kappa_scale": self.kappa_scale, "weights": weights}
-            found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+            self.promise_ = None
+            if self.confidence is None or math.isinf(self.kappa):
+                options = {"interval": read, "kappa": self.kappa, "kappa_scale": self.kappa_scale, "weights": weights}
+                found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+            else:
+                refuse_weights(weights)
+                if read.per_group:
+                    fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa)  # which refuses it
+                asked = Constraint.of(PSP, read, self.kappa, self.kappa_scale, self.confidence, names)
+                found, self.promise_ = promised_map(scores, codes, asked, OTHER_ROWS).pair
             self.map_, self.train_violation_ = found.mapping, found.gap
             if threshold is None and are_probabilities(scores):
                 self.map_ = within_unit(found.mapping)
@@ -315,9 +354,16 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
                 )
         whole = None if weights is None else whole_weights(weights)
         sizes = effective_rows(whole, codes, len(names)).astype(np.int64)
-        self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
+        if self.promise_ is not None:
+            self.sampling_band_ = max(0.0, self.promise_.bound - self.train_violation_)
+        elif weights is None:
+            self.sampling_band_ = map_band(found.scores, codes, unions, self.kappa_scale, found.gap)
+        else:
+            self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
         remedy = why_missed(found, sizes, names)
         self.status_ = status_of(PSP, self.kappa_scale, self.train_violation_, self.kappa, remedy, "rows of the maps")
+        if self.promise_ is not None and not self.promise_.kept:
+            self.status_ = self.promise_.status
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         return self

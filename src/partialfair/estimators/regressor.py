@@ -1,6 +1,8 @@
 """A regression made into a predictor with equal distributions for all groups, in the scikit-learn convention."""
 
+import copy
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,14 +12,17 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_lots, sampling_band, weighted_distance
+from partialfair.estimators.folds import out_of_fold
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
+    check_parts,
     features,
     group_codes,
     group_columns,
@@ -25,14 +30,27 @@ from partialfair.estimators.inputs import (
     named_texts,
     random_of,
     same_rows,
+    stratified_rows,
     takes_missing,
     value_errors,
 )
 from partialfair.estimators.labels import weights_of_groups
 from partialfair.estimators.parity_settings import check_number_of_groups, check_settings
 from partialfair.estimators.parity_status import Asked, atom_sums, deviations, expected_sums
+from partialfair.estimators.promise import (
+    HELD_OUT,
+    OTHER_ROWS,
+    OUT_OF_FOLD,
+    PSP,
+    Constraint,
+    Promise,
+    refuse_weights,
+    tested,
+    widest,
+)
 from partialfair.estimators.threads import on_one_thread
 from partialfair.estimators.weights import fitted, repeated, row_weights
+from partialfair.metrics.rank_noise import RankNoise
 from partialfair.models.row_lots import row_lots
 from partialfair.tables import intake
 from partialfair.tables.frames import to_pandas
@@ -83,6 +101,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         random_state: seed of the lots, and of the choice of rows that the fairness step is solved on; ``None`` for a
             fixed one, so that every call gives the same result.
         uses_group: whether prediction may use the group; ``predict`` then needs sensitive_features.
+        confidence: with which the distance between the groups' predictions is at most epsilon in the population, for
+            instance 0.95; ``None`` (default) for a statement about the rows passed alone. With ``uses_group`` the maps
+            are chosen by five-fold predictions and the noise of their ranks; without, a path of tolerances is fitted
+            on some of the rows and tested on the others. Only with tolerance "ks".
+        promise_fraction: share of the rows of that test.
 
     Attributes:
         regressor_, group_classifier_: the models in use.
@@ -98,6 +121,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         deviations_: (K,) with tolerance "atom", how far the groups' shares of an atom lie from the overall ones at
             most, on the rows of the fairness step, of what ``predict`` returns; ``None`` with tolerance "ks".
         sampling_band_: distance that samples of these sizes exceed by chance, at 95%, if there is none.
+        promise_: what is promised about new rows (:class:`partialfair.estimators.Promise`); ``None`` without
+            ``confidence`` or groups.
         status_: "ok", or which distance is larger than epsilon (``train_ks_``: than epsilon and the band), or which
             group's share of an atom lies farther from the overall one.
         gradient_mapping_: bound on its norm at the solution, on the rows it was solved on.
@@ -117,6 +142,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     deviations_: Vector | None
     _returned: float | None
     sampling_band_: float | None
+    promise_: Promise | None
 
     def __init__(
         self,
@@ -131,6 +157,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         prefit: bool = False,
         random_state: Any = None,
         uses_group: bool = False,
+        confidence: float | None = None,
+        promise_fraction: float = 0.5,
     ) -> None:
         self.regressor = regressor
         self.group_classifier = group_classifier
@@ -143,6 +171,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.prefit = prefit
         self.random_state = random_state
         self.uses_group = uses_group
+        self.confidence = confidence
+        self.promise_fraction = promise_fraction
 
     def fit(
         self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, X_unlabeled: Any = None,
@@ -164,6 +194,12 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """
         check_settings(self, X_unlabeled)
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        promised = self.confidence is not None and sensitive_features is not None and bool(np.isfinite(self.epsilon))
+        if promised:
+            refuse_weights(sample_weight)
+            if not self.uses_group:
+                return self._fit_tested(X, y, sensitive_features, X_unlabeled)
+        self.promise_ = None
         if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind in "OUS"):
             with value_errors():
                 y, missing = intake.numbers(y, "y", finite=False)
@@ -190,12 +226,15 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             self.maps_ = self._grid = self.multipliers_ = self.atoms_ = self.ks_ = self.base_ks_ = None
             self.deviations_ = self._returned = None
             self.gradient_mapping_, self.shares_ = 0.0, np.ones(1)
-            if self.uses_group and codes is not None:
+            if self.uses_group and codes is not None and promised:
+                self._fit_promised_maps(X, np.asarray(y, np.float64), codes)
+            elif self.uses_group and codes is not None:
                 self._fit_maps(X, codes)
             elif self.group_classifier_ is not None:
                 self._make_grid(rows, np.asarray(y, np.float64))
                 self._add(rows)
             self._judge(X, codes, counted)
+            self._say_promise()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
@@ -214,6 +253,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             if y is None:
                 raise NotFittedError("partial_fit goes on from a fitted model; call fit with labels first")
             return self.fit(X, y, sensitive_features=sensitive_features)
+        if self.promise_ is not None:
+            raise InputError("partial_fit changes predictions of which something was promised; fit again on all rows")
         same_rows(X=X, sensitive_features=sensitive_features)
         rows = self._features(X)
         with value_errors():
@@ -378,7 +419,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _active(self) -> bool:
         """Whether a constraint binds; if not, the regressor's predictions are used as they are."""
         if self.maps_ is not None:
-            return self.base_ks_ is not None and self.base_ks_ > self.epsilon
+            allowed = self.epsilon if self.promise_ is None else self.promise_.kappa_used
+            return self.base_ks_ is not None and self.base_ks_ > allowed
         return self._grid is not None and self._grid.active
 
     def _fit_maps(self, X: Vector, codes: Codes) -> None:
@@ -390,6 +432,81 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.ks_ = self.base_ks_ = weighted_distance(eta, members) if before is None else self.maps_.distance
         if self._active:
             self.ks_ = weighted_distance(self.maps_.apply(eta, codes, even_lots(eta, codes)), members)
+
+    def _fit_promised_maps(self, X: Vector, y: Vector, codes: Codes) -> None:
+        """Set the widest maps whose promise is kept, by predictions of rows that the regressor has not seen."""
+        groups, lots = len(self.groups_), row_lots(X, self._salt)
+        eta = self._base(X, codes)
+        if not self.prefit:
+            regressor = LinearRegression() if self.regressor is None else self.regressor
+
+            def predictions(kept: Codes, held: Codes) -> Vector:
+                model = clone(regressor).fit(self._named(self._with_group(X[kept], codes[kept])), y[kept])
+                rows = self._named(self._with_group(X[held], codes[held]))
+                return np.asarray(model.predict(rows), np.float64).ravel()
+
+            eta = out_of_fold(codes, random_of(self.random_state), predictions)
+        members = np.eye(groups)[codes]
+        base = weighted_distance(eta, members)
+        constraint = self._constraint
+        noise = RankNoise.draw(np.bincount(codes, minlength=groups), constraint.unions, "relative")
+
+        def maps(epsilon: float) -> tuple[QuantileMaps, Vector]:
+            found = QuantileMaps.fit(eta, codes, groups, epsilon)
+            return found, found.apply(eta, codes, lots) if base > epsilon else eta
+
+        kept = widest(
+            maps,
+            lambda found: np.asarray(noise.violations(constraint.counts(found[1], codes))),
+            constraint,
+            OTHER_ROWS if self.prefit else OUT_OF_FOLD,
+            noise.sizes,
+            lambda found: weighted_distance(found[1], members),
+        )
+        (self.maps_, predicted), self.promise_ = kept.pair
+        self.shares_ = self.maps_.sizes / self.maps_.sizes.sum()
+        self.base_ks_, self.ks_ = base, weighted_distance(predicted, members)
+
+    @property
+    def _constraint(self) -> Constraint:
+        """What is promised: the distance of distributions is the gap of ranks over all thresholds."""
+        assert self.confidence is not None
+        names = [str(name) for name in self.groups_]
+        asked = Constraint.of(PSP, [(0.0, 1.0)], float(self.epsilon), "relative", float(self.confidence), names)
+        return replace(asked, named=("the distance between groups", "epsilon"))
+
+    def _fit_tested(self, X: Any, y: Any, sensitive_features: Any, X_unlabeled: Any) -> Self:
+        """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
+        X, y = indexable(X, to_pandas(y))
+        codes, names = group_codes(sensitive_features, _num_samples(X))
+        kept, testing = stratified_rows(codes, self.promise_fraction, random_of(self.random_state))
+        check_parts({"fitted": kept, "for the test of the promise": testing}, codes, names.tolist(), "promise_fraction")
+        X_kept, y_kept, X_testing = _safe_indexing(X, kept), _safe_indexing(y, kept), _safe_indexing(X, testing)
+        self.groups_ = names
+        constraint = self._constraint
+
+        def fit(epsilon: float) -> "DemographicParityRegressor":
+            model = copy.copy(self).set_params(epsilon=epsilon, confidence=None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the promise says what holds
+                return model.fit(X_kept, y_kept, sensitive_features=names[codes[kept]], X_unlabeled=X_unlabeled)
+
+        with value_errors():
+            rows = np.ones(testing.size), codes[testing]
+            best = tested(fit, lambda model: model.predict(X_testing), rows, constraint, HELD_OUT)
+        settings = self.get_params(deep=False)
+        self.__dict__.update(best.model.__dict__ | settings)
+        self.promise_ = best.promise
+        if self.group_columns_ is not None or not self.prefit:
+            self.group_columns_ = group_columns(sensitive_features)
+        self._say_promise()
+        return self
+
+    def _say_promise(self) -> None:
+        """Set the status of a promise that is not kept, and warn."""
+        if self.promise_ is not None and not self.promise_.kept:
+            self.status_ = self.promise_.status
+            warnings.warn(self.status_, ConvergenceWarning, stacklevel=4)
 
     @on_one_thread
     def _add(self, X: Vector) -> None:

@@ -24,8 +24,10 @@ from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_wei
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.estimators.drawn import Lottery
 from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
+from partialfair.estimators.folds import out_of_fold
 from partialfair.estimators.group_cuts import GroupCuts, curves_of
 from partialfair.estimators.inputs import InputError, solver_settings
+from partialfair.estimators.promise import STRATA, Promise
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
 from partialfair.models.design import GroupedDesign
@@ -39,19 +41,18 @@ Vector = NDArray[np.float64]
 AUTO = "auto"
 SOLVERS = (AUTO, "ranks", "select", "thresholds", "parity", "penalty", "alm", "idca")
 PSP, PDP = "partial_statistical_parity", "partial_demographic_parity"
-STRATA = {PDP: (), "partial_equal_opportunity": (1,), "partial_equalized_odds": (1, -1)}
-"""Labels within which each family compares rates of decisions; none: all rows at once."""
 SALTS = 32
 """Lots among which thresholds that are drawn choose those of the training rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fit, the solver it is from, and what a person should know if the constraint is not met."""
+    """A fit, the solver it is from, what a person should know if the constraint is not met, and what is promised."""
 
     fit: Fit
     solver: str
     remedy: str = "raise kappa"
+    promise: Promise | None = None
 
 
 @dataclass(eq=False)
@@ -121,6 +122,18 @@ class Training:
         return np.asarray(score_at(self.task, self.free, np.zeros(0)).scores(self.rows.X, self.rows.group))
 
     @cached_property
+    @on_one_thread
+    def unseen_scores(self) -> Vector:
+        """Scores (n,) without constraint, those of every fifth of the rows by a fit to the others."""
+        rows = self.rows
+
+        def scores_of(kept: NDArray[np.int64], held: NDArray[np.int64]) -> Vector:
+            part, others = self.part(kept), rows.take(held)
+            return np.asarray(score_at(part.task, part.free, np.zeros(0)).scores(others.X, others.group))
+
+        return out_of_fold(2 * rows.group.astype(np.int64) + (rows.y > 0), np.random.RandomState(self.salt), scores_of)
+
+    @cached_property
     def cuts(self) -> GroupCuts:
         """Scores for thresholds per group."""
         return GroupCuts(self)
@@ -165,12 +178,22 @@ class Training:
             return self._alm(task, start)
         if name == "idca":
             return self._idca(task)
+        self.check_solver(name)
+        found: Trained = getattr(self, f"_{name}")(task)
+        return found
+
+    def check_solver(self, name: str) -> None:
+        """Refuse settings of "alm" and "idca" with other solvers.
+
+        Raises:
+            InputError: naming the setting and the solver.
+        """
+        if name in ("alm", "idca"):
+            return
         if self.options:
             raise InputError(f"solver_options: solver {name!r} has no settings; leave them out, or use solver='alm'")
         if self.place is not None:
             raise InputError(f"device is 'cuda', and solver={name!r} runs on the CPU only; use device='cpu'")
-        found: Trained = getattr(self, f"_{name}")(task)
-        return found
 
     def _unconstrained(self, task: Task) -> Fit:
         point = LinearPoint(self.problem, self.free, np.zeros(0))
@@ -209,18 +232,28 @@ class Training:
         scores = {f"validation_accuracy_{name}": value for name, value in zip(names, accuracies, strict=True)}
         return replace(found, fit=replace(found.fit, chosen={"solver": chosen, **scores}))
 
-    def _thresholds(self, task: Task) -> Trained:
-        """The most accurate threshold of each group on a score that is fitted for being cut there."""
+    def check_thresholds(self, task: Task) -> None:
+        """Refuse what thresholds per group do not serve.
+
+        Raises:
+            InputError: with the families that they do.
+        """
         strata = STRATA.get(task.constraint)
         if strata is None or len(strata) > 1 or not task.uses_group:
             raise InputError(
                 "solver 'thresholds' serves partial demographic parity and partial equal opportunity with the group "
                 "known at prediction; use solver='parity' or 'alm'"
             )
+
+    def _thresholds(self, task: Task) -> Trained:
+        """The most accurate threshold of each group on a score that is fitted for being cut there."""
+        self.check_thresholds(task)
         moved = self.cuts.score(task)
-        strata_sizes = np.bincount(self.rows.group[self.rows.y > 0] if strata else self.rows.group)
-        curves, slack = curves_of(task, self.rows, linear_score(task, moved), self.weights)
-        whole = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
+        rows = self.rows
+        strata_sizes = np.bincount(rows.group[rows.y > 0] if STRATA[task.constraint] else rows.group)
+        scores = linear_score(task, moved).scores(rows.X, rows.group)
+        curves, slack = curves_of(task, rows, scores, self.weights)
+        whole = set(for_groups(task.interval, rows.n_groups)) == {FULL}
         if whole and slack * strata_sizes.min() < 1:
             return self._drawn_thresholds(task, moved, best_drawn_cuts(curves, slack), strata_sizes)
         moved[:, 0] -= best_thresholds(curves, slack)[0]

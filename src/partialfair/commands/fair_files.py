@@ -1,0 +1,408 @@
+"""The verbs ``partialfair adjust`` and ``partialfair fit``: from a file to fair scores of its rows.
+
+All faults of a call, of its options and of its columns, are told in one message, before anything is fitted or written.
+"""
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.audit.command import _pair
+from partialfair.audit.reading import in_columns, named_columns, printable
+from partialfair.errors import DataError, PartialFairError
+from partialfair.estimators.promise import check_confidence
+from partialfair.estimators.settings import check_interval, one_of, tolerance
+from partialfair.plugins import did_you_mean
+from partialfair.tables import intake
+from partialfair.tables.columns import TableFile
+from partialfair.tables.files import atomic_path
+
+MISSED = 1
+"""Exit status where the file was written and kappa is missed, or not promised; as of a gate that failed."""
+SCALES = ("relative", "absolute")
+WRITTEN = (".csv", ".parquet", ".pq")
+NUMBERS = 0.5
+"""Share of numbers in a column of texts above which the others are mistakes, unless it is said to be a category."""
+MOST_LEVELS = 50
+"""A column with more different texts is an identifier rather than a category."""
+
+
+@dataclass(eq=False)
+class Request:
+    """What is asked of a file.
+
+    Attributes:
+        path: the file; out: the file to write.
+        group: columns of the groups.
+        intervals: texts ``alpha,beta``, none for the default.
+        kappa, kappa_scale, confidence: of the constraint.
+        missing: "refuse", "drop" or "group".
+        faults: what is wrong so far.
+    """
+
+    path: Path
+    out: Path
+    group: Sequence[str]
+    intervals: Sequence[str]
+    kappa: float
+    kappa_scale: str
+    confidence: float | None
+    missing: str
+    faults: intake.Faults = field(default_factory=intake.Faults)
+
+    @property
+    def interval(self) -> list[tuple[float, float]] | None:
+        """The interval; ``None`` for the default one."""
+        return [_pair(text) for text in self.intervals] or None
+
+    @property
+    def constraint(self) -> dict[str, Any]:
+        """Settings of an estimator."""
+        names = ("interval", "kappa", "kappa_scale", "confidence")
+        return {name: getattr(self, name) for name in names}
+
+    def check(self) -> None:
+        """Note what is wrong with the options."""
+        checks: list[Callable[[], Any]] = [
+            lambda: check_interval(self.interval),
+            lambda: tolerance(self.kappa),
+            lambda: one_of("kappa_scale", self.kappa_scale, SCALES),
+            lambda: check_confidence(self.confidence),
+            lambda: one_of("missing", self.missing, intake.MISSING),
+        ]
+        for check in checks:
+            self.note(check)
+        if self.out.suffix.lower() not in WRITTEN:
+            self.faults.append(
+                f"--out {printable(str(self.out))}: no format of that name is known; let it end in {', '.join(WRITTEN)}"
+            )
+
+    def note(self, check: Callable[..., Any], *arguments: Any) -> Any:
+        """What a check returns; ``None`` where it refuses, which is noted."""
+        try:
+            return check(*arguments)
+        except PartialFairError as error:
+            self.faults.append(str(error))
+        return None
+
+    def present(self, file: TableFile, names: Sequence[str]) -> list[str]:
+        """Those of some columns that a file has; the others, and those named twice, are noted."""
+        for name in dict.fromkeys(names):
+            if name not in file.names:
+                hint = did_you_mean(name, file.names)
+                self.faults.append(f"there is no column {name!r}; {hint} (columns: {', '.join(file.names)})")
+            elif file.names.count(name) > 1:
+                self.faults.append(f"column {name!r} occurs twice; rename one of them")
+            if list(names).count(name) > 1:
+                self.faults.append(f"column {name!r} is given for two purposes; name each column once")
+        return [name for name in dict.fromkeys(names) if file.names.count(name) == 1]
+
+    def free_names(self, file: TableFile, names: Sequence[str]) -> None:
+        """Note new columns that the file has already, and columns of one name, which cannot be written again."""
+        for name in names:
+            if name in file.names:
+                self.faults.append(f"there is a column {name!r} already; name the new one otherwise (--column)")
+        for name in sorted({name for name in file.names if file.names.count(name) > 1}):
+            self.faults.append(f"column {name!r} occurs twice; rename one of them")
+
+    def groups(self, columns: dict[str, Any], names: Sequence[str]) -> intake.Groups | None:
+        """Groups of the rows."""
+        if not names:
+            return None
+        given = {name: columns[name] for name in names}
+        words = intake.MISSING_WORDS["group"]
+        encoded = self.note(intake.groups, given, "groups", self.missing, words)
+        if encoded is not None and len(encoded.names) == 1:
+            self.faults.append(f"groups: all rows are of one group, {encoded.names[0]!r}; two are compared at least")
+        return encoded if isinstance(encoded, intake.Groups) else None
+
+    def settle(self, score: str = "", label: str | None = None) -> None:
+        """Refuse the call if anything is wrong, with all that is.
+
+        Raises:
+            DataError: with the file, columns by name and rows from 1 after the header.
+        """
+        try:
+            self.faults.settle()
+        except DataError as error:
+            text = in_columns(str(error), score, self.group, label)
+            raise DataError(f"{printable(str(self.path))}: {text}") from None
+
+
+def adjust(request: Request, score: str, column: str, as_json: bool = False) -> int:
+    """Map the scores of a file so that groups' ranks agree, and write all its columns with the mapped scores.
+
+    Args:
+        request: what is asked.
+        score: column of the scores.
+        column: name of the new column.
+        as_json: print JSON in place of sentences.
+
+    Returns:
+        0, or 1 if kappa is missed or not promised.
+
+    Raises:
+        DataError: the call cannot be carried out; nothing is written then.
+    """
+    from partialfair.estimators.postprocessor import PartialFairPostProcessor
+
+    file = TableFile(request.path)
+    request.check()
+    names = named_columns(file, request.group)
+    present = request.present(file, [score, *names])
+    request.free_names(file, [column])
+    columns = file.columns(present) if present else {}
+    known = None
+    if score in columns:
+        known = request.note(intake.numbers, columns[score], "scores", intake.MISSING_WORDS["number"])
+    if known is not None and request.missing != "drop":
+        request.note(intake.refuse_missing, known[1], "scores: column 'scores'", columns[score], "drop such rows")
+    groups = request.groups(columns, [name for name in names if name in columns])
+    request.settle(score)
+    assert known is not None and groups is not None
+    rows = ~(known[1] | groups.missing)
+    kept = _of_rows(request, groups, rows)
+    scores = known[0][rows]
+    model = PartialFairPostProcessor(**request.constraint)
+    mapped = _told(
+        request, lambda: model.fit_scores(scores, sensitive_features=kept).map_scores(scores, sensitive_features=kept)
+    )
+    _write(request.out, file, rows, {column: mapped})
+    return _report(request, model, rows, as_json)
+
+
+def fit(
+    request: Request,
+    label: str,
+    column: str,
+    *,
+    positive: str | None = None,
+    apply: Path | None = None,
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    uses_group: bool = True,
+    as_json: bool = False,
+) -> int:
+    """Fit a classifier to a file, and write the rows of a file with their scores.
+
+    Columns of numbers are inputs as they are, those of texts by one input per text.
+
+    Args:
+        request: what is asked.
+        label: column of the labels; positive: the positive one, by default the larger.
+        column: name of the new column.
+        apply: file whose rows are scored; by default the rows that were fitted.
+        drop: columns that are no inputs.
+        category: columns of numbers whose values are names.
+        uses_group: whether scores may depend on the group.
+        as_json: print JSON in place of sentences.
+
+    Returns:
+        0, or 1 if kappa is missed or not promised.
+
+    Raises:
+        DataError: the call cannot be carried out; nothing is written then.
+    """
+    from partialfair.estimators.classifier import PartialFairClassifier
+
+    file = TableFile(request.path)
+    request.check()
+    names = named_columns(file, request.group)
+    present = request.present(file, [label, *names, *drop])
+    request.present(file, [name for name in category if name not in (label, *names, *drop)])
+    inputs = [name for name in dict.fromkeys(file.names) if name not in (label, *names, *drop)]
+    if not inputs:
+        request.faults.append("no column is left as input; name fewer in --drop")
+    request.free_names(file, [] if apply is not None else [column])
+    columns = file.columns([*(name for name in present if name not in drop), *inputs])
+    groups = request.groups(columns, [name for name in names if name in columns])
+    wanted = "drop" if request.missing == "drop" else "refuse"
+    words = intake.MISSING_WORDS
+    outcome = None
+    if label in columns:
+        outcome = request.note(intake.labels, columns[label], "labels", positive, None, wanted, words["label"])
+    table = _Inputs.of(request, columns, inputs, category)
+    request.settle(label=label)
+    assert groups is not None and outcome is not None
+    rows = ~(groups.missing | np.isnan(outcome.y) | table.missing)
+    kept = _of_rows(request, groups, rows)
+    model = PartialFairClassifier(uses_group=uses_group, **request.constraint)
+    X = table.matrix(columns)[rows]
+    _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=kept))
+    if apply is not None:
+        file, X, kept, rows = _others(request, apply, names, table, groups, column, uses_group)
+    scores = _told(request, lambda: model.decision_function(X, sensitive_features=kept if uses_group else None))
+    decisions = np.where(scores > 0, outcome.positive, outcome.negative[0])
+    _write(request.out, file, rows, {column: scores, f"{column}_decision": decisions})
+    return _report(request, model, rows, as_json)
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """Inputs of a file: columns of numbers, and levels of columns of texts.
+
+    Attributes:
+        numbers: names; levels: texts by name.
+        missing: (n,) rows of the file that lack a value.
+    """
+
+    numbers: tuple[str, ...]
+    levels: dict[str, tuple[str, ...]]
+    missing: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]) -> "_Inputs":
+        """Inputs by what the columns of a file hold; faults are noted."""
+        import pandas as pd
+
+        numbers, levels = [], {}
+        missing = np.zeros(len(next(iter(columns.values()), ())), np.bool_)
+        for name in names:
+            words = intake.MISSING_WORDS["category" if name in category else "number"]
+            values = columns[name]
+            texts = pd.Series(values).astype(str).str.strip()
+            empty = pd.isna(values) | texts.str.casefold().isin(words)
+            share = float(pd.to_numeric(texts[~empty], errors="coerce").notna().mean()) if not empty.all() else 1.0
+            if name not in category and share > NUMBERS:
+                known = request.note(intake.numbers, values, f"column {name!r}", words)
+                numbers.append(name)
+                absent = np.zeros(missing.size, np.bool_) if known is None else known[1]
+            else:
+                words = intake.MISSING_WORDS["category"]
+                found = request.note(intake.levels, name, values, "inputs", words)
+                absent = np.zeros(missing.size, np.bool_) if found is None else found.missing
+                levels[name] = () if found is None else tuple(sorted(found.texts))
+                if len(levels[name]) > MOST_LEVELS:
+                    request.faults.append(
+                        f"column {name!r} has {len(levels[name])} different texts; name it in --drop, or merge some"
+                    )
+            if absent.any() and request.missing != "drop":
+                remedy = "drop such rows (--missing drop)"
+                request.note(intake.refuse_missing, absent, f"column {name!r}", values, remedy)
+            missing |= absent
+        return cls(tuple(numbers), levels, missing)
+
+    def matrix(self, columns: dict[str, Any]) -> NDArray[np.float64]:
+        """Inputs (n, d): the numbers, then a column of 0 and 1 for every level; NaN where a number is missing."""
+        from partialfair.tables.groups import text_of
+
+        parts = [
+            intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[0][:, None]
+            for name in self.numbers
+        ]
+        for name, texts in self.levels.items():
+            values = np.array([text_of(value) for value in columns[name]], object)
+            parts.append((values[:, None] == np.array(texts, object)).astype(np.float64))
+        return np.hstack(parts)
+
+    def lacking(self, columns: dict[str, Any]) -> NDArray[np.bool_]:
+        """Rows (n,) of another file that lack a value."""
+        absent = np.zeros(len(next(iter(columns.values()))), np.bool_)
+        for name in self.numbers:
+            absent |= intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[1]
+        for name in self.levels:
+            absent |= intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"]).missing
+        return absent
+
+
+def _others(
+    request: Request,
+    path: Path,
+    names: Sequence[str],
+    table: _Inputs,
+    fitted: intake.Groups,
+    column: str,
+    uses_group: bool,
+) -> tuple[TableFile, NDArray[np.float64], Any, NDArray[np.bool_]]:
+    """The file to score, its inputs and groups, and its rows; all of its faults at once."""
+    other = Request(path, request.out, request.group, (), request.kappa, SCALES[0], None, request.missing)
+    file = TableFile(path)
+    inputs = [*table.numbers, *table.levels]
+    present = other.present(file, [*inputs, *(names if uses_group else ())])
+    other.free_names(file, [column, f"{column}_decision"])
+    other.settle()
+    columns = file.columns(present)
+    absent = other.note(table.lacking, columns)
+    groups = other.groups(columns, names) if uses_group else None
+    if groups is not None:
+        for name in sorted(set(groups.names) - set(fitted.names)):
+            other.faults.append(f"group {name!r} was not among those of {printable(str(request.path))}; correct it")
+    if absent is not None and absent.any() and request.missing != "drop":
+        other.faults.append(f"row {int(absent.argmax()) + 1} after the header lacks an input ({int(absent.sum())} such "
+                            "rows); fill it in, or drop such rows (--missing drop)")  # fmt: skip
+    other.settle()
+    rows = ~absent if groups is None else ~(absent | groups.missing)
+    kept = None if groups is None else np.array(groups.names, object)[groups.codes[rows]]
+    return file, table.matrix(columns)[rows], kept, rows
+
+
+def _of_rows(request: Request, groups: intake.Groups, rows: NDArray[np.bool_]) -> NDArray[Any]:
+    """Names of the groups of some rows.
+
+    Raises:
+        DataError: fewer than two groups are left.
+    """
+    left = groups.of(rows)
+    if len(left.names) < 2:
+        raise DataError(f"{request.path}: fewer than two groups are left without rows with missing values")
+    return np.array(left.names, object)[left.codes]
+
+
+def _told(request: Request, work: Callable[[], Any]) -> Any:
+    """The result of an estimator, whose errors name the file and whose warnings are told by its status.
+
+    Raises:
+        DataError: what the estimator refuses.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return work()
+    except PartialFairError as error:
+        raise DataError(f"{printable(str(request.path))}: {error}") from None
+
+
+def _write(out: Path, file: TableFile, rows: NDArray[np.bool_], added: dict[str, Any]) -> None:
+    """Write all columns of some rows of a file, and further ones."""
+    import pandas as pd
+
+    table = pd.DataFrame(file.columns())[rows].reset_index(drop=True).assign(**added)
+    with atomic_path(out) as path:
+        if out.suffix.lower() == ".csv":
+            table.to_csv(path, index=False)
+        else:
+            table.to_parquet(path, index=False)
+
+
+def _report(request: Request, model: Any, rows: NDArray[np.bool_], as_json: bool) -> int:
+    """Say what holds; 0 if all that was asked for does."""
+    promise = model.promise_
+    content = {
+        "status": model.status_, "violation": model.train_violation_, "kappa": request.kappa,
+        "interval": [list(pair) for pair in model.interval_], "sampling_band": model.sampling_band_,
+        "promise": None if promise is None else str(promise), "rows": int(rows.sum()),
+        "left_out": int((~rows).sum()), "out": printable(str(request.out)),
+    }  # fmt: skip
+    if as_json:
+        print(json.dumps(content, indent=1))
+        return 0 if model.status_ == "ok" else MISSED
+    interval = " + ".join(f"{low:g} to {high:g}" for low, high in model.interval_)
+    lines = [
+        f"status: {model.status_}",
+        f"largest gap on ranks {interval}: {model.train_violation_:.4g} on the fitted rows (kappa {request.kappa:g})",
+    ]
+    if promise is None:
+        lines.append(f"in the population it may be larger by {model.sampling_band_:.2g} (95%); --confidence 0.95 "
+                     "keeps kappa there, too")  # fmt: skip
+    elif promise.kept:
+        lines.append(str(promise))
+    if not rows.all():
+        lines.append(f"{int((~rows).sum())} rows with missing values were left out")
+    print("\n".join([*lines, printable(str(request.out))]))
+    return 0 if model.status_ == "ok" else MISSED

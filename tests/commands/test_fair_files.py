@@ -1,0 +1,122 @@
+"""The verbs adjust and fit: what they write, their exit status, and all faults of a call at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from partialfair.audit import audit_scores
+from partialfair.commands.cli import app
+from partialfair.errors import DataError
+
+INTERVAL = ("--interval", "0", "0.4")
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    sex = random.choice(["F", "M"], 2000)
+    score = (random.normal(size=2000) + 0.7 * (sex == "M")).round(4)
+    y = np.where(random.random(2000) < 1 / (1 + np.exp(0.5 - score)), "yes", "no")
+    city = random.choice(["Rome", "Oslo"], 2000)
+    found = pd.DataFrame({"sex": sex, "score": score, "age": np.arange(2000) % 50 + 20, "city": city, "y": y})
+    found.to_csv("rows.csv", index=False)
+    return found
+
+
+def call(*words: str) -> Any:
+    """The result of a command line; errors that a person can act on are raised."""
+    result = CliRunner().invoke(app, [*words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.mark.parametrize("out", ["fair.csv", "fair.parquet"])
+def test_adjusted_scores_keep_kappa_and_all_columns(table: pd.DataFrame, out: str) -> None:
+    result = call("adjust", "rows.csv", "--group", "sex", *INTERVAL, "--kappa", "0.05", "--out", out)
+    assert result.exit_code == 0 and "status: ok" in result.output and out in result.output
+    written = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
+    assert [*written.columns] == [*table.columns, "fair_score"] and (written["sex"] == table["sex"]).all()
+    audit = audit_scores(written["fair_score"], written["sex"], interval=[(0, 0.4)])
+    assert audit.metric("sp") <= 0.0501 < audit_scores(table["score"], table["sex"], interval=[(0, 0.4)]).metric("sp")
+    for code in ("F", "M"):
+        rows = (written["sex"] == code).to_numpy()
+        assert (np.argsort(written["fair_score"][rows]) == np.argsort(table["score"][rows])).mean() > 0.99
+
+
+def test_a_promise_that_is_not_kept_is_status_one_with_the_file(table: pd.DataFrame) -> None:
+    options = ("--group", "sex", *INTERVAL, "--confidence", "0.95", "--json", "--out", "fair.csv")
+    kept = call("adjust", "rows.csv", "--kappa", "0.3", *options)
+    content = json.loads(kept.output)
+    assert kept.exit_code == 0 and content["status"] == "ok" and "in the population" in content["promise"]
+    missed = call("adjust", "rows.csv", "--kappa", "0.02", *options)
+    assert missed.exit_code == 1 and json.loads(missed.output)["status"].startswith("not promised")
+    assert Path("fair.csv").exists()
+
+
+def test_rows_with_missing_values_are_left_out_where_asked(table: pd.DataFrame) -> None:
+    table = table.astype(object)
+    table.loc[[3, 5], "sex"], table.loc[7, "score"] = None, None
+    table.to_csv("rows.csv", index=False)
+    result = call("adjust", "rows.csv", "--group", "sex", *INTERVAL, "--missing", "drop", "--out", "fair.csv")
+    assert "3 rows with missing values were left out" in result.output and len(pd.read_csv("fair.csv")) == 1997
+
+
+def test_every_fault_of_a_call_is_told_at_once_and_nothing_is_written(table: pd.DataFrame) -> None:
+    table = table.astype(object)
+    table.loc[3, "score"], table.loc[7, "sex"], table.loc[9, "age"], table.loc[11, "y"] = "abc", None, "x", None
+    table.to_csv("rows.csv", index=False)
+    wrong = ("--interval", "0.4", "0.1", "--kappa", "-1", "--kappa-scale", "x", "--confidence", "3")
+    parts = ["alpha < beta", "kappa is -1.0", "kappa_scale is 'x'", "confidence is 3.0", "column 'sex' has no value in"]
+    parts += ["row 8 after the header", "'abc' in row 4 after the header"]
+    with pytest.raises(DataError) as told:
+        call("adjust", "rows.csv", "--group", "sex", *wrong, "--out", "fair.txt")
+    assert str(told.value).startswith("rows.csv: 7 faults") and "let it end in .csv" in str(told.value)
+    assert all(part in str(told.value) for part in parts)
+    with pytest.raises(DataError) as told:
+        call("fit", "rows.csv", "--label", "y", "--group", "sex", *wrong, "--drop", "nope", "--out", "fair.csv")
+    parts += ["there is no column 'nope'", "'x' in row 10 after the header", "column 'y' has no value in row 12"]
+    assert all(part in str(told.value) for part in parts)
+    with pytest.raises(DataError, match="2 faults: there is no column 'Score'; did you mean 'score'.*'gender'"):
+        call("adjust", "rows.csv", "--score", "Score", "--group", "gender", "--out", "fair.csv")
+    with pytest.raises(DataError, match="there is a column 'age' already"):
+        call("adjust", "rows.csv", "--group", "city", "--missing", "drop", "--column", "age", "--out", "fair.csv")
+    assert not list(Path().glob("fair*"))
+
+
+def test_a_fit_scores_its_rows_and_those_of_another_file(table: pd.DataFrame) -> None:
+    call("fit", "rows.csv", "--label", "y", "--group", "sex", *INTERVAL, "--kappa", "0.2", "--out", "fair.csv")
+    fitted = pd.read_csv("fair.csv")
+    assert audit_scores(fitted["fair_score"], fitted["sex"], interval=[(0, 0.4)]).metric("sp") <= 0.2001
+    assert ((fitted["fair_score_decision"] == fitted["y"]).mean()) > (table["y"] == "no").mean()
+    table.iloc[::-1].drop(columns="y").to_csv("new.csv", index=False)
+    options = ("--label", "y", "--group", "sex", *INTERVAL, "--kappa", "0.2")
+    call("fit", "rows.csv", *options, "--apply", "new.csv", "--out", "again.csv")
+    again = pd.read_csv("again.csv")
+    assert np.allclose(again["fair_score"].to_numpy()[::-1], fitted["fair_score"])
+    table.drop(columns=["y", "sex"]).to_csv("new.csv", index=False)
+    blind = ("--label", "y", "--group", "sex", *INTERVAL, "--kappa", "0.8", "--blind")
+    call("fit", "rows.csv", *blind, "--apply", "new.csv", "--out", "blind.csv")
+    assert len(pd.read_csv("blind.csv")) == 2000
+
+
+def test_groups_and_columns_of_the_other_file_are_checked(table: pd.DataFrame) -> None:
+    table.assign(sex="X").drop(columns="age").to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"new.csv: there is no column 'age'"):
+        call("fit", "rows.csv", "--label", "y", "--group", "sex", "--apply", "new.csv", "--out", "fair.csv")
+    table.assign(sex="X").to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"new.csv: .*group 'X' was not among those of rows.csv"):
+        call("fit", "rows.csv", "--label", "y", "--group", "sex", "--apply", "new.csv", "--out", "fair.csv")
+    assert not Path("fair.csv").exists()
+
+
+def test_identifiers_are_no_inputs(table: pd.DataFrame) -> None:
+    table.assign(name=[f"p{row}" for row in range(2000)]).to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match="column 'name' has 2000 different texts; name it in --drop"):
+        call("fit", "rows.csv", "--label", "y", "--group", "sex", "--out", "fair.csv")
