@@ -25,9 +25,11 @@ _DRAWN = ("csv", "html", "pdf", "png", "svg")
 _MEASURED_TABLES = (
     "audit_coverage.csv",
     "classifier_tables.csv",
+    "promise_kept.csv",
     "regression_parity.csv",
     "ten_million_rows.csv",
     "tight_parity.csv",
+    "torch_training.csv",
 )
 MEASURED = ("benchmarks.csv", "benchmarks.json", "benchmarks.png", "snakemake.html", *_MEASURED_TABLES)
 """Files of ``reports/`` that are not results: what benchmarks measured here, and Snakemake's own report."""
