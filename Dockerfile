@@ -1,4 +1,4 @@
-# docker build -t partialfair . && docker run --rm -v "$PWD/reproduced:/work/reproduced" partialfair make demo
+# docker build -t partialfair . && docker run --rm -v "$PWD/reproduced:/project/reproduced" partialfair make demo
 FROM python:3.11-slim-bookworm
 
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
@@ -9,7 +9,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends git make \
     && rm -rf /var/lib/apt/lists/*
 
-WORKDIR /work
+WORKDIR /project
 
 # The environment first, so that an edit of the source does not install it again.
 COPY Makefile pyproject.toml requirements.lock README.md LICENSE ./
@@ -18,5 +18,5 @@ RUN make .venv/.ready
 
 COPY . .
 
-ENV PATH="/work/.venv/bin:${PATH}"
+ENV PATH="/project/.venv/bin:${PATH}"
 CMD ["make", "demo"]
