@@ -43,7 +43,8 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
             (``train_split=None``).
 
     Attributes:
-        classes_: (2,) labels; groups_: (G,) names of the groups.
+        classes_: (2,) labels.
+        groups_: (G,) names of the groups.
         lagrangian_: with the multipliers; ``lagrangian_.multipliers.named_values()`` names the constraints.
 
     Raises:
