@@ -15,7 +15,9 @@ def functions(path: Path) -> set[str]:
 
 
 def test_every_named_test_exists_and_every_test_of_the_folder_is_named() -> None:
-    named = set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (FOLDER / "README.md").read_text(encoding="utf-8")))
+    named = set(
+        re.findall(r"`((?:tests|papers)/[\w/]+\.py)::(test_\w+)`", (FOLDER / "README.md").read_text(encoding="utf-8"))
+    )
     assert len(named) > 100
     missing = [f"{path}::{name}" for path, name in sorted(named) if name not in functions(ROOT / path)]
     assert not missing

@@ -95,7 +95,7 @@ def test_ties_over_the_interval_are_no_parity_and_lengths_that_order_nothing_do_
     model = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=1, num_leaves=2)
     with pytest.warns(UnconstrainedWarning, match="% of the interval's rows share one score"):
         model.fit(rows.X, rows.y, sensitive_features=rows.group)
-    assert model.status_.startswith("nothing constrained") and model.train_violation_ == 0
+    assert model.status_.startswith("nothing constrained") and model.train_violation_ <= 0.05
     more = PartialFairBoosting(interval=[(0.05, 0.3)], kappa=0.05, uses_group=False, n_estimators=30)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -194,7 +194,7 @@ def test_a_metric_edit_changes_the_evaluation_and_a_new_metric_does_not(source: 
     (metrics / "on_request" / "one_more.py").write_text("METRICS = {}\n")
     assert not changed_by(source)
     for path in sorted(metrics.glob("[a-z]*.py")):
-        if path.stem == "one_more":
+        if path.stem in ("one_more", "rank_noise", "held_out_bound"):  # bounds of promises are no metrics
             continue
         text = path.read_text()
         path.write_text(text + "\nADDED = 1\n")

@@ -97,7 +97,8 @@ def test_a_pattern_finds_files_that_are_not_named(tmp_path):
     assert list(config.experiments) == ["a", "b", "named", "one"]
 
 
-GRIDS = sorted((ROOT / "papers").glob("*/grid.yaml"))
+ALL_GRIDS = sorted((ROOT / "papers").glob("*/grid.yaml"))
+GRIDS = [path for path in ALL_GRIDS if path.with_name("paper.yaml").is_file()]
 
 
 @pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.parent.name)
@@ -106,9 +107,7 @@ def test_a_paper_is_called_by_its_folder(path):
     assert {experiment.paper for experiment in config.experiments.values()} == {config.name} == {path.parent.name}
 
 
-@pytest.mark.parametrize(
-    "path", [*GRIDS, ROOT / "papers" / "cross_paper.yaml"], ids=lambda path: load_config(path).name
-)
+@pytest.mark.parametrize("path", ALL_GRIDS, ids=lambda path: path.parent.name)
 def test_the_grid_of_a_paper_is_alone_what_it_is_in_the_whole(path):
     whole, alone = load_config(ROOT / "params.yaml"), load_config(path)
     for name, experiment in alone.experiments.items():

@@ -3,6 +3,7 @@
 import pytest
 
 from partialfair.pages import cells
+from reproduction.exhibits import document
 from partialfair.pages.cells import Cell, Table
 
 
@@ -21,14 +22,14 @@ def body(*row: Cell, upper: str = "") -> str:
     ],
 )
 def test_legend_says_what_occurs(row: list[Cell], said: str):
-    assert cells.legend(body(*row)) == said
+    assert document.legend(body(*row)) == said
 
 
 def test_marks_beside_published_numbers_are_explained():
-    found = cells.legend(body(cells.published(0.5), Cell("0.6 ± 0.1", "bad", "of psp")))
+    found = document.legend(body(cells.published(0.5), Cell("0.6 ± 0.1", "bad", "of psp")))
     assert found.startswith("Grey numbers are published. ✓ agrees with the published number, ≈ is near it, ✗ differs")
     assert "± half the width" in found and found.endswith("Hover over a number for its source.")
 
 
 def test_a_standard_deviation_is_not_called_an_interval():
-    assert cells.legend(body(Cell("0.5 ± 0.1"), upper="mean ± standard deviation")) == ""
+    assert document.legend(body(Cell("0.5 ± 0.1"), upper="mean ± standard deviation")) == ""

@@ -72,7 +72,7 @@ def draw(context, lines):
     return figure
 
 
-KIND = ExhibitKind.from_lines(Seeds, ("seed",), lines, draw=draw)
+KIND = ExhibitKind.from_lines(Seeds, ("seed",), csv_lines, draw=draw)
 """
 
 

@@ -34,7 +34,7 @@ def here(before, monkeypatch):
     numbers = [line for line in found if line["kind"] == "number" and line["verdict"] == "agrees"]
     numbers[0] |= {"verdict": "not run", LACKS: True}
     numbers[1] |= {"verdict": "differs", LACKS: True}  # decided, but for want of a null model otherwise
-    monkeypatch.setattr(job.answers, "lines", lambda config, root: [dict(line) for line in found])
+    monkeypatch.setattr(job.answers, "scorecard_lines", lambda config, root: [dict(line) for line in found])
     return found
 
 
@@ -145,7 +145,7 @@ def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
         {name: value + 1e-9 if isinstance(value, float) else value for name, value in line.items()} for line in before
     ]
     shown = []
-    monkeypatch.setattr(job.answers, "lines", lambda config, root: fine)
+    monkeypatch.setattr(job.answers, "scorecard_lines", lambda config, root: fine)
     monkeypatch.setattr(job.page, "write", lambda config, target, root, lines: shown.extend(lines) or target)
     job.write_all(load_config(ROOT / "params.yaml"), tmp_path, ROOT)
     kept = standing.load(tmp_path / "scorecard.csv")

@@ -27,7 +27,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WORKBENCH = tomllib.loads((ROOT / "src/reproduction/pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"] | WORKBENCH["project"]["optional-dependencies"]
 REQUIRED = sorted(
-    {*PYPROJECT["project"]["dependencies"], *WORKBENCH["project"]["dependencies"]} - {"partialfair==0.1.0"}
+    {*PYPROJECT["project"]["dependencies"], *WORKBENCH["project"]["dependencies"]} - {f"partialfair=={__version__}"}
 )
 WITHOUT_TORCH = ("workflow", "acs", "convex", "docs", "dev")
 

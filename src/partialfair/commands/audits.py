@@ -157,7 +157,7 @@ def adjust(
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "fair_score",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of sentences.")] = False,
 ) -> None:
-    """Make the scores of a file fair: one increasing map per group.
+    """Map the scores of a file to fair ones.
 
     All columns are written with a new one. Scores should be those of rows that their model has not seen. Exit status 1
     if kappa is missed or not promised, 2 if the input cannot be used; nothing is written then.
@@ -188,7 +188,7 @@ def fit(
     column: Annotated[str, typer.Option(help="Name of the new column of scores.")] = "fair_score",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of sentences.")] = False,
 ) -> None:
-    """Fit a fair classifier to a file, and score its rows or those of another.
+    """Fit a fair classifier to a file, and score rows.
 
     Every other column is an input: numbers as they are, texts by one input each. All columns of the scored file are
     written with two new ones, score and decision. Exit status 1 if kappa is missed or not promised, 2 if the input

@@ -233,7 +233,7 @@ def _linear_algebra(program: str = PRODUCT) -> Iterator[Check]:
         "linear algebra",
         "missing",
         f"NumPy {metadata.version('numpy')} ends with status {ended} in a product of matrices, under {chosen}",
-        "install one with another OpenBLAS than 0.3.34: pip install 'numpy>=2.2,<2.5.2'",
+        "install one with another OpenBLAS than 0.3.34: pip install 'numpy>=2.4,<2.5.2'",
     )
 
 
