@@ -3,8 +3,8 @@
 import pytest
 
 from partialfair.pages import cells
-from reproduction.exhibits import document
 from partialfair.pages.cells import Cell, Table
+from reproduction.exhibits import document
 
 
 def body(*row: Cell, upper: str = "") -> str:
