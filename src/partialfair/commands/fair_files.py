@@ -158,20 +158,23 @@ def adjust(request: Request, score: str, column: str, as_json: bool = False) -> 
     present = request.present(file, [score, *names])
     request.free_names(file, [column])
     columns = file.columns(present) if present else {}
-    known = None
+    parsed = None
     if score in columns:
-        known = request.note(intake.numbers, columns[score], "scores", intake.MISSING_WORDS["number"])
-    if known is not None and request.missing != "drop":
-        request.note(intake.refuse_missing, known[1], "scores: column 'scores'", columns[score], "drop such rows")
+        parsed = request.note(intake.numbers, columns[score], "scores", intake.MISSING_WORDS["number"])
+    if parsed is not None and request.missing != "drop":
+        request.note(intake.refuse_missing, parsed[1], "scores: column 'scores'", columns[score], "drop such rows")
     groups = request.groups(columns, [name for name in names if name in columns])
     request.settle(score)
-    assert known is not None and groups is not None
-    rows = ~(known[1] | groups.missing)
-    kept = _of_rows(request, groups, rows)
-    scores = known[0][rows]
+    assert parsed is not None and groups is not None
+    rows = ~(parsed[1] | groups.missing)
+    group_names = _of_rows(request, groups, rows)
+    scores = parsed[0][rows]
     model = PartialFairPostProcessor(**request.constraint)
     mapped = _told(
-        request, lambda: model.fit_scores(scores, sensitive_features=kept).map_scores(scores, sensitive_features=kept)
+        request,
+        lambda: model.fit_scores(scores, sensitive_features=group_names).map_scores(
+            scores, sensitive_features=group_names
+        ),
     )
     _write(request.out, file, rows, {column: mapped})
     return _report(request, model, rows, as_json)
@@ -231,13 +234,13 @@ def fit(
     request.settle(label=label)
     assert groups is not None and outcome is not None
     rows = ~(groups.missing | np.isnan(outcome.y) | table.missing)
-    kept = _of_rows(request, groups, rows)
+    row_groups = _of_rows(request, groups, rows)
     model = PartialFairClassifier(uses_group=uses_group, **request.constraint)
     X = table.matrix(columns)[rows]
-    _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=kept))
+    _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=row_groups))
     if apply is not None:
-        file, X, kept, rows = _others(request, apply, names, table, groups, column, uses_group)
-    scores = _told(request, lambda: model.decision_function(X, sensitive_features=kept if uses_group else None))
+        file, X, row_groups, rows = _others(request, apply, names, table, groups, column, uses_group)
+    scores = _told(request, lambda: model.decision_function(X, sensitive_features=row_groups if uses_group else None))
     decisions = np.where(scores > 0, outcome.positive, outcome.negative[0])
     _write(request.out, file, rows, {column: scores, f"{column}_decision": decisions})
     return _report(request, model, rows, as_json)
@@ -270,14 +273,14 @@ class _Inputs:
             empty = pd.isna(values) | texts.str.casefold().isin(words)
             share = float(pd.to_numeric(texts[~empty], errors="coerce").notna().mean()) if not empty.all() else 1.0
             if name not in category and share > NUMBERS:
-                known = request.note(intake.numbers, values, f"column {name!r}", words)
+                parsed = request.note(intake.numbers, values, f"column {name!r}", words)
                 numbers.append(name)
-                absent = np.zeros(missing.size, np.bool_) if known is None else known[1]
+                absent = np.zeros(missing.size, np.bool_) if parsed is None else parsed[1]
             else:
                 words = intake.MISSING_WORDS["category"]
-                found = request.note(intake.levels, name, values, "inputs", words)
-                absent = np.zeros(missing.size, np.bool_) if found is None else found.missing
-                levels[name] = () if found is None else tuple(sorted(found.texts))
+                encoded = request.note(intake.levels, name, values, "inputs", words)
+                absent = np.zeros(missing.size, np.bool_) if encoded is None else encoded.missing
+                levels[name] = () if encoded is None else tuple(sorted(encoded.texts))
                 if len(levels[name]) > MOST_LEVELS:
                     request.faults.append(
                         f"column {name!r} has {len(levels[name])} different texts; name it in --drop, or merge some"
@@ -321,25 +324,29 @@ def _others(
     uses_group: bool,
 ) -> tuple[TableFile, NDArray[np.float64], Any, NDArray[np.bool_]]:
     """The file to score, its inputs and groups, and its rows; all of its faults at once."""
-    other = Request(path, request.out, request.group, (), request.kappa, SCALES[0], None, request.missing)
+    request_of_rows = Request(path, request.out, request.group, (), request.kappa, SCALES[0], None, request.missing)
     file = TableFile(path)
     inputs = [*table.numbers, *table.levels]
-    present = other.present(file, [*inputs, *(names if uses_group else ())])
-    other.free_names(file, [column, f"{column}_decision"])
-    other.settle()
+    present = request_of_rows.present(file, [*inputs, *(names if uses_group else ())])
+    request_of_rows.free_names(file, [column, f"{column}_decision"])
+    request_of_rows.settle()
     columns = file.columns(present)
-    absent = other.note(table.lacking, columns)
-    groups = other.groups(columns, names) if uses_group else None
+    absent = request_of_rows.note(table.lacking, columns)
+    groups = request_of_rows.groups(columns, names) if uses_group else None
     if groups is not None:
         for name in sorted(set(groups.names) - set(fitted.names)):
-            other.faults.append(f"group {name!r} was not among those of {printable(str(request.path))}; correct it")
+            request_of_rows.faults.append(
+                f"group {name!r} was not among those of {printable(str(request.path))}; correct it"
+            )
     if absent is not None and absent.any() and request.missing != "drop":
-        other.faults.append(f"row {int(absent.argmax()) + 1} after the header lacks an input ({int(absent.sum())} such "
-                            "rows); fill it in, or drop such rows (--missing drop)")  # fmt: skip
-    other.settle()
+        request_of_rows.faults.append(
+            f"row {int(absent.argmax()) + 1} after the header lacks an input ({int(absent.sum())} such rows); "
+            "fill it in, or drop such rows (--missing drop)"
+        )
+    request_of_rows.settle()
     rows = ~absent if groups is None else ~(absent | groups.missing)
-    kept = None if groups is None else np.array(groups.names, object)[groups.codes[rows]]
-    return file, table.matrix(columns)[rows], kept, rows
+    row_groups = None if groups is None else np.array(groups.names, object)[groups.codes[rows]]
+    return file, table.matrix(columns)[rows], row_groups, rows
 
 
 def _of_rows(request: Request, groups: intake.Groups, rows: NDArray[np.bool_]) -> NDArray[Any]:

@@ -208,7 +208,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept(Generic[Model]):
+class PromisedModel(Generic[Model]):
     """The model to return and the promise about it."""
 
     model: Model
@@ -244,7 +244,7 @@ def refuse_weights(weights: Any) -> None:
         )
 
 
-def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: str) -> Kept[FittedMap]:
+def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: str) -> PromisedModel[FittedMap]:
     """The widest maps of ranks of which kappa can be promised; the narrowest where it cannot.
 
     Args:
@@ -261,12 +261,12 @@ def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: s
         asked = {"interval": interval, "kappa": max(kappa, STRICTEST), "kappa_scale": constraint.kappa_scale}
         return fit_rank_map(scores, codes, constraint.groups, **asked)  # type: ignore[arg-type]
 
-    def violations(found: FittedMap) -> Vector:
-        return np.asarray(noise.violations(constraint.counts(found.scores, codes)), np.float64)
+    def violations(fitted: FittedMap) -> Vector:
+        return np.asarray(noise.violations(constraint.counts(fitted.scores, codes)), np.float64)
 
-    kept = widest(maps, violations, constraint, method, sizes, lambda found: found.gap)
-    share, code = kept.model.tied
-    return kept if share * sizes[code] <= 1.5 else _with_ties(kept, maps(0.0).gap)
+    promised = widest(maps, violations, constraint, method, sizes, lambda fitted: fitted.gap)
+    share, code = promised.model.tied
+    return promised if share * sizes[code] <= 1.5 else _with_ties(promised, maps(0.0).gap)
 
 
 def widest(
@@ -276,7 +276,7 @@ def widest(
     method: str,
     sizes: NDArray[np.integer],
     gap_of: Callable[[Model], float],
-) -> Kept[Model]:
+) -> PromisedModel[Model]:
     """The model of the largest tolerance whose bound, a quantile of draws of its violation, is within kappa.
 
     Args:
@@ -298,7 +298,7 @@ def widest(
     model, draws = tried[used]
     reached = float(np.mean(tried[0.0][1] <= constraint.kappa))
     final = upper_quantile(draws, constraint.confidence)
-    return Kept(model, promise_of(constraint, final, used, gap_of(model), least, reached, method, sizes))
+    return PromisedModel(model, promise_of(constraint, final, used, gap_of(model), least, reached, method, sizes))
 
 
 def tested(
@@ -308,7 +308,7 @@ def tested(
     constraint: Constraint,
     method: str,
     path: Sequence[float] = PATH,
-) -> Kept[Model]:
+) -> PromisedModel[Model]:
     """The last model of a path of tolerances whose bound on rows that it has not seen is within kappa.
 
     Args:
@@ -338,7 +338,7 @@ def tested(
     levels = np.append(np.linspace(0.5, 0.99, 50), 0.999)
     within = [level for level in levels if constraint.unseen_bound(strictest, y, codes, level) <= constraint.kappa]
     reached = float(max(within, default=0.0))
-    return Kept(model, promise_of(constraint, bound, used, gap, least, reached, method, sizes))
+    return PromisedModel(model, promise_of(constraint, bound, used, gap, least, reached, method, sizes))
 
 
 def promise_of(
@@ -352,10 +352,10 @@ def promise_of(
     sizes: NDArray[np.integer],
 ) -> Promise:
     """A promise with what follows from its numbers: bounds shrink with one over the root of the number of rows."""
-    kept = bound <= constraint.kappa
-    needed = None if kept else math.ceil(int(sizes.sum()) * (least / constraint.kappa) ** 2)
+    is_kept = bound <= constraint.kappa
+    needed = None if is_kept else math.ceil(int(sizes.sum()) * (least / constraint.kappa) ** 2)
     return Promise(
-        constraint.confidence, constraint.metric, constraint.kappa, bound, kept, used, gap, least, needed, reached,
+        constraint.confidence, constraint.metric, constraint.kappa, bound, is_kept, used, gap, least, needed, reached,
         method, constraint.groups, tuple(map(int, sizes)), constraint.named[1],
     )  # fmt: skip
 
@@ -393,14 +393,14 @@ def band_of(constraint: Constraint, scores: Vector, y: Vector, codes: Codes, gap
     return max(0.0, constraint.unseen_bound(scores, y, codes, 0.95) - gap)
 
 
-def _with_ties(kept: Kept[Any], gap: float) -> Kept[Any]:
+def _with_ties(promised: PromisedModel[Any], gap: float) -> PromisedModel[Any]:
     """A promise of maps that equal scores keep from parity: more rows shrink only what exceeds their gap."""
-    promise = kept.promise
+    promise = promised.promise
     if promise.kept:
-        return kept
+        return promised
     room, total = promise.kappa - gap, sum(promise.rows)
     needed = None if room <= 0 else math.ceil(total * ((promise.least_kappa - gap) / room) ** 2)
-    return Kept(kept.model, replace(promise, rows_needed=needed))
+    return PromisedModel(promised.model, replace(promise, rows_needed=needed))
 
 
 def _about(rows: int) -> int:

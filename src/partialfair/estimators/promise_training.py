@@ -88,8 +88,8 @@ class PromisedTraining:
         """Scores without constraint that an interval is chosen on, and their rows: none that test a model later."""
         if by_ranks or self.fraction == 0:
             return self.training.unseen_scores, np.arange(self.training.rows.n_rows)
-        kept, _ = self._divided
-        return self._part(kept).free_scores, kept
+        fitted, _ = self._divided
+        return self._part(fitted).free_scores, fitted
 
     @property
     def _divided(self) -> tuple[Rows, Rows]:
@@ -98,14 +98,14 @@ class PromisedTraining:
 
     def _part(self, rows: Rows) -> "Training":
         """Training on some of the rows, with a hold-out of its own."""
-        whole = self.training
+        training = self.training
         strata, random = self.strata[rows], self.random
 
         def hold_out() -> tuple[Rows, Rows]:
-            share = whole.hold_out()[1].size / whole.rows.n_rows
+            share = training.hold_out()[1].size / training.rows.n_rows
             return stratified_rows(strata, share, random)
 
-        return replace(whole.part(rows), hold_out=hold_out)
+        return replace(training.part(rows), hold_out=hold_out)
 
     def _ranks(self, task: Task, constraint: Constraint) -> "Trained":
         """The free fit of all rows, then the widest maps that the ranks of out-of-fold scores promise."""
@@ -114,10 +114,10 @@ class PromisedTraining:
         training, rows = self.training, self.training.rows
         if task.constraint != PSP or not task.uses_group:
             return training.train(task, "ranks")  # which says why not
-        kept = promised_map(training.unseen_scores, rows.group, constraint, OUT_OF_FOLD)
-        model = RankMapped.of(score_at(task, training.free, np.zeros(0)), kept.model.mapping)
-        remedy = why_missed(kept.model, np.bincount(rows.group), rows.group_names)
-        return Trained(Fit(model), "ranks", remedy, kept.promise)
+        promised = promised_map(training.unseen_scores, rows.group, constraint, OUT_OF_FOLD)
+        model = RankMapped.of(score_at(task, training.free, np.zeros(0)), promised.model.mapping)
+        remedy = why_missed(promised.model, np.bincount(rows.group), rows.group_names)
+        return Trained(Fit(model), "ranks", remedy, promised.promise)
 
     @on_one_thread
     def _thresholds(self, task: Task, constraint: Constraint) -> "Trained":
@@ -127,8 +127,8 @@ class PromisedTraining:
         training, rows = self.training, self.training.rows
         training.check_thresholds(task)
 
-        def scores_of(kept: Rows, held: Rows) -> Vector:
-            part, others = self._part(kept), rows.take(held)
+        def scores_of(fitted: Rows, tested_rows: Rows) -> Vector:
+            part, others = self._part(fitted), rows.take(tested_rows)
             at = replace(task, train=part.rows)
             return np.asarray(linear_score(at, part.cuts.score(at)).scores(others.X, others.group))
 
@@ -141,17 +141,19 @@ class PromisedTraining:
             at = replace(task, kappa=max(kappa, min(least, task.kappa), STRICTEST))
             return cuts_of(at, rows, scores, training.weights)
 
-        def violations(found: Vector) -> Vector:
-            table = constraint.decisions(scores - found[rows.group], rows.y, rows.group)
+        def violations(thresholds: Vector) -> Vector:
+            table = constraint.decisions(scores - thresholds[rows.group], rows.y, rows.group)
             return np.asarray(decision_violations(*table, constraint.unions, constraint.kappa_scale))
 
-        def gap_of(found: Vector) -> float:
-            return constraint.measured(scores - found[rows.group], rows.y, rows.group)
+        def gap_of(thresholds: Vector) -> float:
+            return constraint.measured(scores - thresholds[rows.group], rows.y, rows.group)
 
-        kept = widest(cuts, violations, constraint, OUT_OF_FOLD, sizes.min(axis=0), gap_of)
+        promised = widest(cuts, violations, constraint, OUT_OF_FOLD, sizes.min(axis=0), gap_of)
         moved = training.cuts.score(task)
-        moved[:, 0] -= kept.model
-        return Trained(Fit(linear_score(task, moved), chosen=training.cuts.chosen), "thresholds", promise=kept.promise)
+        moved[:, 0] -= promised.model
+        return Trained(
+            Fit(linear_score(task, moved), chosen=training.cuts.chosen), "thresholds", promise=promised.promise
+        )
 
     def _held_out(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
         """A model of some of the rows, tested on the others."""
@@ -161,26 +163,26 @@ class PromisedTraining:
         def fit(kappa: float) -> "Trained":
             return part.train(replace(task, train=part.rows, kappa=kappa), solver)
 
-        def scores_of(found: "Trained") -> Vector:
-            return np.asarray(found.fit.model.scores(others.X, others.group))
+        def scores_of(trained: "Trained") -> Vector:
+            return np.asarray(trained.fit.model.scores(others.X, others.group))
 
-        kept = tested(fit, scores_of, (others.y, others.group), constraint, HELD_OUT, path)
-        found = kept.model
-        return replace(found, fit=replace(found.fit, witness=None), promise=kept.promise)
+        promised = tested(fit, scores_of, (others.y, others.group), constraint, HELD_OUT, path)
+        trained = promised.model
+        return replace(trained, fit=replace(trained.fit, witness=None), promise=promised.promise)
 
     def _cross_fitted(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
         """A model of all rows for a tolerance at which five models of four fifths of them pass on the other fifths."""
         training, rows = self.training, self.training.rows
-        parts = [(self._part(kept), held) for kept, held in folds(self.strata, self.random)]
+        parts = [(self._part(fitted), tested_rows) for fitted, tested_rows in folds(self.strata, self.random)]
 
         def fit(kappa: float) -> Vector:
             scores = np.empty(rows.n_rows)
-            for part, held in parts:
-                others = rows.take(held)
-                found = part.train(replace(task, train=part.rows, kappa=kappa), solver)
-                scores[held] = found.fit.model.scores(others.X, others.group)
+            for part, tested_rows in parts:
+                others = rows.take(tested_rows)
+                trained = part.train(replace(task, train=part.rows, kappa=kappa), solver)
+                scores[tested_rows] = trained.fit.model.scores(others.X, others.group)
             return scores
 
-        kept = tested(fit, lambda scores: scores, (rows.y, rows.group), constraint, CROSS_FITTED, path)
-        found = training.train(replace(task, kappa=kept.promise.kappa_used), solver)
-        return replace(found, fit=replace(found.fit, witness=None), promise=kept.promise)
+        promised = tested(fit, lambda scores: scores, (rows.y, rows.group), constraint, CROSS_FITTED, path)
+        trained = training.train(replace(task, kappa=promised.promise.kappa_used), solver)
+        return replace(trained, fit=replace(trained.fit, witness=None), promise=promised.promise)

@@ -141,8 +141,8 @@ def _minimised(problem: LinearProblem, scaling: Scaling, ranks: "_Ranks", start:
 
     options = {"maxiter": STEPS, "maxcor": 20}
     flat = scaling.from_params(start).ravel()
-    found = minimize(value, flat, jac=True, method="L-BFGS-B", options=options).x
-    return scaling.to_params(found.reshape(start.shape))
+    solution = minimize(value, flat, jac=True, method="L-BFGS-B", options=options).x
+    return scaling.to_params(solution.reshape(start.shape))
 
 
 def _rescaled(problem: LinearProblem, params: Vector, gap_of: Callable[[Vector], float]) -> Point:
@@ -160,8 +160,8 @@ def _rescaled(problem: LinearProblem, params: Vector, gap_of: Callable[[Vector],
         stretched[0, 0] -= scale[1]
         return loss, np.array([float(np.sum(gradient * stretched)), float(gradient[0, 0])])
 
-    found = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-12, 12), (None, None)]).x
-    moved = at(found)
+    scale_and_shift = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-12, 12), (None, None)]).x
+    moved = at(scale_and_shift)
     return Point(moved, gap_of(problem.scores(moved)), _loss(problem, moved)[0])
 
 
@@ -191,12 +191,12 @@ class _Ranks:
         """Place thresholds (Q,) among the scores (n,) where some group's rank is in the interval."""
         self.half = max(width * float(scores.std()), 1e-12)
         self.weight, self.allowed = weight, allowed
-        kept = np.zeros(scores.size, np.bool_)
+        is_inside = np.zeros(scores.size, np.bool_)
         for low, high in self.pairs:
             ends = [np.quantile(scores[part], [1 - high, 1 - low]) for part in self.parts]
             bottom, top = min(end[0] for end in ends), max(end[1] for end in ends)
-            kept |= (scores >= bottom) & (scores <= top)
-        inside = np.sort(scores[kept])
+            is_inside |= (scores >= bottom) & (scores <= top)
+        inside = np.sort(scores[is_inside])
         self.thresholds = inside[np.linspace(0, inside.size - 1, THRESHOLDS).astype(np.int64)]
 
     def penalty(self, scores: Vector) -> tuple[float, Vector]:
