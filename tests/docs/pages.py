@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.browser import emulate
+from tests.browser import emulate, wait_until
 
 LAPTOP = 1280
 
@@ -14,4 +14,6 @@ def opened(browser: Any, site: Path, name: str, *, width: int = 1400, dark: bool
     emulate(browser, width=width, height=900, dark=dark)
     browser.get("about:blank")  # or a change of the fragment would not load the page
     browser.get((site / f"{path}.html").as_uri() + (f"#{fragment}" if fragment else ""))
+    if path.endswith("-explorer"):  # its rows come from a script that runs after the page was loaded
+        wait_until(browser, lambda: browser.find_elements("css selector", ".pf-rows thead th"))
     return browser

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import synthetic
 
-from papers.partial_fairness.exhibits import pairs
 from partialfair.errors import DataError
 from reproduction.exhibits import exhibit
+from reproduction.exhibits.kinds import pairs
 from reproduction.verdicts import published
 from reproduction.verdicts.published import Published
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from papers.partial_fairness.exhibits.pairs import setting_of
 from partialfair.metrics.uncertainty import Estimate
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.kinds.pairs import setting_of
 from reproduction.verdicts.results import Setting, is_estimated
 
 COLUMNS = (

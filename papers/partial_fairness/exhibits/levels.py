@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from papers.partial_fairness.exhibits.pairs import COLUMNS, not_in_pair, outcome_of, pair_line, side_cells
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.kinds.pairs import COLUMNS, not_in_pair, outcome_of, pair_line, side_cells
 from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting, is_estimated
